@@ -3,9 +3,9 @@ import { count, nullable, OfHub, OfSite, record, Timestamp, words } from "./reco
 import { iso } from "./time/clock.ts";
 import { UNITS, type Unit } from "./words.ts";
 
-/** Alerts: the words, the record, and what makes two alerts the same trouble. */
+/** Alerts: their vocabulary, their record, and the key that identifies one trouble. */
 
-/** What a daemon watches. */
+/** Rules that a daemon evaluates. */
 export const DAEMON_RULES = [
   "server_down",
   "server_degraded",
@@ -21,7 +21,7 @@ export const DAEMON_RULES = [
   "clock",
   "outbox",
 ] as const;
-/** What a hub watches of its sites. */
+/** Rules that a hub evaluates for its sites. */
 export const SITE_RULES = [
   "site_silent",
   "site_behind",
@@ -34,10 +34,10 @@ export type SiteRuleName = (typeof SITE_RULES)[number];
 export const ALERT_RULES = [...DAEMON_RULES, ...SITE_RULES] as const;
 export type AlertRule = (typeof ALERT_RULES)[number];
 
-/** Names of versions before 0.2 for what `seats` is now: configs and filters may still have them. */
+/** Rule names from versions before 0.2 that are now `seats`; configs and filters may still use them. */
 export const OLD_SEATS_RULES: readonly string[] = ["usage", "seats_exhausted", "queue"];
 
-/** The rule by its name of today, or the pattern as it is. */
+/** Returns the current name of a rule; other names and patterns are returned unchanged. */
 export function presentRule(name: string): string {
   return OLD_SEATS_RULES.includes(name) ? "seats" : name;
 }
@@ -49,17 +49,17 @@ export type Severity = (typeof SEVERITIES)[number];
 export const ALERT_STATES = ["firing", "resolved"] as const;
 export type AlertState = (typeof ALERT_STATES)[number];
 
-/** What became of an alert: the reason of an `alert` event. */
+/** Possible reasons of an `alert` event. */
 export const ALERT_CHANGES = ["fired", "raised", "lowered", "resolved", "acknowledged", "silenced"] as const;
 export type AlertChange = (typeof ALERT_CHANGES)[number];
 
-/** What an alert is about; null = not about one of these. Equal subjects are the same trouble. */
+/** The subject of an alert; fields that do not apply are null. Alerts with equal subjects are one trouble. */
 export interface AlertSubject {
   readonly rule: AlertRule;
   readonly server: string | null;
   readonly daemon: string | null;
   readonly feature: string | null;
-  /** Tells subjects of one feature apart, e.g. who holds a seat. Never shown. */
+  /** Distinguishes subjects within one feature, e.g. by holder. Never shown. */
   readonly detail: string | null;
 }
 
@@ -76,13 +76,13 @@ export const AlertFields = {
   daemon: nullable(Type.String()),
   feature: nullable(Type.String()),
   message: Type.String(),
-  value: nullable(Type.Number({ description: "What was seen, in the rule's own unit" })),
-  threshold: nullable(Type.Number({ description: "The limit that it passed" })),
+  value: nullable(Type.Number({ description: "Observed value, in the rule's unit" })),
+  threshold: nullable(Type.Number({ description: "The exceeded limit" })),
   peakValue: nullable(Type.Number({ description: "The worst value so far" })),
   startedAt: { ...Timestamp, description: "When the condition began" },
   firedAt: { ...Timestamp, description: "When the alert was raised" },
   resolvedAt: nullable(Timestamp),
-  durationSeconds: count("From its begin to its end, or to now"),
+  durationSeconds: count("From start to end, or to now"),
   acknowledged: Type.Boolean(),
   acknowledgedAt: nullable(Timestamp),
   acknowledgedBy: nullable(Type.String({ description: "Name of the key" })),
@@ -93,7 +93,7 @@ export const AlertFields = {
 export const AlertRecord = record("Alert", { id: Type.Integer({ minimum: 1 }), ...OfHub, ...AlertFields });
 export type AlertRecord = Static<typeof AlertRecord>;
 
-/** A stored alert: its record with times as epoch ms, and what is never shown. */
+/** A stored alert: its record with times as epoch ms, and internal fields that are never shown. */
 export interface Alert
   extends AlertSubject,
     Pick<
@@ -105,11 +105,11 @@ export interface Alert
   readonly resolvedAt: number | null;
   readonly acknowledgedAt: number | null;
   readonly silencedUntil: number | null;
-  /** When each notification target last got a note about it, by the target's id. */
+  /** When each notification target last got a note about the alert, by target id. */
   readonly told: Readonly<Record<string, number>>;
 }
 
-/** An alert as it is shown at `now`. */
+/** Returns the record of an alert as of `now`. */
 export function alertRecord(alert: Omit<Alert, "detail" | "told">, now: number): AlertRecord {
   const { id, rule, severity, server, daemon, feature, message, value, threshold, peakValue } = alert;
   const { startedAt, resolvedAt, acknowledgedAt, acknowledgedBy, comment } = alert;
@@ -130,7 +130,7 @@ export function alertRecord(alert: Omit<Alert, "detail" | "told">, now: number):
   };
 }
 
-/** The alert without names of people and words of tools: one rule names people, two quote the tool. */
+/** Removes user names and quoted tool output: one rule names people, two quote the tool. */
 export function anonymousAlert<Fields extends Omit<AlertRecord, "id">>(alert: Fields): Fields {
   const { rule, server, daemon, feature, value, threshold } = alert;
   let { message } = alert;
@@ -149,7 +149,7 @@ function heldUnit(message: string): Unit {
   return UNITS.find((unit) => message.startsWith(HELD[unit])) ?? "seats";
 }
 
-/** `hours` were seen, `limit` are allowed. */
+/** `hours` is how long the seats have been held; `limit` is the allowed time. */
 export function heldMessage(
   who: string | null,
   feature: string | null,
@@ -166,7 +166,7 @@ export function daemonDownMessage(server: string | null, daemon: string | null):
   return `The daemon ${daemon ?? "?"} of ${server ?? "?"} is down`;
 }
 
-/** Without a feature the manager counts denials of the daemon alone. */
+/** Without a feature: the manager counts denials per daemon only. */
 export function deniedMessage(daemon: string | null, feature: string | null): string {
   return `Requests for ${feature ?? daemon ?? "?"} are denied`;
 }

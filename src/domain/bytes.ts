@@ -1,4 +1,6 @@
-/** Sizes as the config writes them: `256MB` (powers of 1000, as disks are sold) or `256MiB` (powers of 1024). */
+/**
+ * Sizes in the config's notation: `256MB` (powers of 1000, as disks are sold) or `256MiB` (powers of 1024).
+ */
 
 const UNIT_BYTES: Readonly<Record<string, number>> = {
   "": 1,
@@ -15,10 +17,10 @@ const UNIT_BYTES: Readonly<Record<string, number>> = {
 
 const SIZE = /^(\d{1,15}) ?([KMGT]?i?B)?$/i;
 
-/** For messages: how a size is written. */
+/** Describes the notation, for messages. */
 export const SIZE_FORM = "a whole number with kB, MB, GB, TB, KiB, MiB, GiB or TiB";
 
-/** Bytes of a size; null when the text is none. */
+/** Parses a size into bytes; null for an invalid size. */
 export function parseBytes(text: string): number | null {
   const found = SIZE.exec(text);
   if (found === null) return null;
@@ -34,7 +36,7 @@ const LARGEST_FIRST = [
   ["kB", 1e3],
 ] as const;
 
-/** For people, three significant digits at most: `256 MB`, `1.5 GB`, `980 B`. */
+/** Formats a size for people with at most three significant digits: `256 MB`, `1.5 GB`, `980 B`. */
 export function printBytes(bytes: number): string {
   const [unit, size] = LARGEST_FIRST.find(([, size]) => bytes >= size) ?? ["B", 1];
   return `${Number((bytes / size).toPrecision(3))} ${unit}`;

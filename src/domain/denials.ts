@@ -5,52 +5,55 @@ import { DAY_MS, iso } from "./time/clock.ts";
 import { DENIAL_STATES } from "./words.ts";
 
 export const DENIAL_OUTCOMES = ["denied", "granted_later", "queued"] as const;
-/** What came of a denied request: nothing · seats within seconds, from whatever pool or server · a place in the queue. */
+/** Outcome of a denied request: denied for good, granted within seconds by any pool or server, or queued. */
 export type DenialOutcome = (typeof DENIAL_OUTCOMES)[number];
 
-/** Requests that were denied: one row for a user who tries again and again. */
+/** Denied requests: repeated attempts of one user share a row. */
 export const DenialFields = {
   ...OfSite,
   server: Type.String(),
   daemon: Type.String(),
   feature: nullable(Type.String({ description: "Null where the manager counts denials of a daemon alone" })),
   user: nullable(Type.String()),
-  host: nullable(Type.String({ description: "Of the first attempt" })),
-  count: count("Seats asked for; where the manager only counts denials, how many", 1),
+  host: nullable(Type.String({ description: "Host of the first attempt" })),
+  count: count("Requested seats; where the manager only counts denials, their number", 1),
   reason: nullable(Type.String({ description: "The manager's own words" })),
   code: nullable(Type.Integer({ description: "The manager's error number, e.g. -4" })),
-  attempts: count("Requests of one user that were denied one after the other, for the same reason", 1),
+  attempts: count("Consecutive denied requests of one user for the same reason", 1),
   until: { ...Timestamp, description: "The last attempt" },
   outcome: words(
     DENIAL_OUTCOMES,
-    "granted_later: the seats came within seconds, from whatever pool or server. What statistics and alerts count as " +
-      "denials is `denied` alone",
+    "granted_later: the seats came within seconds, from any pool or server. Statistics and alerts count " +
+      "only `denied`",
   ),
 };
 
 export const DenialRecord = record("Denial", { timestamp: Timestamp, ...DenialFields });
 export type DenialRecord = Static<typeof DenialRecord>;
 
-/** Whether denials of a server can be seen. */
+/** Whether the denials of a server can be seen. */
 export const LoggingRecord = record("DenialLogging", {
   ...OfSite,
   server: Type.String(),
   state: words(DENIAL_STATES),
   source: nullable(words(["debug_log", "counters"])),
-  since: nullable({ ...Timestamp, description: "Since when without a break" } as typeof Timestamp),
-  message: nullable(Type.String({ description: "Why not, and what would help" })),
+  since: nullable({
+    ...Timestamp,
+    description: "Start of the current uninterrupted stretch",
+  } as typeof Timestamp),
+  message: nullable(Type.String({ description: "Reason, and how to fix it" })),
 });
 export type LoggingRecord = Static<typeof LoggingRecord>;
 
-/** A denial as it is stored, its times as epoch ms. */
+/** A stored denial with times as epoch ms. */
 export interface Denial extends Omit<DenialRecord, "timestamp" | "until"> {
-  /** First attempt; of counted denials the time of the poll that saw the counter grow. */
+  /** Time of the first attempt; for counted denials, the time of the poll that saw the counter grow. */
   readonly at: number;
-  /** Last attempt. */
+  /** Time of the last attempt. */
   readonly until: number;
 }
 
-/** Field by field: copying the rest took a third of the time of a long list. */
+/** Copies field by field: object spread took a third of the time of a long list. */
 export function denialRecord(denial: Denial): DenialRecord {
   const { server, daemon, feature, user, host, count, reason, code, attempts, outcome } = denial;
   const [timestamp, until] = [iso(denial.at), iso(denial.until)];
@@ -60,33 +63,34 @@ export function denialRecord(denial: Denial): DenialRecord {
 /** Denials that a manager counted between two polls. */
 interface Counted {
   readonly daemon: string;
-  /** Null where it counts those of the daemon alone. */
+  /** Null if the manager counts denials per daemon only. */
   readonly feature: string | null;
   readonly count: number;
 }
 
-/** Denials by a counter of the manager, in one poll: no users, just how many. */
+/** Makes a denial from a counter that grew between polls; users are not known. */
 export function countedDenials(server: string, { daemon, feature, count }: Counted, at: number): Denial {
   const unknown = { user: null, host: null, reason: null, code: null };
   return { at, server, daemon, feature, count, attempts: count, until: at, ...unknown, outcome: "denied" };
 }
 
-/** What each counter had when it was last read, by the daemon's name or by the feature's key. */
+/** Last value of each counter, by daemon name or feature key. */
 export type DenialCounters = Readonly<Record<string, number>>;
 
 type Counting = Pick<ServerPicture, "daemons"> & {
   readonly features: readonly Pick<FeaturePicture, "daemon" | "name" | "totals">[];
 };
 
-/** A manager that counts by feature, of some of them at least. */
+/** Reports whether the manager counts denials for at least some features. */
 export function countsByFeature({ features }: Counting): boolean {
   return features.some(({ totals }) => totals !== undefined && totals.denials !== null);
 }
 
 /**
- * Differences of the manager's counters: the features' where it has them, else the daemons'. The first reading of a counter
- * is where counting begins. A daemon's that fell began again at 0 when its daemon was restarted, so that all it shows has
- * happened since; a feature's may be of a time that moves on (LM-X: the last 24 hours), so that one which fell says nothing.
+ * Returns how much the manager's counters grew: per feature if it has such counters, else per daemon. The
+ * first reading of a counter only sets the starting value. A daemon counter that fell was reset by a restart,
+ * so its whole value is new. A feature counter may cover a sliding window (LM-X: the last 24 hours), so a
+ * fall there means nothing.
  */
 export function countDenials(before: DenialCounters, picture: Counting) {
   const ofDaemons = () =>
@@ -105,35 +109,40 @@ export function countDenials(before: DenialCounters, picture: Counting) {
     const count = now >= was ? now - was : feature === null ? now : 0;
     if (count > 0) denied.push({ daemon, feature, count });
   }
-  /** False when nothing has to be stored again. */
+  /** False if nothing needs to be stored. */
   const changed = Object.keys(counters).some((key) => counters[key] !== before[key]);
   return { counters: counters as DenialCounters, denied, changed };
 }
 
-/** Retries within this time, denied for the same reason, share a row. Clients retry every 30 to 60 seconds. */
+/** Retries within this time and with the same reason share a row. Clients retry every 30 to 60 seconds. */
 export const RETRY_WINDOW_MS = 300_000;
-/** Seats that come this soon after a denial, or came this shortly before it, make it none: another pool or server had them. */
+/**
+ * A request counts as granted if seats came this soon after the denial, or this shortly before it, from
+ * another pool or server.
+ */
 const GRANT_AHEAD_MS = 10_000;
 const GRANT_BACK_MS = 2_000;
-/** How much later than its neighbours' a log may be read. */
+/** How far the log of one server may lag behind the others. */
 const LATE_MS = 60_000;
 const KEEP_MS = RETRY_WINDOW_MS + LATE_MS;
-/** A place in the queue of which no end was read is taken for given up. */
+/** A queue entry whose end was never read counts as abandoned after this time. */
 const LONGEST_WAIT_MS = DAY_MS;
 
-/** What a log says of one request. */
+/** One request as recorded in a log. */
 export interface Attempt
   extends Pick<Denial, "at" | "server" | "daemon" | "user" | "host" | "count" | "reason" | "code"> {
   readonly kind: "denied" | "granted" | "queued" | "dequeued";
   readonly feature: string;
 }
 
-/** An episode as it stands. The same object from its first attempt to its end; a copy goes to the store. */
+/**
+ * A series of attempts that share a row. The same object from first attempt to end; the store gets copies.
+ */
 export interface Episode {
   readonly denial: Denial;
-  /** Whether its event went out: once, when its outcome can be known. */
+  /** Whether its event was sent: once, when its outcome is final. */
   readonly told: boolean;
-  /** Every attempt in it, epoch ms. */
+  /** Time of every attempt, epoch ms. */
   readonly times: readonly number[];
 }
 
@@ -141,18 +150,19 @@ interface OpenEpisode extends Episode {
   denial: Denial;
   told: boolean;
   readonly times: number[];
-  /** The request has a place in the queue: whatever else its user asks for meanwhile is the same wait. */
+  /** The request is queued: further requests of this user belong to the same wait. */
   waits: boolean;
 }
 
 /**
- * Makes episodes of attempts: one for all servers, because what one denies another may grant. Attempts come in about
- * the order of time; servers' logs may be a few seconds apart.
+ * Groups attempts into episodes. One instance serves all servers, because a request denied by one server may
+ * be granted by another. Attempts arrive roughly in time order; logs of different servers may be a few
+ * seconds apart.
  */
 export function createEpisodes() {
-  /** By user and feature, over all servers: the episodes that may still go on. */
+  /** Episodes that may still continue, by user and feature across all servers. */
   const open = new Map<string, OpenEpisode[]>();
-  /** Seats that were taken lately, by user and feature. Two generations: the older one is dropped as a whole. */
+  /** Recent grants by user and feature, in two generations: the older one is dropped as a whole. */
   let grants = new Map<string, number[]>();
   let olderGrants = new Map<string, number[]>();
   let generationAt = Number.NEGATIVE_INFINITY;
@@ -165,7 +175,7 @@ export function createEpisodes() {
     if (!episode.told) untold.add(episode);
   }
 
-  /** A place in the queue led to seats, or was given up. */
+  /** Ends a wait in the queue, by a grant or because the user gave up. */
   function endWait(key: string, attempt: Attempt): void {
     for (const episode of open.get(key) ?? []) if (isSameWait(episode.denial, attempt)) episode.waits = false;
   }
@@ -179,7 +189,7 @@ export function createEpisodes() {
     const times = grants.getOrInsert(key, []);
     if (times.at(-1) !== at) times.push(at);
     for (const episode of open.get(key) ?? []) {
-      // Seats that end a wait came later than within seconds, however short ago its user tried again.
+      // A grant that ends a wait did not come within seconds, even if the user retried a moment ago.
       if (episode.denial.outcome === "queued" && !explains(at, episode.denial.at)) continue;
       if (episode.denial.outcome !== "granted_later" && episode.times.some((time) => explains(at, time)))
         set(episode, { outcome: "granted_later" });
@@ -209,7 +219,7 @@ export function createEpisodes() {
         attempts: denial.attempts + (kind === "queued" ? 0 : 1),
         until: Math.max(denial.until, at),
         count: Math.max(denial.count, count),
-        // A grant stands, and a denial does not take back a place in the queue.
+        // A grant is final, and a denial does not undo a place in the queue.
         outcome: denial.outcome === "granted_later" || outcome === "denied" ? denial.outcome : outcome,
       });
     }
@@ -226,7 +236,7 @@ export function createEpisodes() {
         endWait(key, attempt);
       }
     },
-    /** Takes up an episode that an earlier process stored. */
+    /** Restores an episode that an earlier process stored. */
     resume(denial: Denial, told: boolean): void {
       const key = `${denial.user ?? ""}\0${denial.feature ?? ""}`;
       const times = [...new Set([denial.at, denial.until])];
@@ -234,7 +244,10 @@ export function createEpisodes() {
       open.getOrInsert(key, []).push(episode);
       if (!told) untold.add(episode);
     },
-    /** What `drain` yielded could not be stored, and no event went out: its next call yields it again. */
+    /**
+     * Puts back episodes from `drain` that could not be stored and whose events were not sent; the next call
+     * returns them again.
+     */
     again({ changed, settled }: Drained): void {
       for (const episode of changed as OpenEpisode[]) dirty.add(episode);
       for (const episode of settled as OpenEpisode[]) {
@@ -242,11 +255,14 @@ export function createEpisodes() {
         untold.add(episode);
       }
     },
-    /** Something waits to be stored, or for its event. */
+    /** True if something is waiting to be stored or for its event. */
     get isWaiting(): boolean {
       return dirty.size + untold.size > 0;
     },
-    /** Episodes that changed since the last call, and those whose outcome is settled by `now` and whose events are due. */
+    /**
+     * Returns episodes changed since the last call, and episodes whose outcome is final at `now` and whose
+     * events are due.
+     */
     drain(now: number): Drained {
       const settled = [...untold].filter(({ denial }) => now - denial.at > GRANT_AHEAD_MS);
       for (const episode of settled) {
@@ -283,7 +299,10 @@ function isSameWait(denial: Denial, { at, server, daemon }: Omit<Attempt, "kind"
   return denial.server === server && denial.daemon === daemon && at >= denial.at;
 }
 
-/** Reports whether an attempt has an episode's reason. Lines about the queue state none, so a wait takes any. */
+/**
+ * Reports whether an attempt has an episode's reason. Log lines about the queue give no reason, so they match
+ * any wait.
+ */
 function hasSameReason(
   { denial, waits }: OpenEpisode,
   kind: Attempt["kind"],
@@ -293,7 +312,10 @@ function hasSameReason(
   return denial.reason === attempt.reason && denial.code === attempt.code;
 }
 
-/** A granted episode is over: what is denied later is another one, unless the same grant explains it too. */
+/**
+ * Reports whether an attempt continues an episode. A granted episode has ended: a later denial starts a new
+ * one, unless the same grant explains it too.
+ */
 function goesOn(denial: Denial, { at, server, daemon }: Omit<Attempt, "kind">, granted: boolean): boolean {
   if (denial.server !== server || denial.daemon !== daemon) return false;
   if (Math.abs(at - denial.until) > RETRY_WINDOW_MS && (at < denial.at || at > denial.until)) return false;

@@ -1,9 +1,9 @@
-/** The system's code of an error, e.g. `ENOENT`; "unknown" when it has none. */
+/** Returns the system error code, e.g. `ENOENT`, or "unknown". */
 export function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "unknown";
 }
 
-/** What an error says, without its kind: the form in which messages and log fields quote errors. */
+/** Returns the message of an error without its class name, as messages and log fields quote it. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

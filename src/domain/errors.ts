@@ -1,6 +1,6 @@
 /**
- * The error catalogue, and the one error type whose `message` and `details` may be shown to a client. Any other error
- * is INTERNAL_ERROR.
+ * The error catalog, and the only error type whose `message` and `details` may be shown to a client. Any
+ * other error becomes INTERNAL_ERROR.
  */
 export const ERROR_STATUS = {
   AUTH_MISSING: 401,
@@ -36,21 +36,21 @@ export type ErrorCode = keyof typeof ERROR_STATUS;
 
 export const ERROR_CODES = Object.keys(ERROR_STATUS) as readonly ErrorCode[];
 
-/** Errors with which a poll can end. */
+/** Error codes of a failed poll. */
 export type PollErrorCode = Extract<ErrorCode, `LICENSE_${string}` | "TIMEOUT">;
 
 interface ErrorOptions {
-  /** Extra context for the client. Never a stack, SQL, a key or a value from a body. */
+  /** Extra context for the client. Never a stack trace, SQL, a key or a value from a request body. */
   readonly details?: string | undefined;
   /** Seconds, sent as `Retry-After`. */
   readonly retryAfterSeconds?: number | undefined;
-  /** Headers of this answer, e.g. `Allow`. */
+  /** Headers of this response, e.g. `Allow`. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Stays private: for the log, never for the answer. */
+  /** Only logged, never sent. */
   readonly cause?: unknown;
 }
 
-/** An error that says to the client what was wrong and what would be right. */
+/** An error whose message tells the client what was wrong and how to fix it. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly status: number;

@@ -7,8 +7,8 @@ import { Count, nullable, OfSite, record, Timestamp, words } from "./records.ts"
 import { LOG_LEVELS, LOG_SOURCES, PART_STATUSES, SERVER_STATUSES } from "./words.ts";
 
 /**
- * Every event of licmond, declared once: the bus, the streams, the OpenAPI document and the static types come
- * from these schemas. `id` is `<type>-<n>` with the id `n` of the frame.
+ * Declares every event once: the bus, the streams, the OpenAPI document and the static types derive from
+ * these schemas. `id` is `<type>-<n>` with the id `n` of the frame.
  */
 
 const event = <const Name extends string, Fields extends TProperties>(
@@ -104,18 +104,18 @@ export type AlertEvent = Static<typeof AlertEvent>;
 export const PictureEvent = event(
   "picture",
   "PictureEvent",
-  "What makes the picture of a server (`GET /api/picture`) the next one. Is sent where `events=` names it, is not " +
-    "replayed, and is narrowed by `server=` alone. `from` null: the server is new; `to` null: it is no longer configured",
+  "Patch that updates a server's picture (`GET /api/picture`). Sent only if `events=` names it, never " +
+    "replayed, and filtered only by `server=`. `from` null: the server is new; `to` null: it is no longer configured",
   PATCH_FIELDS,
 );
 export type PictureEvent = Static<typeof PictureEvent>;
-/** A picture event on its way, before a client wants its patch. */
+/** A picture event before its patch is computed for a client. */
 export type PictureNotice = Pick<
   PictureEvent,
   "type" | "id" | "timestamp" | "server" | "from" | "to" | "status"
 >;
 
-/** Schema of each event type: the registry from which streams and documents are made. */
+/** Schema of each event type, from which streams and documents are generated. */
 export const EVENT_SCHEMAS = {
   log: LogEvent,
   metrics: MetricsEvent,
@@ -129,25 +129,27 @@ export const EVENT_SCHEMAS = {
 
 export type EventType = keyof typeof EVENT_SCHEMAS;
 export type AnyEvent = { [T in EventType]: Static<(typeof EVENT_SCHEMAS)[T]> }[EventType];
-/** A stored event as it travels; metrics and pictures take an id and their place in the order, and are not stored. */
+/**
+ * A stored event. Metrics and picture events also take an id and a place in the order, but are not stored.
+ */
 export type StoredEvent = Exclude<AnyEvent, MetricsEvent | PictureEvent>;
 
 /**
- * Events of what is known of seats: published after their commit or not at all, because what could not be stored is not
- * known. Every other event goes out although the store fails.
+ * Events about seats: published after their commit or not at all, because licmond does not know seats that it
+ * could not store. All other events are sent even if the store fails.
  */
 export const NEVER_UNSTORED: ReadonlySet<EventType> = new Set(["checkout", "checkin", "denial"]);
 
-/** What the emitter of an event says; id and timestamp come from the bus. */
+/** An event without the id and timestamp, which the bus adds. */
 export type EventInput<E extends StoredEvent = StoredEvent> = E extends StoredEvent
   ? Omit<E, "id" | "timestamp">
   : never;
 
-/** Names under which a log event goes out besides `log`, directly after it: its twins. */
+/** Extra names under which a log event is sent directly after `log`. */
 export const LOG_TWINS = { error: "error_log", warn: "warning_log" } as const;
 
 /**
- * Names of frames on `/stream/combined`, as `events=` takes them. `message` is another name for every event: an
+ * Frame names on `/stream/combined` that `events=` accepts. `message` is another name for every event: an
  * EventSource delivers it to `onmessage`.
  */
 export const FRAME_NAMES = [

@@ -3,14 +3,16 @@ import { endOfDay, isDate } from "./time/zone.ts";
 
 const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
-/** `d-mmm-y…`: what follows the year (glued text, as in `30-Apr-20202`) is reported, not guessed at. */
+/**
+ * Matches `d-mmm-y…`. Text glued to the year, as in `30-Apr-20202`, is captured and reported, not guessed.
+ */
 const DATE = /^\s*(\d{1,2})-([A-Za-z]{3})-(\d{1,4})(.*)$/;
 
 /**
- * An expiry as FlexNet and RLM print it: `31-dec-2025`, `1-jan-0`, `01-jan-0000`, `permanent`,
- * `permanent(no expiration date)`. The year 0 in any spelling is permanent; two-digit years are 1970–2069.
- * A license is valid through the last millisecond of its day in the server's zone.
- * Returns null for text that is no expiry (the caller counts it as unparsed: unknown is not permanent).
+ * Parses an expiry as FlexNet and RLM print it: `31-dec-2025`, `1-jan-0`, `01-jan-0000`, `permanent`,
+ * `permanent(no expiration date)`. The year 0 in any spelling is permanent; two-digit years are 1970–2069. A
+ * license is valid through the last millisecond of its day in the server's zone. Returns null for invalid
+ * text, which the caller counts as unparsed: unknown is not permanent.
  */
 export function parseExpiry(text: string, zone: string): { expiry: Expiry; rest: string } | null {
   if (/^\s*permanent\b/i.test(text)) return { expiry: PERMANENT, rest: "" };
@@ -30,7 +32,7 @@ export function parseExpiry(text: string, zone: string): { expiry: Expiry; rest:
   };
 }
 
-/** The spelling `d-mmm-yyyy` or `permanent` of an expiry; null when it is unknown. */
+/** Formats an expiry as `d-mmm-yyyy` or `permanent`; null if unknown. */
 export function printExpiry(expiry: Expiry): string | null {
   if (expiry.permanent) return "permanent";
   if (expiry.expiresOn === null) return null;
@@ -38,7 +40,7 @@ export function printExpiry(expiry: Expiry): string | null {
   return `${day}-${MONTHS[Number(month) - 1]}-${year}`;
 }
 
-/** The earlier of two expiries: a date beats permanent, and permanent beats unknown. */
+/** Returns the earlier expiry: a date comes before permanent, and permanent before unknown. */
 export function earlierExpiry(a: Expiry, b: Expiry): Expiry {
   if (a.expiresAt !== null && b.expiresAt !== null) return a.expiresAt <= b.expiresAt ? a : b;
   if (a.expiresAt !== null) return a;

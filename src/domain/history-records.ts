@@ -16,7 +16,7 @@ import {
 } from "./records.ts";
 import { END_REASONS } from "./session.ts";
 
-/** The records of history, as those of the live picture in `records.ts`. */
+/** Records of the history API; `records.ts` has those of the live picture. */
 
 const Seats = amount("Seats, time-weighted");
 export const Coverage = Type.Number({
@@ -25,7 +25,7 @@ export const Coverage = Type.Number({
   description: "Share of the time that was observed",
 });
 
-/** `start`, `end` and `resolution` beside the rows. */
+/** `start`, `end` and `resolution`, sent next to the rows. */
 export const RangeFields = {
   start: Timestamp,
   end: Timestamp,
@@ -58,7 +58,7 @@ export const StatsRecord = record("StatsRow", {
   ),
   sessions: nullable(
     count(
-      "Sessions that overlap the range. Null where the range begins before sessions are kept, and where there are no polls",
+      "Sessions that overlap the range. Null where the range begins before sessions are kept, and without polls",
     ),
   ),
   usedSeatHours: nullable(
@@ -71,14 +71,14 @@ export const StatsRecord = record("StatsRow", {
     amount(
       "Seats that people held × hours, reservations excluded, as in /api/licenses/usage. Covers the same time as " +
         "`usedSeatHours`, and before the first reading the time that an imported log records. Null where " +
-        "the range begins before sessions are kept, and where there are no polls",
+        "the range begins before sessions are kept, and without polls",
     ),
   ),
-  saturatedSeconds: nullable(count("For how long no seat was left; null while no total is known")),
+  saturatedSeconds: nullable(count("Time without a free seat; null while no total is known")),
   denials: nullable(
     count(
-      "Rows of /api/licenses/denials whose outcome is `denied`, by their first attempt: who tried again counts once, " +
-        "who got seats or a place in the queue after all does not count. Null while denial logging is off, and where " +
+      "Rows of /api/licenses/denials whose outcome is `denied`, by their first attempt: retries count once, " +
+        "requests that finally got seats or a place in the queue do not count. Null while denial logging is off, and where " +
         "the manager counts denials and names no feature",
     ),
   ),
@@ -98,7 +98,7 @@ export const StatsRecord = record("StatsRow", {
 });
 export type StatsRecord = Static<typeof StatsRecord>;
 
-/** A checkout over its life. */
+/** A checkout from start to end. */
 export const SessionFields = {
   ...OfFeature,
   user: nullable(Type.String({ description: "Null where the manager names no holder" })),
@@ -123,7 +123,7 @@ export type PersonKind = (typeof PERSON_KINDS)[number];
 
 export const PersonRecord = record("Person", {
   kind: words(PERSON_KINDS),
-  name: Type.String({ description: "Of a host as the tool printed it last" }),
+  name: Type.String({ description: "For a host, as the tool last printed it" }),
   lastSeenAt: {
     ...Timestamp,
     description:
@@ -142,7 +142,7 @@ export const HeatCellRecord = record("HeatCell", {
 });
 export type HeatCellRecord = Static<typeof HeatCellRecord>;
 
-/** The debug log, the queue as polls saw it alone, or nothing. */
+/** Debug log, queue seen by polls only, or no source. */
 const DEMAND_SOURCES = ["log", "queue", "none"] as const;
 
 const DemandFields = {
@@ -159,8 +159,8 @@ const DemandFields = {
   queuedSeatHours: nullable(amount("Seats asked for in the queue, over time")),
   knownFrom: words(
     DEMAND_SOURCES,
-    "`log`: the debug log was read for 95 % of the covered time, or tells of such requests; `queue`: polls saw people " +
-      "wait; `none`: neither, which does not mean that no one asked",
+    "`log`: the debug log covers 95 % of the covered time, or contains such requests; `queue`: polls saw people " +
+      "wait; `none`: neither, which does not prove that there was no demand",
   ),
 };
 
@@ -191,7 +191,7 @@ export const EfficiencyRecord = record("EfficiencyRow", {
     },
   ),
   demand: Type.Object(DemandFields, {
-    description: "What was asked beyond the seats, as far as it is known",
+    description: "Known demand beyond the seats",
   }),
   coverage: Coverage,
   unit: OfCounts.unit,
@@ -201,8 +201,8 @@ export type EfficiencyRecord = Static<typeof EfficiencyRecord>;
 const Held = (what: string) => nullable(amount(`${what}; null where sessions or samples are no longer kept`));
 
 /**
- * A product. What its features hold together follows from their sessions, never from their peaks. Its figures are of
- * seats: what its features of tokens or credits hold is no part of them.
+ * A product. Seats held across its features are computed from sessions, never from the features' peaks.
+ * Features that count tokens or credits are left out.
  */
 export const ProductRecord = record("Product", {
   product: Type.String(),
@@ -212,23 +212,23 @@ export const ProductRecord = record("Product", {
   ),
   peakHeld: Held("Most seats that people held at one moment, of all its features that were read then"),
   averageHeld: Held("Seats that people held, over the time in which counts of a feature were read"),
-  p95Held: Held("As many seats were enough for 95 % of that time"),
+  p95Held: Held("Number of seats that was enough for 95 % of that time"),
   heldSeatHours: Held("Seats that people held × hours of that time"),
   idleSeatHours: Held("Seats issued × hours of that time, less those that people held"),
   uniqueUsers: nullable(Count),
   sessions: nullable(Count),
-  denials: nullable(count("Null where it is for one of its features")),
-  queuedRequests: nullable(count("Null where it is for one of its features")),
+  denials: nullable(count("Null if it is null for one of its features")),
+  queuedRequests: nullable(count("Null if it is null for one of its features")),
   seats: EfficiencyRecord.properties.seats,
   whatIf: EfficiencyRecord.properties.whatIf,
-  costPerSeatYear: nullable(amount("As the config says")),
+  costPerSeatYear: nullable(amount("From the config")),
   idleCost: nullable(amount("`idleSeatHours` at that cost")),
   currency: nullable(Type.String({ examples: ["EUR"] })),
   coverage: Type.Number({ minimum: 0, maximum: 1, description: "Mean of its features'" }),
 });
 export type ProductRecord = Static<typeof ProductRecord>;
 
-/** A row of the CSV: a seat, or a number of seats that was tried. */
+/** A CSV row: one seat, or one number of seats that was tried. */
 export const EfficiencyRow = Type.Object({
   ...OfFeature,
   total: nullable(Count),
@@ -253,7 +253,7 @@ const Wait = nullable(
 export const WaitsRecord = record("WaitsRow", {
   ...OfFeature,
   count: count("Stretches in which no seat was free; a gap of more than an hour in the readings ends one"),
-  fullSeconds: count("How long they were together, each with the gaps in it"),
+  fullSeconds: count("Their total length, including gaps"),
   p50Seconds: Wait,
   p80Seconds: Wait,
   longestSeconds: nullable(count("The longest stretch; null below 30")),
@@ -288,15 +288,15 @@ const UsageFields = {
   unit: {
     ...OfCounts.unit,
     description:
-      "What `heldSeatHours` and `peakHeld` count: that of the feature where the row is of one alone, else seats; other " +
-      "units are left out then",
+      "Unit of `heldSeatHours` and `peakHeld`: that of the feature if the row covers one feature, else seats, and other " +
+      "units are left out",
   } as typeof OfCounts.unit,
 };
 export const UsageRecord = Type.Object(UsageFields, {
   title: "UsageRow",
   description:
     "A label of the grouping is a field of its own, `label:<name>`: a string, or null where the server has no such label",
-  // Not a schema: oapi-codegen makes Go code that does not compile of nullable additional properties.
+  // Not a schema: for nullable additional properties, oapi-codegen generates Go code that does not compile.
   additionalProperties: true,
 });
 export type UsageRecord = Static<typeof UsageRecord>;

@@ -1,8 +1,8 @@
 import type { Unit } from "./words.ts";
 
 /**
- * A feature's counts over time as steps: what every statistic is computed from. Times are epoch ms.
- * A gap (no poll came, the poll failed, the feature was not read) is a step whose `used` is null: unknown is not zero.
+ * A feature's counts over time as steps, the input of every statistic. Times are epoch ms. A gap (no poll, a
+ * failed poll, or the feature was not read) is a step whose `used` is null: unknown is not zero.
  */
 export interface FeatureId {
   readonly server: string;
@@ -10,9 +10,9 @@ export interface FeatureId {
   readonly feature: string;
 }
 
-/** What a feature's counts count, and with which others it shares that. */
+/** The unit of a feature's counts, and the features that share its seats. */
 export interface Shared {
-  /** Absent = seats. */
+  /** Absent means seats. */
   readonly unit?: Unit;
   /** Null or absent = none. */
   readonly seatGroup?: string | null;
@@ -20,7 +20,7 @@ export interface Shared {
 
 export interface CountedFeature extends FeatureId, Shared {}
 
-/** These counts hold from `at` to the next step. */
+/** Counts that hold from `at` to the next step. */
 export interface Step {
   readonly at: number;
   /** Seats issued at that time; null when unlimited or unknown. */
@@ -33,8 +33,8 @@ export interface Step {
 }
 
 /**
- * The steps of one feature in [start, end): ascending, the first one at `start` (what held before is carried in, or a
- * gap), no two equal neighbours.
+ * Steps of one feature in [start, end), ascending. The first is at `start` (the previous counts carried over,
+ * or a gap); no two neighbors are equal.
  */
 export interface Series {
   readonly feature: CountedFeature;

@@ -4,33 +4,33 @@ import { text, textRule } from "./text-types.ts";
 import { AUDIENCES, type Audience, DENIAL_STATES, ROLES, type Role } from "./words.ts";
 
 /**
- * API keys as pure rules: what one looks like, what its role may do, when it holds.
- * A key is `lmk_<id>_<secret>`. The id is public (logs, lists), the secret is known to its owner alone.
+ * Pure rules of API keys: format, permissions and validity. A key is `lmk_<id>_<secret>`. The id is public
+ * (logs, lists); only the owner knows the secret.
  */
 
 const ID_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789";
 const ID_LENGTH = 12;
 const SECRET_BYTES = 32;
-/** Largest multiple of the alphabet's size in a byte: bytes above would make the first letters likelier. */
+/** Largest multiple of the alphabet's size in a byte; larger bytes would make the first letters likelier. */
 const FAIR_BYTES = 256 - (256 % ID_ALPHABET.length);
 
 const KEY = /^lmk_([a-z0-9]{12})_([A-Za-z0-9_-]{43})$/;
 const KEY_ID = /^[a-z0-9]{12}$/;
 
-/** `n` random bytes that cannot be guessed. */
+/** Returns `n` cryptographically secure random bytes. */
 export type RandomBytes = (n: number) => Uint8Array;
 
 export const systemRandom: RandomBytes = (n) => crypto.getRandomValues(new Uint8Array(n));
 
-/** A key taken apart. */
+/** The parts of a key. */
 export interface KeyParts {
   /** `[a-z0-9]{12}` */
   readonly id: string;
-  /** 43 characters of base64url = 32 random bytes. */
+  /** 43 characters of base64url: 32 random bytes. */
   readonly secret: string;
 }
 
-/** A new key with a random id and secret. */
+/** Makes a key with a random id and secret. */
 export function makeKey(random: RandomBytes): KeyParts {
   let id = "";
   while (id.length < ID_LENGTH) {
@@ -45,13 +45,16 @@ export function printKey({ id, secret }: KeyParts): string {
   return `lmk_${id}_${secret}`;
 }
 
-/** Takes a presented key apart; null when it has not the form of one. Says nothing of whether it is known. */
+/** Parses a presented key; null if malformed. Does not check whether the key exists. */
 export function parseKey(presented: string): KeyParts | null {
   const [, id, secret] = KEY.exec(presented) ?? [];
   return id === undefined || secret === undefined ? null : { id, secret };
 }
 
-/** Returns the schema of an id in a path. Its pattern is for clients: an id of another form is unknown, not invalid. */
+/**
+ * Returns the schema of an id in a path. The pattern informs clients: an id of another form is unknown, not
+ * invalid.
+ */
 export function pathId(description: string) {
   return text(
     textRule("an id", () => true),
@@ -59,10 +62,7 @@ export function pathId(description: string) {
   );
 }
 
-/**
- * Reads a secret that was made elsewhere: the secret alone, which gets a random id, or a whole key. Null if the text is
- * neither.
- */
+/** Parses a secret made elsewhere: a bare secret, which gets a random id, or a whole key. Null for anything else. */
 export function keyFromSecret(text: string, random: RandomBytes): KeyParts | null {
   return parseKey(text) ?? parseKey(printKey({ ...makeKey(random), secret: text }));
 }
@@ -74,13 +74,19 @@ export function isKeyId(text: string): boolean {
 export const KEY_STATES = ["active", "expired", "revoked"] as const;
 export type KeyState = (typeof KEY_STATES)[number];
 
-/** Revoked comes before expired; a key expires at its `expiresAt`, not after it. Times are epoch ms. */
+/**
+ * Returns the state of a key. Revoked comes before expired; a key expires at its `expiresAt`, not after it.
+ * Times are epoch ms.
+ */
 export function keyState(key: Pick<KeyRecord, "revokedAt" | "expiresAt">, now: number): KeyState {
   if (key.revokedAt !== null) return "revoked";
   return key.expiresAt !== null && key.expiresAt <= now ? "expired" : "active";
 }
 
-/** What is asked for when a key is made. Times are epoch ms; null = none, for quotas and rates the config's default. */
+/**
+ * Requested properties of a new key. Times are epoch ms. Null means none; for quotas and rates, the config's
+ * default.
+ */
 export interface NewKey {
   readonly name: string;
   readonly role: Role;
@@ -89,27 +95,27 @@ export interface NewKey {
   readonly dailyQuota: number | null;
   readonly monthlyQuota: number | null;
   readonly requestsPerMinute: number | null;
-  /** The site for which a key of the role `site` pushes; absent of all others. */
+  /** The site for which a key of the role `site` pushes; absent for other roles. */
   readonly site?: string;
 }
 
 /** A key without its secret. Times are epoch ms. */
 export interface KeyRecord extends NewKey {
   readonly id: string;
-  /** At the moment at which the record was read. */
+  /** State when the record was read. */
   readonly state: KeyState;
   readonly createdAt: number;
   readonly revokedAt: number | null;
-  /** Null when never used; up to some seconds old in the eyes of another process. */
+  /** Null if never used. Another process may see a value that is a few seconds old. */
   readonly lastUsedAt: number | null;
-  /** Of no key: the caller without one, where `[page] public` is `counts`. */
+  /** True only for the caller without a key while `[page] public` is `counts`. */
   readonly countsOnly?: boolean;
 }
 
 const MAX_NAME = 100;
 const SITE_NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 
-/** What is wrong with a wanted key, and what would be right; null when nothing is. `ofSites`: sites push to this licmond. */
+/** Returns the first problem of a requested key, or null. `ofSites`: sites push to this licmond. */
 export function keyProblem(
   wanted: NewKey,
   now: number,
@@ -144,7 +150,7 @@ const VIEWER = ["calendar", "read", "details", "holders", "people", "commands", 
 const OPERATOR = ["protected_logs", "refresh", "rescan", "acknowledge", "execute_operator"] as const;
 const ADMIN = ["execute", "clear_logs", "keys", "reload", "raw"] as const;
 
-/** What a request may need, and a role may have. */
+/** Permissions that requests require and roles grant. */
 export const PERMISSIONS = [...VIEWER, ...OPERATOR, ...ADMIN, "push"] as const;
 export type Permission = (typeof PERMISSIONS)[number];
 
@@ -156,12 +162,12 @@ const OF_ROLE: Readonly<Record<Role, ReadonlySet<Permission>>> = {
   admin: new Set([...VIEWER, ...OPERATOR, ...ADMIN]),
 };
 
-/** Answers about single people, also under pseudonyms. */
+/** Answers about single people, even under pseudonyms. */
 const OF_PEOPLE: readonly Permission[] = ["holders", "people"];
-/** Answers that callers who see no real names do not get: logs name people, the others describe the site. */
+/** Withheld from callers who see no real names: logs name people, and the others describe the site. */
 const WITH_NAMES: readonly Permission[] = ["logs", "details", "commands"];
 
-/** As whom a caller sees people. */
+/** The fields that decide how a caller sees people. */
 type Seeing = Pick<KeyRecord, "anonymize" | "countsOnly">;
 
 export function audienceOf({ anonymize, countsOnly }: Seeing): Audience {
@@ -170,11 +176,11 @@ export function audienceOf({ anonymize, countsOnly }: Seeing): Audience {
 }
 
 /**
- * True when a key may do this. `details` is the daemon's status, its host, its network and the labels of servers; `holders`
- * is who holds seats, held them or was denied; `people` is answers about one person,
- * which `[page] people` may withhold; `commands` is which commands there are; `logs` is reading logs at all, which an
- * anonymized key may not (they name people); `protected_logs` adds the sources auth, audit and http; `execute_operator` runs
- * the commands that ask for no more than an operator, `execute` all of them.
+ * Reports whether a key has a permission. `details`: status, host and network of the daemon, and labels of
+ * servers. `holders`: who holds or held seats, or was denied. `people`: answers about one person, which
+ * `[page] people` may withhold. `commands`: the list of commands. `logs`: reading logs at all, which an
+ * anonymized key may not, because logs name people. `protected_logs`: the sources auth, audit and http.
+ * `execute_operator`: commands that require only an operator. `execute`: all commands.
  */
 export function permits(key: Pick<NewKey, "role"> & Seeing, permission: Permission): boolean {
   if (key.anonymize && WITH_NAMES.includes(permission)) return false;
@@ -182,7 +188,7 @@ export function permits(key: Pick<NewKey, "role"> & Seeing, permission: Permissi
   return OF_ROLE[key.role].has(permission);
 }
 
-/** Requests; null = no quota of its own. */
+/** Number of requests; null means the default quota. */
 export const Quota = nullable(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }));
 
 const KEY_FIELDS = {
@@ -198,13 +204,13 @@ const KEY_FIELDS = {
   dailyQuota: Quota,
   monthlyQuota: Quota,
   requestsPerMinute: Quota,
-  site: Type.Optional(Type.String({ description: "The site for which it pushes; of the role site alone" })),
+  site: Type.Optional(Type.String({ description: "The site for which it pushes; only for the role site" })),
 };
-/** A key as the API shows it, without its secret. */
+/** A key in API answers, without its secret. */
 export const Key = record("Key", KEY_FIELDS);
 export type Key = Static<typeof Key>;
 
-/** A key as it is made: the one time at which its secret is shown. */
+/** A new key: the only answer that contains its secret. */
 export const CreatedKey = record("CreatedKey", {
   ...KEY_FIELDS,
   key: Type.String({
@@ -221,19 +227,19 @@ const SIGN_IN_FIELDS = {
   keyId: KeyId,
   keyName: Type.String(),
   role: words(ROLES),
-  stay: Type.Boolean({ description: "Does not end by being idle for 12 hours" }),
+  stay: Type.Boolean({ description: "Does not expire after 12 idle hours" }),
   createdAt: Timestamp,
   lastUsedAt: Timestamp,
   expiresAt: Type.String({ ...Timestamp, description: "When it ends unless it is used again" }),
   browser: nullable(Type.String({ examples: ["Firefox 140 on Linux"] })),
   current: Type.Boolean({ description: "The one of this request" }),
 };
-/** A browser that is signed in. */
+/** A signed-in browser. */
 export const SignInRecord = record("SignIn", SIGN_IN_FIELDS);
 export type SignInRecord = Static<typeof SignInRecord>;
 
 export const SignInLink = record("SignInLink", {
-  code: Type.String({ description: "Good for one sign-in" }),
+  code: Type.String({ description: "Valid for one sign-in" }),
   codeExpiresAt: Timestamp,
   url: Type.String({ description: "http.public_url, or the daemon's own address, with the code behind #" }),
 });
@@ -247,9 +253,9 @@ export const Me = record("Me", {
   permissions: Type.Array(words(PERMISSIONS)),
   anonymize: Type.Boolean({ description: "Users and hosts are pseudonyms" }),
   via: words(["key", "sign_in", "socket", "proxy", "public"], "`public`: the built-in viewer, without a key"),
-  public: words(["off", ...AUDIENCES], "What [page] public lets everybody see without a key"),
+  public: words(["off", ...AUDIENCES], "Data shown without a key, as [page] public sets it"),
   signIn: nullable(Type.Object(SIGN_IN_FIELDS)),
-  execute: Type.Boolean({ description: "Commands are switched on" }),
+  execute: Type.Boolean({ description: "Commands are enabled" }),
   denials: Type.Array(Type.Object({ server: Type.String(), state: words(DENIAL_STATES) }), {
     description: "Whether denials can be seen, of each server",
   }),

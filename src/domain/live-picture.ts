@@ -3,11 +3,14 @@ import { FEATURE_COLUMNS, type FeatureValues, ROW_COLUMNS, type RowValues } from
 import { nullable, record, ServerRecord } from "./records.ts";
 
 /**
- * What `GET /api/picture` holds: every server with its features and rows, slim, and how a patch (the event `picture`)
- * changes it (`polls/kept-picture.ts`). Features and rows are arrays; each begins with a key that is unique within its server.
+ * The content of `GET /api/picture`, every server with its features and rows in compact form, and of the
+ * patches that update it (event `picture`, see `polls/kept-picture.ts`). Features and rows are arrays that
+ * begin with a key unique within the server.
  */
 
-/** An array of one value a column. OpenAPI 3.0 has no word for that: the order stands in the description. */
+/**
+ * An array with one value per column. OpenAPI 3.0 cannot express that, so the description lists the order.
+ */
 const columns = <T extends readonly unknown[]>(title: string, names: readonly string[], more: string) => {
   const order = `In this order: key, ${names.join(", ")}. ${more}`;
   const length = { minItems: names.length + 1, maxItems: names.length + 1 };
@@ -24,7 +27,7 @@ const Rows = Type.Array(
   columns<RowValues>(
     "PictureRow",
     ROW_COLUMNS,
-    "As in a row of users[]; `feature` is the key of its feature, `since` is from when its duration counts, or null.",
+    "As in a row of users[]; `feature` is the key of its feature, `since` is the start of its duration, or null.",
   ),
 );
 
@@ -44,7 +47,7 @@ export type PictureServer = Static<typeof PictureServer>;
 export const Picture = record("Picture", { servers: Type.Array(PictureServer) });
 export type Picture = Static<typeof Picture>;
 
-/** Fields of the event `picture` beside those of every event. */
+/** Fields of the `picture` event in addition to those of every event. */
 export const PATCH_FIELDS = {
   server: Type.String(),
   from: nullable(PictureNumber),
@@ -52,7 +55,7 @@ export const PATCH_FIELDS = {
   status: ServerRecord.properties.status,
   changed: Type.Partial(ServerRecord, {
     title: "ServerChange",
-    description: "Fields of the server that are others now",
+    description: "Changed fields of the server",
   }),
   features: Features,
   rows: Rows,

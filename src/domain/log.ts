@@ -1,9 +1,14 @@
 import type { LogSource } from "./words.ts";
 
-/** Context of a log line: strings, numbers, booleans and null; `server` and `feature` where they apply. */
+/**
+ * Context of a log line: strings, numbers, booleans and null. Use `server` and `feature` where they apply.
+ */
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
-/** Writes log lines of one component. The message is constant; what varies stands in the fields. Never a secret. */
+/**
+ * Writes log lines of one component. Messages are constant; variable parts go into fields. Never log a
+ * secret.
+ */
 export interface Log {
   debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
@@ -11,5 +16,5 @@ export interface Log {
   error(message: string, fields?: LogFields): void;
 }
 
-/** Gives each component its log. */
+/** Returns the log of a component. */
 export type LogOf = (source: LogSource) => Log;

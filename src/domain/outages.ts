@@ -13,20 +13,20 @@ export const OutageRecord = record("Outage", {
     OUTAGE_STATUSES,
     "degraded: it answered without some of its parts; unknown: the poll did not show whether it works",
   ),
-  reason: nullable(Type.String({ description: "As the first poll of the outage found it" })),
+  reason: nullable(Type.String({ description: "As seen by the first poll of the outage" })),
   startedAt: Timestamp,
   endedAt: nullable({
     ...Timestamp,
-    description: "When a poll found another status, or when polls stopped; null while it goes on",
+    description: "When a poll found another status, or when polls stopped; null while ongoing",
   } as typeof Timestamp),
   durationSeconds: count("Until `endedAt`, or until now"),
 });
 export type OutageRecord = Static<typeof OutageRecord>;
 
-/** A stretch of time in which each poll found a server in the same state that is not `up`. Epoch ms. */
+/** A stretch of time in which every poll found a server in the same state other than `up`. Epoch ms. */
 export interface Outage extends Pick<OutageRecord, "server" | "status" | "reason"> {
   readonly from: number;
-  /** Null while it goes on. */
+  /** Null while ongoing. */
   readonly until: number | null;
 }
 
@@ -53,7 +53,10 @@ export const AvailabilityRecord = record("Availability", {
 });
 export type AvailabilityRecord = Static<typeof AvailabilityRecord>;
 
-/** Why a server is not up: the error of its last poll, else the parts that are not up; null where there is nothing to say. */
+/**
+ * Returns why a server is not up: the error of its last poll, else the parts that are not up; null if
+ * unknown.
+ */
 export function reasonOf({ status, error, members, daemons }: ServerPicture): string | null {
   if (status === "up") return null;
   if (error !== null) return error.message;

@@ -1,11 +1,11 @@
 import type { PagePath } from "./words.ts";
 
-/** Longer ones are refused by mail programs and browsers. */
+/** Mail programs and browsers reject longer links. */
 const LONGEST = 2_000;
 
 /**
- * The address of a page as people reach it: `base` is `http.public_url`, with the prefix of a proxy where it has one. Null
- * without it, and where the names in it make it too long. It is ASCII: names stand percent-encoded in it.
+ * Returns the public address of a page. `base` is `http.public_url`, including a proxy's prefix. Returns null
+ * without a base, or if names in the link make it too long. Names are percent-encoded, so the link is ASCII.
  */
 export function pageLink(
   base: string | null,
@@ -19,7 +19,7 @@ export function pageLink(
   return link.length > LONGEST ? null : link;
 }
 
-/** Where what a feature, or else a server, is about is shown. */
+/** Returns the link to a feature, or else to a server. */
 export function placeLink(
   base: string | null,
   { server, daemon, feature }: Readonly<Record<"server" | "daemon" | "feature", string | null>>,

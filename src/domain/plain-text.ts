@@ -1,8 +1,8 @@
 import type { Unit } from "./words.ts";
 
 /**
- * Text of strangers (license tools, clients, config files) made fit for a log line or a terminal: no control character
- * that could move a cursor or forge a line, and nothing that looks like a secret.
+ * Makes untrusted text (from license tools, clients, config files) safe for a log line or a terminal: no
+ * control characters that could move the cursor or forge a line, and nothing that looks like a secret.
  */
 
 /** Control and format characters, line and paragraph separators, lone surrogates. */
@@ -10,7 +10,7 @@ const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 const PRINTABLE = /^[\x20-\x7e]*$/;
 const NAMED: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 
-/** Every character that a terminal would act on, written as `\n`, `\t`, `\u001b`. */
+/** Escapes characters that a terminal would act on, as `\n`, `\t`, `\u001b`. */
 export function escapeControls(text: string): string {
   if (PRINTABLE.test(text)) return text;
   return text.replaceAll(
@@ -19,13 +19,13 @@ export function escapeControls(text: string): string {
   );
 }
 
-/** At most so many characters, cut between them and never inside one. */
+/** Cuts text to at most `length` characters, never inside a character. */
 export function cutText(text: string, length: number): string {
   const characters = [...text];
   return characters.length <= length ? text : `${characters.slice(0, length - 1).join("")}…`;
 }
 
-/** API keys in any of the ways in which they travel, cookies of sign-ins, and the credentials of a URL. */
+/** API keys in all forms in which they travel, sign-in cookies, and URL credentials. */
 const SECRETS: readonly (readonly [RegExp, string])[] = [
   [/lmk_[A-Za-z0-9_-]*/g, "lmk_***"],
   [/(licmond_[0-9a-f]{8}=)[^;\s"']+/g, "$1***"],
@@ -36,13 +36,13 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
 ];
 const MAYBE_SECRET = /lmk_|licmond_|api_?key|bearer|authorization|@/i;
 
-/** The text with everything masked that looks like a key. A last line of defence: no code should have put it there. */
+/** Masks everything that looks like a key. A last line of defense: no code should put a secret there. */
 export function maskSecrets(text: string): string {
   if (!MAYBE_SECRET.test(text)) return text;
   return SECRETS.reduce((masked, [pattern, mask]) => masked.replaceAll(pattern, mask), text);
 }
 
-/** A name in which `*` stands for any characters, and `?` for one. */
+/** Compiles a glob: `*` matches any characters, `?` matches one. */
 export function globPattern(glob: string): RegExp {
   const source = glob
     .split(/([*?])/)
@@ -51,7 +51,10 @@ export function globPattern(glob: string): RegExp {
   return new RegExp(`^${source}$`, "su");
 }
 
-/** Whether a name fits one of some patterns. Null fits everything; a pattern fits no absent name. */
+/**
+ * Returns a function that reports whether a name matches a pattern. Null matches everything; a pattern never
+ * matches an absent name.
+ */
 export function nameMatcher(globs: readonly string[] | null): (name: string | null) => boolean {
   const patterns = globs?.map(globPattern);
   return (name) => patterns?.some((pattern) => name !== null && pattern.test(name)) ?? true;

@@ -1,30 +1,32 @@
 import type { PollErrorCode } from "./errors.ts";
 import type { Reading } from "./reading.ts";
 
-/** What a poll that did not yield usable numbers says of itself. */
+/** Describes why a poll yielded no usable numbers. */
 export interface PollError {
   readonly code: PollErrorCode;
-  /** One sentence: what happened, and the fix where it is known. */
+  /** One sentence: what happened, and the fix if it is known. */
   readonly message: string;
-  /** The tool's own words (cut at 2,000 characters); null when it said nothing. */
+  /** The tool's own output (cut at 2,000 characters); null if there was none. */
   readonly details: string | null;
 }
 
-/** The words of a poll as they came, secrets masked: for `…/raw` and for error details. */
+/** Raw output of a poll with secrets masked, for `…/raw` and for error details. */
 export interface PollRaw {
-  /** Of a request its method and its URL. */
+  /** For a request: its method and URL. */
   readonly argv: readonly string[];
-  /** Null when a signal ended the tool, or when it could not be killed; of a request the status of its answer. */
+  /**
+   * Null if the tool was ended by a signal or could not be killed; for a request, the status of the response.
+   */
   readonly exitCode: number | null;
-  /** Name of the signal that ended the tool, e.g. `SIGKILL`; null when it exited. */
+  /** Name of the signal that ended the tool, e.g. `SIGKILL`; null if it exited. */
   readonly signal: string | null;
   readonly stdout: Uint8Array;
   readonly stderr: Uint8Array;
-  /** The output was longer than the cap: `stdout` is its first 1 MiB, or the cap if that is less. */
+  /** The output exceeded the limit: `stdout` is its first 1 MiB, or less if the limit is lower. */
   readonly truncated: boolean;
 }
 
-/** Reachability of one member by TCP, measured beside the poll for `/api/network`. */
+/** TCP reachability of one member, measured alongside the poll for `/api/network`. */
 export interface MemberReachability {
   readonly host: string;
   readonly port: number | null;
@@ -34,18 +36,18 @@ export interface MemberReachability {
   readonly error: string | null;
 }
 
-/** One poll of one server, whatever came of it. Times are epoch ms. */
+/** Result of one poll of one server. Times are epoch ms. */
 export interface PollOutcome {
   readonly serverId: string;
   readonly startedAt: number;
   readonly finishedAt: number;
   readonly durationMs: number;
-  /** Null when the tool could not be run or said nothing that the parser knows. */
+  /** Null if the tool could not be run or printed nothing that the parser recognizes. */
   readonly reading: Reading | null;
-  /** Null when the reading is usable. A reading with whole-query errors has both. */
+  /** Null if the reading is usable. A reading with errors of the whole query has both. */
   readonly error: PollError | null;
   readonly raw: PollRaw;
   readonly reachability: readonly MemberReachability[];
-  /** Of the reading's members, those that must be up for the server to work. */
+  /** How many of the members must be up for the server to work. */
   readonly quorum: number;
 }

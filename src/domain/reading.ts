@@ -1,52 +1,54 @@
 import type { ManagerName, PartStatus, PoolKind, Unit } from "./words.ts";
 
 /**
- * What one poll of one server yielded, as the tool said it: the pure result of a manager's parser.
- * A Reading knows nothing of earlier polls; `picture.ts` lays it over the last good one.
- * Times are epoch milliseconds UTC, names are opaque (never trimmed inside, lower-cased or split).
+ * The result of one poll of one server, as its manager's parser read it. Pure: a reading does not know
+ * earlier polls; `picture.ts` merges it with the last good one. Times are epoch milliseconds UTC. Names are
+ * opaque: never trimmed inside, lower-cased or split.
  */
 export interface Reading {
   readonly manager: ManagerName;
-  /** Time stated in the output: mostly the clock of the host that runs the tool; null when the output states none. */
+  /**
+   * Time printed in the output, mostly from the clock of the host that runs the tool; null if there is none.
+   */
   readonly reportTime: number | null;
   /** Version of the tool as printed, e.g. `v11.14.0.1` or `v12.2`. */
   readonly toolVersion: string | null;
   readonly members: readonly MemberReading[];
   readonly daemons: readonly DaemonReading[];
-  /** Blocks in the order printed. One identity (daemon, name) may occur in several blocks: see `mergeBlocks`. */
+  /** Blocks in printed order. Several blocks may have the same identity (daemon, name): see `mergeBlocks`. */
   readonly features: readonly FeatureReading[];
-  /** Errors of the whole query, i.e. not of one member, daemon or feature. */
+  /** Errors of the whole query, not of one member, daemon or feature. */
   readonly errors: readonly ToolError[];
-  /** Non-blank lines that no rule knew. The count is exact, the list holds the first {@link MAX_UNPARSED_KEPT}. */
+  /** Unrecognized non-blank lines. The count is exact; the list holds the first {@link MAX_UNPARSED_KEPT}. */
   readonly unparsedLines: number;
   readonly unparsed: readonly UnparsedLine[];
-  /** The text ended inside a block (or, by the manager's own marks, before its end). */
+  /** The text ended inside a block, or before the manager's own end mark. */
   readonly cut: boolean;
-  /** A line outside all features' blocks was not understood: any part of the reading may lack what it said. */
+  /** A line outside all feature blocks was not recognized, so any part of the reading may be incomplete. */
   readonly stray?: true;
   /** At least one line was understood as this manager's; false means LICENSE_PARSE_ERROR. */
   readonly recognised: boolean;
-  /** Why nothing could be read, where the parser can say it: one sentence with its full stop. */
+  /** Why nothing could be read, if the parser knows: one sentence with a full stop. */
   readonly problem?: string;
 }
 
 export const MAX_UNPARSED_KEPT = 200;
 
 export interface UnparsedLine {
-  /** 1-based number of the line in the tool's output. */
+  /** Line number in the tool's output, from 1. */
   readonly line: number;
   /** The line, cut at 500 characters. */
   readonly text: string;
 }
 
-/** An error in the tool's own words, with FlexNet's `(major,minor:system "text")` taken apart where it is printed. */
+/** An error in the tool's own words. FlexNet's `(major,minor:system "text")` is parsed if present. */
 export interface ToolError {
   /** The whole message as printed, code suffix included. */
   readonly message: string;
   readonly major: number | null;
   readonly minor: number | null;
   readonly system: number | null;
-  /** What the error means for the poll: no answer came, or an answer that is an error. */
+  /** Meaning for the poll: no answer, or an answer that is an error. */
   readonly kind: "unreachable" | "query";
 }
 
@@ -65,9 +67,11 @@ export interface DaemonReading {
   readonly status: PartStatus;
   readonly version: string | null;
   readonly error: ToolError | null;
-  /** Its own port, where the manager prints one (RLM). */
+  /** Port of the daemon, if the manager prints it (RLM). */
   readonly port?: number;
-  /** Counters since the daemon's start, where the manager prints them (RLM); differences between polls are rates. */
+  /**
+   * Counters since the daemon's start, if the manager prints them (RLM). Differences between polls are rates.
+   */
   readonly totals: DaemonTotals | null;
 }
 
@@ -78,47 +82,50 @@ export interface DaemonTotals {
 }
 
 export interface FeatureReading {
-  /** Name of the daemon that owns the feature; "" where the output names none. */
+  /** Name of the daemon that owns the feature; "" if the output names none. */
   readonly daemon: string;
   readonly name: string;
-  /** What the counts count; absent = seats. */
+  /** Unit of the counts; absent means seats. */
   readonly unit?: Unit;
-  /** Name of the common set of seats that this feature draws on with others of its server; absent = its own. */
+  /** Name of the seat group that this feature shares with others of its server; absent means none. */
   readonly seatGroup?: string;
   /** Seats issued; null when unlimited or unknown. */
   readonly total: number | null;
-  /** Seats in use as the tool says it (reservations included); null when unknown. */
+  /** Seats in use as the tool reports them, reservations included; null if unknown. */
   readonly used: number | null;
   readonly unlimited: boolean;
-  /** The tool's error for this feature; counts are null then. */
+  /** The tool's error for this feature; the counts are null then. */
   readonly error: ToolError | null;
   readonly pools: readonly PoolReading[];
   readonly checkouts: readonly CheckoutReading[];
   readonly reservations: readonly ReservationReading[];
   readonly queue: readonly QueueReading[];
-  /** People who may use the feature by name, whether they do or not; absent = the manager names none. */
+  /** People to whom the feature is assigned by name, using it or not; absent if the manager names none. */
   readonly assigned?: readonly AssignedReading[];
-  /** Counters since the server's start, or of the manager's own window, where it prints them per feature (LM-X). */
+  /** Counters since the server's start, or of the manager's own window, if printed per feature (LM-X). */
   readonly totals?: Pick<DaemonTotals, "denials">;
-  /** Seats kept by reservations where the manager prints a sum of its own (RLM); absent = the sum of `reservations`. */
+  /** Reserved seats, if the manager prints a sum (RLM); absent means the sum of `reservations`. */
   readonly reserved?: number | null;
-  /** The manager's own consistency check of this block, see `ConsistencyCheck`. */
+  /** Result of the manager's consistency check of this block, see `ConsistencyCheck`. */
   readonly consistency: Consistency;
-  /** The text ended inside this block, or a line of it was not understood. */
+  /** The text ended inside this block, or one of its lines was not recognized. */
   readonly cut: boolean;
-  /** Known from a license file alone (the table of `lmstat -i`). `cut` when its server answered without it. */
+  /**
+   * Known only from a license file (the table of `lmstat -i`). `cut` if its server answered without the
+   * feature.
+   */
   readonly fromFile?: true;
 }
 
 /**
- * Outcome of a manager's check that the printed lines add up to the printed count.
- * `ok` they do or the check does not apply · `short` lines are missing or wrong (numbers are partial) ·
- * `shared` more lines than seats (grouped duplicates share a seat).
+ * Whether the printed lines add up to the printed count. `ok`: they do, or the check does not apply. `short`:
+ * lines are missing or wrong, so numbers are partial. `shared`: more lines than seats, because grouped
+ * duplicates share a seat.
  */
 export type Consistency = "ok" | "short" | "shared";
 
 export interface PoolReading {
-  /** The manager's own pool number where it has one, else null (the picture then numbers equal pools). */
+  /** The manager's own pool number, else null (the picture then numbers equal pools). */
   readonly number: string | null;
   readonly version: string | null;
   readonly vendorString: string | null;
@@ -129,7 +136,7 @@ export interface PoolReading {
   readonly expiry: Expiry;
 }
 
-/** An expiry date. All three null/false = unknown, which is not the same as permanent. */
+/** An expiry date. All three null or false means unknown, which is not permanent. */
 export interface Expiry {
   /** `YYYY-MM-DD` as printed; null when permanent or unknown. */
   readonly expiresOn: string | null;
@@ -142,28 +149,32 @@ export const UNKNOWN_EXPIRY: Expiry = Object.freeze({ expiresOn: null, expiresAt
 export const PERMANENT: Expiry = Object.freeze({ expiresOn: null, expiresAt: null, permanent: true });
 
 export interface CheckoutReading {
-  /** Null where the tool prints a holder without a name. */
+  /** Null if the tool prints a holder without a name. */
   readonly user: string | null;
   readonly host: string | null;
   readonly display: string | null;
-  /** Words after the display that are no part of it: product, client PID, `feature=…`. */
+  /** Text after the display that is not part of it: product, client PID, `feature=…`. */
   readonly qualifier: string | null;
-  /** Version the client asked for, as printed, e.g. `v61.9`. */
+  /** Version requested by the client, as printed, e.g. `v61.9`. */
   readonly version: string | null;
   /** Seats held, at least 1. */
   readonly count: number;
   readonly handle: string | null;
   readonly pid: number | null;
-  /** What the tool says, resolved to a year and to UTC; null when it cannot be known. */
+  /** Printed start with the year filled in, in UTC; null if it cannot be known. */
   readonly startedAt: number | null;
-  /** Seconds of linger or borrow left; null when the line prints none, 0 when capable but not lingering. */
+  /**
+   * Seconds of linger or borrow left; null if the line prints none, 0 if able to linger but not lingering.
+   */
   readonly lingerSeconds: number | null;
   readonly borrowed: boolean;
-  /** Index into the feature's `pools` of the pool this line stands under; null when it stands under none. */
+  /** Index in the feature's `pools` of the pool under which the line is printed; null if none. */
   readonly pool: number | null;
 }
 
-/** Whether two lines say the same in every column. Written out, because each poll asks it of every line. */
+/**
+ * Reports whether two lines are equal in every column. Written out, because each poll compares every line.
+ */
 export function isSameLine(a: CheckoutReading, b: CheckoutReading): boolean {
   return (
     a === b ||
@@ -191,7 +202,7 @@ export const RESERVATION_TYPES = [
   "internet",
   "project",
 ] as const;
-/** `other`: the name begins with the tool's own word for the type. */
+/** `other`: the name begins with the tool's own type word. */
 export type ReservationType = (typeof RESERVATION_TYPES)[number] | "other";
 
 export interface ReservationReading {
@@ -201,11 +212,11 @@ export interface ReservationReading {
   readonly pool: number | null;
 }
 
-/** A person to whom a named license is assigned: no seat is in use by that. */
+/** A person to whom a named license is assigned. An assignment does not use a seat. */
 export interface AssignedReading {
   readonly user: string;
   readonly host: string | null;
-  /** Epoch ms; null when the manager does not say. */
+  /** Epoch ms; null if the manager does not print it. */
   readonly since: number | null;
 }
 

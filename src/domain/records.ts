@@ -7,17 +7,17 @@ import { beginsWithDate } from "./time/zone.ts";
 import { DATA_STATES, PART_STATUSES, POOL_KINDS, SERVER_STATUSES, UNITS, USER_KINDS } from "./words.ts";
 
 /**
- * The records of the API: one schema each, from which the static type, the OpenAPI
- * document and the tests' validation come. Times are ISO 8601 UTC with milliseconds, percentages 0–100.
+ * Records of the API: one schema each, from which the static type, the OpenAPI document and the tests'
+ * validation derive. Times are ISO 8601 UTC with milliseconds, percentages 0–100.
  */
 
-/** An object that the OpenAPI document lists under its title. */
+/** Makes an object schema that the OpenAPI document lists under its title. */
 export const record = <Fields extends TProperties>(title: string, fields: Fields, description?: string) =>
   Type.Object(fields, { title, ...(description !== undefined && { description }) });
 
 TypeRegistry.Set<{ enum: readonly unknown[] }>("Words", (schema, value) => schema.enum.includes(value));
 
-/** One word of a closed vocabulary. */
+/** Makes a schema for one word of a closed vocabulary. */
 export const words = <const T extends readonly string[]>(list: T, description?: string) =>
   Type.Unsafe<T[number]>({
     [Kind]: "Words",
@@ -32,7 +32,7 @@ TypeRegistry.Set<{ [OF]: TSchema }>(
   (schema, value) => value === null || Value.Check(schema[OF], value),
 );
 
-/** A value that may be null: unknown, never 0. */
+/** Makes a schema nullable. Null means unknown, never 0. */
 export const nullable = <T extends TSchema>(schema: T) =>
   Type.Unsafe<Static<T> | null>({ ...schema, [Kind]: "Nullable", [OF]: schema, nullable: true });
 
@@ -47,16 +47,16 @@ export const Timestamp = text(TIME, { format: "date-time", examples: ["2026-01-3
 export const CalendarDay = Type.String({ format: "date", examples: ["2026-12-31"] });
 export const Count = Type.Integer({ minimum: 0 });
 export const Percent = Type.Number({ minimum: 0, description: "Percent, two decimals" });
-/** A count, or an amount, that says what it counts. */
+/** Makes a schema of a count or an amount with its description. */
 export const count = (description: string, minimum = 0) => Type.Integer({ minimum, description });
 export const amount = (description: string) => Type.Number({ minimum: 0, description });
-/** Stands in every record of something at a site of a fleet; without a fleet in none. */
+/** Part of every record about a site of a fleet; absent without a fleet. */
 export const OfSite = {
   site: Type.Optional(
     Type.String({ description: "The site of a fleet; absent without a fleet", examples: ["muc"] }),
   ),
 };
-/** Stands in records whose numeric id a hub gives. */
+/** Part of records whose numeric id is assigned by a hub. */
 export const OfHub = {
   siteId: Type.Optional(
     nullable(Type.Integer({ description: "At a hub: its id at the site; null of the hub's own" })),
@@ -130,9 +130,9 @@ export const ServerRecord = record("Server", {
 });
 export type ServerRecord = Static<typeof ServerRecord>;
 
-/** What the counts of a feature's record count. */
+/** Describes the counts of a feature record. */
 export const OfCounts = {
-  unit: words(UNITS, "What its counts count. Different units are never added up; every sum is of seats"),
+  unit: words(UNITS, "Unit of its counts. Different units are never added up; every sum is of seats"),
   seatGroup: nullable(
     Type.String({
       description:
@@ -260,7 +260,7 @@ export const RescanResult = record("RescanResult", {
 });
 export type RescanResult = Static<typeof RescanResult>;
 
-/** What the last poll of a server ran and what that said; null before the first poll since the start. */
+/** Command and output of a server's last poll; null before the first poll since the start. */
 export const RawOutput = record("RawOutput", {
   ...OfSite,
   server: Type.String(),

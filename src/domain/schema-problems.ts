@@ -2,23 +2,24 @@ import type { TSchema } from "@sinclair/typebox";
 import { type ValueError, ValueErrorType } from "@sinclair/typebox/errors";
 import { takes } from "./text-types.ts";
 
-/** The place of a value: keys and, in lists, indices. `["servers", 0, "interval"]` */
+/** The place of a value: keys, and indices in lists. `["servers", 0, "interval"]` */
 export type KeyPath = readonly (string | number)[];
 
-/** A problem of a value, in words that may be shown where the value may not. */
+/** A problem of a value, described without the value itself, which may be secret. */
 export interface SchemaProblem {
   readonly kind: "missing" | "unknown" | "wrong";
   readonly path: KeyPath;
   readonly value: unknown;
-  /** The schema that it breaks; of an unknown key that of the object. */
+  /** The violated schema; for an unknown key, the schema of its object. */
   readonly schema: TSchema;
-  /** The right form; for an unknown key the known keys. */
+  /** The expected form; for an unknown key, the known keys. */
   readonly takes: string;
 }
 
 /**
- * Yields the problems that TypeBox found in `root`, one per place, in its order. `table` is the word for an object. Lazy: a
- * body of a few bytes can unpack to millions of wrong values, and an answer names only the first one.
+ * Yields the problems that TypeBox found in `root`, one per place, in its order. `table` is the word for an
+ * object. Lazy: a body of a few bytes can unpack to millions of wrong values, and an answer names only the
+ * first one.
  */
 export function* problemsOf(
   errors: Iterable<ValueError>,
@@ -27,7 +28,7 @@ export function* problemsOf(
 ): Generator<SchemaProblem> {
   const found = new Set<string>();
   for (const error of errors) {
-    // A missing value breaks its type too: the first problem of a place is the one.
+    // A missing value also has a wrong type; only the first problem of a place counts.
     if (found.has(error.path)) continue;
     found.add(error.path);
     const branch = branchOf(error);
@@ -36,7 +37,7 @@ export function* problemsOf(
   }
 }
 
-/** Returns the errors of the branch of a union that the value was meant for; null when it fits none of them. */
+/** Returns the errors of the union branch that the value was meant for; null if it matches none. */
 function branchOf(error: ValueError): Iterable<ValueError> | null {
   for (const errors of error.errors) {
     const first = errors.First();
@@ -46,7 +47,7 @@ function branchOf(error: ValueError): Iterable<ValueError> | null {
   return null;
 }
 
-/** Puts an error back that was taken out of an iterator. */
+/** Puts an error back that was taken from an iterator. */
 function* withFirst(first: ValueError, rest: Iterable<ValueError>): Generator<ValueError> {
   yield first;
   yield* rest;
@@ -74,7 +75,7 @@ function problemOf(
   }
 }
 
-/** A JSON pointer (RFC 6901) as a path: what looks like a number is an index only in a list. */
+/** Splits a JSON pointer (RFC 6901) into a path. Digits are an index only in a list. */
 function keyPath(pointer: string, root: unknown): KeyPath {
   let at: unknown = root;
   return pointer
@@ -90,7 +91,7 @@ function keyPath(pointer: string, root: unknown): KeyPath {
 
 const BARE_KEY = /^[A-Za-z0-9_-]+$/;
 
-/** `servers[0].labels."a b"`. List positions count from 0, as programs count them. */
+/** Formats a path: `servers[0].labels."a b"`. List positions count from 0. */
 export function printPath(path: KeyPath): string {
   return path
     .map((part, index) => {

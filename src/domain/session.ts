@@ -4,14 +4,14 @@ import { secondOccurrence, wallClock } from "./time/zone.ts";
 
 export const END_REASONS = ["checkin", "server_restart", "unobserved"] as const;
 /**
- * How a session ended: `checkin` seen gone · `server_restart` the server or its daemon was seen down before it was
- * gone · `unobserved` it was not seen for more than two intervals before it was gone.
+ * How a session ended. `checkin`: seen gone. `server_restart`: the server or its daemon was seen down before.
+ * `unobserved`: not seen for more than two intervals before.
  */
 export type EndReason = (typeof END_REASONS)[number];
 
 /**
- * A checkout over its life: one stored row. Times are epoch ms. Its end is an interval: it held at `lastSeenAt`,
- * and `endedAt` is the first good reading without it.
+ * A checkout from start to end: one stored row. Times are epoch ms. The exact end is unknown: the session was
+ * open at `lastSeenAt`, and `endedAt` is the first good reading without it.
  */
 export interface Session
   extends Pick<CheckoutReading, "user" | "host" | "display" | "qualifier" | "version" | "count" | "handle"> {
@@ -19,33 +19,33 @@ export interface Session
   readonly server: string;
   readonly daemon: string;
   readonly feature: string;
-  /** What the tool says. */
+  /** Start as the tool reports it. */
   readonly startedAt: number | null;
-  /** From when its seats count, see {@link beginOf}. */
+  /** Start of the time for which its seats count, see {@link beginOf}. */
   readonly beganAt: number;
   readonly firstSeenAt: number;
   readonly lastSeenAt: number;
   readonly endedAt: number | null;
   readonly endReason: EndReason | null;
   /**
-   * Set if the clock was doubted when the session began or ended: the ms to subtract from times that turn out to be in
-   * the future.
+   * Set if the clock was in doubt when the session began or ended: the ms to subtract from times that turn
+   * out to be in the future.
    */
   readonly doubtMs?: number | null;
 }
 
-/** When a reading was made. */
+/** The time of a reading. */
 export interface Sight {
   /** Epoch ms. */
   readonly at: number;
-  /** Null while nothing speaks against the clock, see {@link Session.doubtMs}. */
+  /** Null while the clock is not in doubt, see {@link Session.doubtMs}. */
   readonly doubtMs: number | null;
 }
 
 /**
- * Returns the time of a reading by the clock, which is `aheadMs` ahead of the stored time (negative = behind, null = not
- * doubted). Time does not go back, so a clock that is behind is corrected. One that is ahead may be right: the host may
- * have been off.
+ * Returns the time of a reading. The clock is `aheadMs` ahead of the stored time (negative means behind, null
+ * means not in doubt). Time does not go back, so a clock that is behind is corrected. One that is ahead may
+ * be right: the host may have been off.
  */
 export function sightAt(clockMs: number, aheadMs: number | null): Sight {
   if (aheadMs === null) return { at: clockMs, doubtMs: null };
@@ -56,11 +56,11 @@ export function sightAt(clockMs: number, aheadMs: number | null): Sight {
 export const START_RESOLUTION_MS = MINUTE_MS;
 
 /**
- * From when a session's seats count. One that was absent from the reading before counts from the one that has it, as the
- * counts of its feature do: a seat that goes from hand to hand between two readings would count twice if the new
- * session began at its reported start, for the old one lasts to the reading that lacks it. Past a gap in observation
- * the old one counts to one interval after it was seen, and the new one from there on. Where no reading proves an
- * absence, the reported start counts when it can be true.
+ * Returns the time from which a session's seats count. A session missing from the previous reading counts
+ * from the reading that first shows it, as the feature's counts do. Otherwise a seat that changes hands
+ * between two readings would count twice, because the old session lasts until the reading without it. After a
+ * gap in observation, the old session counts until one interval after it was last seen, and the new one from
+ * then on. If no reading proves an absence, the reported start counts if it is possible.
  */
 export function beginOf(
   startedAt: number | null,
@@ -70,14 +70,14 @@ export function beginOf(
 ): number {
   if (startedAt === null || startedAt > firstSeenAt) return firstSeenAt;
   if (absentAt === null) return startedAt;
-  // A seat that was removed and taken again keeps an old start.
+  // A seat that was returned and taken again keeps its old start.
   if (startedAt + START_RESOLUTION_MS <= absentAt) return firstSeenAt;
   return firstSeenAt - absentAt > 2 * intervalMs ? Math.max(startedAt, absentAt + intervalMs) : firstSeenAt;
 }
 
 /**
- * When a session started. Of a start in the hour that occurs twice at the end of summer time the parsers take the first:
- * a reading after that which lacks the seat shows that it is the second.
+ * Returns when a session started. At the end of summer time one hour occurs twice, and parsers assume the
+ * first: a reading after that one without the seat shows that it is the second.
  */
 export function startOf(
   startedAt: number | null,
@@ -91,8 +91,8 @@ export function startOf(
 }
 
 /**
- * From when people count how long it lasts: its reported start where that agrees with when it was first seen, to within two
- * intervals; else {@link Session.beganAt}.
+ * Returns the start for displayed durations: the reported start if it is within two intervals of the first
+ * sight, else {@link Session.beganAt}.
  */
 export function shownBegin(
   { startedAt, beganAt, firstSeenAt }: Pick<Session, "startedAt" | "beganAt" | "firstSeenAt">,
@@ -102,13 +102,13 @@ export function shownBegin(
   return beganAt - startedAt <= 2 * intervalMs + START_RESOLUTION_MS ? startedAt : beganAt;
 }
 
-/** A clock that was off by more than this was wrong, and so are the times that it gave. */
+/** A clock that is off by more than this is wrong, and so are its times. */
 export const WRONG_CLOCK_MS = DAY_MS;
 
 /**
- * Returns a session by the clock of a reading at `at`. A start that is days later than the first sight proves that the
- * clock was behind then: the session counts from its start. Times that are days after `at` come from a clock that was
- * ahead. Nothing ends before it begins.
+ * Corrects a session by the clock of a reading at `at`. A start that is days after the first sight proves
+ * that the clock was behind then, so the session counts from its start. Times that are days after `at` come
+ * from a clock that was ahead. Nothing ends before it begins.
  */
 function byClock(session: Session, at: number): Session {
   const { startedAt, beganAt, firstSeenAt, lastSeenAt, doubtMs } = session;
@@ -122,7 +122,7 @@ function byClock(session: Session, at: number): Session {
   return { ...session, beganAt: Math.min(beganAt, first), firstSeenAt: first, lastSeenAt: at, doubtMs: null };
 }
 
-/** A session whose line stands in a good reading. */
+/** Updates a session that a good reading shows again. */
 export function seenAgain(session: Session, { count, handle }: CheckoutReading, { at }: Sight): Session {
   const known = byClock(session, at);
   return { ...known, lastSeenAt: Math.max(at, known.firstSeenAt), count, handle };
@@ -145,8 +145,9 @@ export function endSession(
 }
 
 /**
- * Seconds that a session lasted, at `now` (the reading's time) while it is open. Past a gap in observation of more
- * than two intervals it is counted to one interval after it was last seen: no more is known.
+ * Returns how many seconds a session lasted; an open session lasts until `now`, the reading's time. After a
+ * gap in observation of more than two intervals, the session counts until one interval after it was last
+ * seen.
  */
 export function durationSeconds(session: Session, now: number, intervalMs: number): number {
   const end = session.endedAt ?? now;
@@ -154,15 +155,17 @@ export function durationSeconds(session: Session, now: number, intervalMs: numbe
   return Math.max(0, Math.floor((known - shownBegin(session, intervalMs)) / 1000));
 }
 
-/** Who holds a seat, and on which host; null where the manager does not say. */
+/** User and host that hold a seat; null if the manager does not name them. */
 export type Holder = Pick<CheckoutReading, "user" | "host">;
 
-/** A user as a part of keys. An unknown user gets a text with NUL, which no tool prints as a name. */
+/**
+ * Returns a user as part of a key. An unknown user becomes a string with NUL, which no tool prints in a name.
+ */
 export function userKey(user: string | null): string {
   return user ?? "\0";
 }
 
-/** `ada on ws01`, for messages. */
+/** Formats a holder for messages: `ada on ws01`. */
 export function holderName({ user, host }: Holder): string {
   const who = user ?? "an unknown user";
   return host === null ? who : `${who} on ${host}`;
@@ -172,8 +175,8 @@ type Seat = Pick<CheckoutReading, "user" | "host" | "version" | "handle">;
 type Line = Seat & Pick<CheckoutReading, "display">;
 
 /**
- * Returns the key under which two readings show the same seat: handle, user, host, version. Hosts differ in case only
- * between lines of one client. Lines with equal keys are told apart by their ordinal.
+ * Returns the key under which two readings show the same seat: handle, user, host, version. Lines of one
+ * client may spell its host in different case. Lines with equal keys are told apart by their order.
  */
 export function seatKey(row: Seat): string {
   return `${row.handle ?? ""}\0${userKey(row.user)}\0${row.host?.toLowerCase() ?? ""}\0${row.version ?? ""}`;
@@ -190,8 +193,8 @@ export function anyDisplayKey(row: Seat & Pick<Session, "startedAt">): string | 
 }
 
 /**
- * Returns the key without the handle, with the start: a server that restarts gives new handles to old seats. The start
- * is the wall-clock time of the server, see {@link startOf}.
+ * Returns the key with the start instead of the handle: a restarted server gives new handles to old seats.
+ * The start is the server's wall-clock time, see {@link startOf}.
  */
 export function restartKey(row: Line & Pick<Session, "startedAt">, zone: string): string | null {
   if (row.startedAt === null) return null;
@@ -199,8 +202,9 @@ export function restartKey(row: Line & Pick<Session, "startedAt">, zone: string)
 }
 
 /**
- * Reports whether a line with another handle or display can continue a session: it started before the reading that
- * showed the session. If it started within that minute, it may be a new checkout with the same start.
+ * Reports whether a line with another handle or display can continue a session: it must have started before
+ * the reading that showed the session. If it started within that minute, it may be a new checkout with the
+ * same start.
  */
 export function isOlderThanSight(
   { lastSeenAt }: Pick<Session, "lastSeenAt">,
@@ -209,7 +213,10 @@ export function isOlderThanSight(
   return startedAt === null || startedAt + START_RESOLUTION_MS <= lastSeenAt;
 }
 
-/** True when a line under a known key is a seat that was taken again: it started after its forerunner was last seen. */
+/**
+ * Reports whether a line with a known key is a new checkout of the seat: it started after the earlier session
+ * was last seen.
+ */
 export function isTakenAnew(session: Session, row: Pick<CheckoutReading, "startedAt">): boolean {
   if (row.startedAt === null || session.startedAt === null || row.startedAt === session.startedAt)
     return false;

@@ -7,15 +7,15 @@ import type { ExpirationRecord, SummaryRecord } from "./records.ts";
 import type { Holder } from "./session.ts";
 
 /**
- * Totals over all servers. Seats, those that are queued for and those that are reserved, are of features of seats alone,
- * each seat group counted once (`polls/seat-groups.ts`). Features that are `failed` count in `features` alone: nothing is known of their seats. `used`,
- * `available` and `utilization` are of the seats whose use is known; users and hosts are also those whose lines a cut
- * reading lacks, and hosts in any case are one.
+ * Totals over all servers. `seats`, `queued` and `reserved` cover only features that count seats, each seat
+ * group once (`polls/seat-groups.ts`). `failed` features only count in `features`: their seats are unknown.
+ * `used`, `available` and `utilization` cover the seats whose use is known. Users and hosts include those
+ * whose lines a cut reading lacks; hosts are compared without case.
  */
 export interface Summary extends Omit<SummaryRecord, "alerts" | "expiries" | "collectedAt"> {
   /** The next {@link NEXT_EXPIRIES} pools to expire, expired ones first. */
   readonly expiries: readonly PoolExpiry[];
-  /** The oldest of the servers' last good readings: no number is older than this. */
+  /** Oldest of the servers' last good readings: no number is older. */
   readonly collectedAt: number | null;
 }
 
@@ -70,7 +70,9 @@ export function summarise({ servers: pictures }: Snapshot): Summary {
   };
 }
 
-/** Every pool that has an expiry date, soonest first; with `permanent` those that never expire too, last. */
+/**
+ * Lists every pool with an expiry date, soonest first; with `permanent`, also those that never expire, last.
+ */
 export function poolExpiries(servers: readonly ServerPicture[], permanent = false): PoolExpiry[] {
   const found = servers.flatMap(({ server, features }) =>
     features.flatMap(({ daemon, name: feature, pools, unit = "seats", seatGroup = null }) =>

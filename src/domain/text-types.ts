@@ -1,15 +1,15 @@
 import { Kind, type SchemaOptions, Type, TypeRegistry } from "@sinclair/typebox";
 
 /**
- * Types that JSON Schema has no word for, as kinds of TypeBox: the config, bodies and queries use the same. Their own
- * words stand under symbols, which no JSON shows.
+ * TypeBox kinds for types that JSON Schema cannot express, shared by the config, bodies and queries. Their
+ * own keywords are symbols, which JSON omits.
  */
 
-/** A text with a form of its own. */
+/** A string with its own syntax. */
 export interface TextRule<T = string> {
-  /** What it takes, in words, for messages. */
+  /** The expected form, for messages. */
   readonly takes: string;
-  /** The value; undefined when the text has not the form. */
+  /** Returns the value; undefined if the text is malformed. */
   read(text: string): T | undefined;
 }
 
@@ -24,12 +24,12 @@ export function textRule(takes: string, fits: (text: string) => boolean): TextRu
   return { takes, read: (text) => (fits(text) ? text : undefined) };
 }
 
-/** A text that stays a text; its rule says which ones are taken. */
+/** Makes a string schema whose rule says which strings are valid. */
 export function text(rule: TextRule<unknown>, options: SchemaOptions = {}) {
   return Type.Unsafe<string>({ [Kind]: "Text", type: "string", ...options, [RULE]: rule });
 }
 
-/** JSON can escape half a surrogate pair, which UTF-8 (the store, logs, CSV) cannot hold. */
+/** Rejects half a surrogate pair, which JSON can escape but UTF-8 (the store, logs, CSV) cannot hold. */
 export function unicode(minLength: number, maxLength: number | null, description?: string) {
   const length = maxLength === null ? "" : ` of ${minLength} to ${maxLength} characters`;
   const rule = textRule(
@@ -44,7 +44,7 @@ export function unicode(minLength: number, maxLength: number | null, description
   });
 }
 
-/** The keywords of a TypeBox schema that are read here: TypeBox's own type does not declare them. */
+/** The keywords of a TypeBox schema that are read here; TypeBox's own type does not declare them. */
 export interface Schema {
   readonly [keyword: string]: unknown;
   readonly [RULE]?: Pick<TextRule<unknown>, "takes">;
@@ -58,7 +58,7 @@ export interface Schema {
   readonly maximum?: number | undefined;
 }
 
-/** What a schema takes, in words; `table` is the word for an object. */
+/** Describes the values that a schema accepts; `table` is the word for an object. */
 export function takes(schema: Schema, table: "table" | "object"): string {
   return wordsFor(schema, table) + (schema.nullable === true ? " or null" : "");
 }

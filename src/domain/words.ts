@@ -1,6 +1,8 @@
-/** The closed vocabularies of API and config: one list each, from which types, schemas and messages are made. */
+/**
+ * The closed vocabularies of API and config: one list each, from which types, schemas and messages are made.
+ */
 
-/** Name of a license manager, as config and records have it; `managers/registry.ts` lists those that are built in. */
+/** Name of a license manager in config and records; `managers/registry.ts` lists the built-in ones. */
 export type ManagerName = string;
 
 /** Reachability of a server: `degraded` = some members or daemons up, its data is valid. */
@@ -15,11 +17,11 @@ export type PartStatus = (typeof PART_STATUSES)[number];
 export const DATA_STATES = ["ok", "partial", "stale", "failed"] as const;
 export type DataState = (typeof DATA_STATES)[number];
 
-/** What a row of `users[]` is: only a checkout holds seats of its own; `assigned` is a person who may use one. */
+/** Kind of a row of `users[]`: only a checkout holds seats; `assigned` is a person who may use one. */
 export const USER_KINDS = ["checkout", "reservation", "queued", "assigned"] as const;
 export type UserKind = (typeof USER_KINDS)[number];
 
-/** What a feature's counts count. Different units are never added up. */
+/** Unit of a feature's counts. Different units are never added up. */
 export const UNITS = ["seats", "tokens", "credits"] as const;
 export type Unit = (typeof UNITS)[number];
 
@@ -32,13 +34,13 @@ export const POOL_KINDS = ["floating", "nodelocked", "uncounted", "token", "roam
 export type PoolKind = (typeof POOL_KINDS)[number];
 
 /**
- * Roles of API keys, weakest first except two that can do one thing alone: `calendar` reads the expiry calendar, `site`
- * pushes to a hub for the site that its key names.
+ * Roles of API keys, weakest first, except two with a single purpose: `calendar` reads the expiry calendar,
+ * `site` pushes to a hub for the site that its key names.
  */
 export const ROLES = ["calendar", "site", "viewer", "operator", "admin"] as const;
 export type Role = (typeof ROLES)[number];
 
-/** What a caller may see of people, least first: only how many they are; pseudonyms; names. */
+/** How much a caller sees of people, least first: only their number, pseudonyms, or names. */
 export const AUDIENCES = ["counts", "pseudonyms", "names"] as const;
 export type Audience = (typeof AUDIENCES)[number];
 
@@ -57,10 +59,10 @@ export const LOG_SOURCES = [
   "system",
 ] as const;
 export type LogSource = (typeof LOG_SOURCES)[number];
-/** Sources that a viewer may not see: they show who does what. */
+/** Sources hidden from viewers: they show which person does what. */
 export const HIDDEN_FROM_VIEWERS: readonly LogSource[] = ["auth", "audit", "http"];
 
-/** The page's paths behind `/`: one segment each, so that relative links hold below any prefix of a proxy. */
+/** Paths of the page after `/`: one segment each, so that relative links work under any proxy prefix. */
 export const PAGE_PATHS = [
   ...(["features", "feature", "people", "person", "servers", "server", "alerts"] as const),
   ...(["history", "denials", "expiry", "outages", "wall", "admin", "logs", "signin"] as const),

@@ -462,7 +462,7 @@ test("a clock that is doubted, until it is not", () => {
     server: null,
   };
   const message =
-    "The clock is 500 days ahead of what was stored last: retention follows it by a day an hour";
+    "The clock is 500 days ahead of the last stored time: retention catches up by one day per hour";
   expect(rig.events()).toMatchObject([{ ...fired, message }]);
   rig.pass(3);
   rig.clockDoubtMs = null;

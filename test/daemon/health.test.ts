@@ -40,7 +40,7 @@ test("the database, the disk and the clock", () => {
   const disks = [94, 95, null].map((disk) => diskHealth({ disk }).status);
   expect(disks).toEqual(["healthy", "degraded", "healthy"]);
   expect(clockHealth(null).status).toBe("healthy");
-  const message = "The clock is 3 days behind what was stored last";
+  const message = "The clock is 3 days behind the last stored time";
   expect(clockHealth(-3 * 86_400_000)).toEqual({ status: "degraded", message });
 });
 

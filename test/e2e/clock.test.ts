@@ -46,7 +46,7 @@ test.skipIf(!HAS_COMPILER)(
     await clock.set(500 * DAY_S);
     {
       await using at = await site.watch({ env: clock.env });
-      await untilPrinted(at.daemon, "The clock is 500 days ahead of what was stored last");
+      await untilPrinted(at.daemon, "The clock is 500 days ahead of the last stored time");
       // Retention has run by then. A reload also evaluates alerts.
       await at.reload();
       await until(

@@ -6,10 +6,10 @@ import { featureKey, mergeBlocks, readFeature, staleFeature } from "./feature-pi
 import { packageGroup, poolOf, seatGroups, sharedSets } from "./seat-groups.ts";
 import { isAnswered, isUnreadable, serverStatus, worstOfEach } from "./server-status.ts";
 
-/** Good readings in a row that must lack a feature before it is gone: a cut text can look whole. */
+/** Number of consecutive good readings without a feature that remove it; cut output can look complete. */
 const MISSED_UNTIL_REMOVED = 2;
 
-/** A server about which nothing is known yet. */
+/** Returns the picture of a server that was never polled. */
 export function initialPicture(server: MonitoredServer): ServerPicture {
   return {
     server,
@@ -32,8 +32,8 @@ export function initialPicture(server: MonitoredServer): ServerPicture {
 }
 
 /**
- * Lays one poll's outcome over what was known before. Pure; nothing that was known is destroyed by a poll that
- * failed: its numbers stay with their `collectedAt` and become stale.
+ * Merges the outcome of a poll into the previous picture. Pure. A failed poll destroys nothing: the numbers
+ * keep their `collectedAt` and become stale.
  */
 export function applyPoll(
   previous: ServerPicture | null,
@@ -84,19 +84,25 @@ export function applyPoll(
   };
 }
 
-/** When the numbers become stale by age alone: 2 × interval + timeout after the last good reading; null = never. */
+/**
+ * Returns when the numbers become stale by age: 2 × interval + timeout after the last good reading; null
+ * means never.
+ */
 export function staleDeadline(picture: ServerPicture): number | null {
   if (picture.collectedAt === null || picture.state === "stale" || picture.state === "failed") return null;
   return picture.collectedAt + 2 * picture.server.intervalMs + picture.server.timeoutMs;
 }
 
-/** The picture with its numbers marked stale, e.g. after a restart or past the deadline. */
+/** Marks the numbers stale, e.g. after a restart or past the deadline. */
 export function markStale(picture: ServerPicture): ServerPicture {
   const state = picture.collectedAt === null ? "failed" : "stale";
   return { ...picture, state, features: picture.features.map((feature) => staleFeature(feature)) };
 }
 
-/** The last good numbers, and the features for which the tool printed an error alone. None is gone for that. */
+/**
+ * Returns the last good numbers, plus the features for which the tool printed only an error. No feature is
+ * removed.
+ */
 function featuresAfterFailure(
   before: readonly FeaturePicture[],
   reading: Reading | null,
@@ -107,7 +113,10 @@ function featuresAfterFailure(
     : before.map((feature) => staleFeature(feature));
 }
 
-/** Members, daemons and status after a poll that failed: what it says of them, else what is certain. */
+/**
+ * Returns members, daemons and status after a failed poll: as its reading shows them, else only what is
+ * certain.
+ */
 function partsAfterFailure(
   before: ServerPicture,
   { reading, error, reachability, quorum }: PollOutcome,
@@ -120,7 +129,7 @@ function partsAfterFailure(
     return {
       members: reading.members,
       daemons: reading.daemons.length > 0 ? reading.daemons : daemons,
-      // The members may answer while the query as a whole fails: then nothing is known of the rest.
+      // Members may answer although the query as a whole fails; the rest is unknown then.
       status: status === "down" ? status : isErrorsAlone ? "degraded" : "unknown",
     };
   }
@@ -141,7 +150,7 @@ function layOver(
   const known = new Map(before.map((feature) => [featureKey(feature.daemon, feature.name), feature]));
   const daemonStatus = new Map(worstOfEach(reading.daemons).map((daemon) => [daemon.name, daemon.status]));
   const isUp = (daemon: string) => (daemonStatus.get(daemon) ?? "up") === "up";
-  /** The feature as one that this reading lacks; null when that makes it one too many. */
+  /** Returns the feature as missing from this reading; null if it was missing once too often. */
   const missedOnce = (feature: FeaturePicture): FeaturePicture | null => {
     const missed = feature.missed + (!reading.cut && isUp(feature.daemon) ? 1 : 0);
     return missed < MISSED_UNTIL_REMOVED ? staleFeature(feature, missed) : null;
@@ -153,10 +162,10 @@ function layOver(
     const key = featureKey(block.daemon, block.name);
     const previous = known.get(key) ?? null;
     known.delete(key);
-    // "No such feature exists" for every feature is how lmstat says that their daemon is not up.
+    // If a daemon is down, lmstat prints "No such feature exists" for each of its features.
     if (block.error !== null && !isUp(block.daemon) && previous !== null && previous.collectedAt !== null)
       return staleFeature(previous);
-    // A license file knows nothing of the use: what a server said of it is missing, not gone.
+    // A license file does not contain usage: usage that a server reported earlier is missing, not gone.
     const kept =
       block.fromFile === true && previous !== null && knowsUse(previous) ? missedOnce(previous) : null;
     return kept ?? readFeature(block, collectedAt, previous);
@@ -168,7 +177,9 @@ function layOver(
   return withinGroups(features, collectedAt);
 }
 
-/** Checkouts show which features are a package. While they are idle, the group of an earlier reading stays. */
+/**
+ * Checkouts show which features form a package. While they are idle, the group of an earlier reading is kept.
+ */
 function inPackage(
   block: FeatureReading,
   previous: FeaturePicture | undefined,
@@ -180,8 +191,8 @@ function inPackage(
 }
 
 /**
- * A feature has no more free seats than its seat group has left. A component with more seats than its package draws on
- * other packages too.
+ * Limits the free seats of a feature to those left in its seat group. A component with more seats than its
+ * package also draws on other packages.
  */
 function withinGroups(features: readonly FeaturePicture[], readAt: number): readonly FeaturePicture[] {
   const left = new Map<FeaturePicture, number>();

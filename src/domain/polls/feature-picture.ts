@@ -4,15 +4,15 @@ import { type FeatureReading, type PoolReading, type QueueReading, UNKNOWN_EXPIR
 import type { DataState } from "../words.ts";
 import { sumOfKnown } from "./seat-groups.ts";
 
-/** Key of a feature's identity inside one server. Names may hold anything but NUL, which no tool prints. */
+/** Key of a feature within one server. Names may contain anything except NUL, which no tool prints. */
 export function featureKey(daemon: string, name: string): string {
   return `${daemon}\0${name}`;
 }
 
 /**
- * One block per identity (daemon, name), in the order of first appearance. Blocks of one identity (several license
- * lines of one feature, several license servers behind one address) become pools and add up: parsers leave out what a
- * tool printed twice.
+ * Merges blocks with the same identity (daemon, name), in order of first appearance. Such blocks (several
+ * license lines of one feature, several license servers behind one address) become pools and are added up;
+ * parsers drop lines that a tool printed twice.
  */
 export function mergeBlocks(blocks: readonly FeatureReading[]): FeatureReading[] {
   const groups = Map.groupBy(blocks, ({ daemon, name }) => featureKey(daemon, name)).values();
@@ -23,7 +23,7 @@ function addUp(blocks: readonly FeatureReading[]): FeatureReading | [] {
   const good = blocks.filter((block) => block.error === null);
   const [first] = good.length > 0 ? good : blocks;
   if (first === undefined) return [];
-  // Beside a readable block an error block means that a part of the seats is not known.
+  // An error block next to a readable block means that part of the seats is unknown.
   if (good.length <= 1) return { ...first, consistency: good.length === 1 ? "short" : "ok" };
 
   const pools: PoolReading[] = [];
@@ -64,7 +64,7 @@ function addUp(blocks: readonly FeatureReading[]): FeatureReading | [] {
   };
 }
 
-/** What only some managers say of a feature. */
+/** Returns the fields that only some managers report. */
 function saidBesides({ unit, seatGroup, assigned, totals }: FeatureReading) {
   return {
     ...(unit !== undefined && { unit }),
@@ -74,28 +74,28 @@ function saidBesides({ unit, seatGroup, assigned, totals }: FeatureReading) {
   };
 }
 
-/** A block without pool lines is itself one group of seats. */
+/** Treats a block without pool lines as one group of seats. */
 function poolOf({ unlimited, total, used }: FeatureReading): PoolReading {
   const kind = unlimited ? "uncounted" : "unknown";
   const unnamed = { number: null, version: null, vendorString: null };
   return { ...unnamed, kind, total, used, unlimited, expiry: UNKNOWN_EXPIRY };
 }
 
-/** Error of a feature that is in the license file and not in the answer of its server. */
+/** Error of a feature that is in the license file but not in its server's answer. */
 export const NOT_SERVED = "listed in the license file, not served";
 
 /**
- * The states of a feature's numbers, in the one place that knows them:
+ * Decides the state of a feature's numbers:
  *
- * | what the last poll yielded for the feature | state | numbers |
+ * | result of the last poll for the feature | state | numbers |
  * | --- | --- | --- |
  * | a block whose lines add up (or to which the check does not apply) | `ok` | as read |
  * | a block with more lines than seats in use | `ok`, `shared` | as read |
- * | a block with too few lines, with more than its total, with one that no rule knew, or cut by the end of the text | `partial` | as read |
- * | a row of the license file, while the server that has the file answers without the feature | `partial` | the total |
+ * | a block with too few lines, more lines than its total, an unrecognized line, or cut at the end | `partial` | as read |
+ * | a row of the license file, while its server answers without the feature | `partial` | the total |
  * | an error of the tool for the feature | `failed` | null |
- * | an error while its daemon is not up; or nothing at all (see `apply-poll.ts`) | `stale` | the last good ones |
- * | the same, and never read before | `failed` | null |
+ * | an error while its daemon is down, or no output at all (see `apply-poll.ts`) | `stale` | the last good ones |
+ * | the same, but never read before | `failed` | null |
  */
 function stateOfBlock(block: Pick<FeatureReading, "error" | "consistency" | "cut">): DataState {
   if (block.error !== null) return "failed";
@@ -103,8 +103,8 @@ function stateOfBlock(block: Pick<FeatureReading, "error" | "consistency" | "cut
 }
 
 /**
- * A feature as this poll's block shows it. `previous` lends its pools to a block that prints none once, and knows since
- * when an entry of the queue waits.
+ * Makes the picture of a feature from this poll's block. `previous` supplies the pools if this block prints
+ * none for the first time, and the times at which queue entries were first seen.
  */
 export function readFeature(
   block: FeatureReading,
@@ -116,7 +116,8 @@ export function readFeature(
   const besides = saidBesides(block);
   if (state === "failed") return { ...failedFeature(daemon, name, block.error?.message ?? null), ...besides };
 
-  // The pool lines and the expiry table stand apart from the counts: a text that lacks them once may be cut.
+  // Tools print pool lines and the expiry table separately from the counts; if they are missing once, the
+  // output may be cut.
   const keepsLent = block.pools.length === 0 && previous?.missedPools === 0 && previous.pools.length > 0;
   const pools = keepsLent ? previous.pools : withIds(block.pools);
   const counted = total === null || unlimited || used === null ? null : { total, used };
@@ -164,26 +165,26 @@ const NOTHING_KNOWN = {
   missedPools: 0,
 } satisfies Partial<FeaturePicture>;
 
-/** A feature without a known number. */
+/** Returns a feature without known numbers. */
 export function failedFeature(daemon: string, name: string, error: string | null): FeaturePicture {
   return { daemon, name, ...NOTHING_KNOWN, state: "failed", error };
 }
 
-/** The last good numbers, no longer fresh. A feature without good numbers stays `failed`. */
+/** Marks a feature's last good numbers stale. A feature without good numbers stays `failed`. */
 export function staleFeature(feature: FeaturePicture, missed = feature.missed): FeaturePicture {
   if (feature.state === "failed") return missed === feature.missed ? feature : { ...feature, missed };
   if (feature.state === "stale" && feature.missed === missed) return feature;
   return { ...feature, state: "stale", missed };
 }
 
-/** Percent of a total with two decimals; null when there is nothing to be a part of. */
+/** Returns the percentage with two decimals; null if the total is 0. */
 export function percent(part: number, total: number): number | null {
   return total > 0 ? Math.round((part / total) * 10_000) / 100 : null;
 }
 
 /**
- * Ids of pools: the manager's number where it has one, else a digest of (version, expiry, vendor string, kind)
- * with the ordinal among equal ones, which is stable from poll to poll and unique in the feature.
+ * Adds ids to pools: the manager's number, else a digest of (version, expiry, vendor string, kind) with an
+ * ordinal among equal ones. Ids are stable across polls and unique within the feature.
  */
 function withIds(pools: readonly PoolReading[]): PoolPicture[] {
   const seen = new Map<string, number>();
@@ -197,7 +198,7 @@ function withIds(pools: readonly PoolReading[]): PoolPicture[] {
   });
 }
 
-/** FNV-1a, 32 bit: short, stable over versions of the runtime, and collisions only matter inside one feature. */
+/** FNV-1a, 32 bit: short and stable across runtime versions; collisions only matter within one feature. */
 function digest(text: string): string {
   let hash = 0x811c9dc5;
   for (let index = 0; index < text.length; index++) {
@@ -211,8 +212,8 @@ function sumOf(rows: readonly { readonly count: number }[]): number {
 }
 
 /**
- * The queue as this reading has it, each entry with the time (epoch ms) at which it was first seen. An entry is the
- * same one as long as everything about it but its count stays; of equal ones the first has waited longest.
+ * Adds to each queue entry the time (epoch ms) at which it was first seen. Entries are the same if everything
+ * but the count is equal; among equal ones, the first has waited longest.
  */
 function withFirstSeen(
   now: readonly QueueReading[],

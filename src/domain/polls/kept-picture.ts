@@ -2,10 +2,10 @@ import type { Patch, PictureServer } from "../live-picture.ts";
 import { FEATURE_COLUMNS, type RowValues } from "../picture.ts";
 import type { FeatureRecord } from "../records.ts";
 
-/** A feature's array with its names. */
+/** A feature's array as named fields. */
 export type PictureFeature = Pick<FeatureRecord, (typeof FEATURE_COLUMNS)[number]>;
 
-/** A server's picture as its reader keeps it, features and rows by their keys. */
+/** A server's picture at a client, with features and rows by key. */
 export interface KeptServer extends Omit<PictureServer, "features" | "rows"> {
   readonly features: Map<string, PictureFeature>;
   readonly rows: Map<string, RowValues>;
@@ -27,8 +27,9 @@ function put(kept: KeptServer, { features, rows }: Pick<PictureServer, "features
 }
 
 /**
- * The picture after a patch; the maps are changed in place. Null when the server is no longer configured; `refetch` when
- * a patch was missed: then `GET /api/picture?server=` has the whole. A patch of before the picture changes nothing.
+ * Applies a patch, changing the maps in place. Returns null if the server is no longer configured, and
+ * `refetch` if a patch was missed: `GET /api/picture?server=` then has the whole picture. A patch older than
+ * the picture changes nothing.
  */
 export function applyPatch(kept: KeptServer | null, patch: Patch): KeptServer | null | "refetch" {
   const { to, changed, gone } = patch;

@@ -8,18 +8,18 @@ import {
   type Session,
 } from "../session.ts";
 
-/** Rows handled before others get the event loop. */
+/** Rows handled before the event loop gets a turn. */
 export const SLICE_ROWS = 1_000;
 
-/** A line that holds seats, with the open session that it goes on; null = a new one. */
+/** A line that holds seats, with the open session that it continues; null means a new session. */
 interface Held<S> {
   readonly row: CheckoutReading;
   readonly held: S | null;
 }
 
 /**
- * Matches lines with open sessions: first by handle and display, then those whose display or handle changed. `zone` is
- * that of the server's clocks.
+ * Matches lines with open sessions: first by handle and display, then those whose display or handle changed.
+ * `zone` is the zone of the server's clock.
  */
 export function* matchSeats<S extends { readonly session: Session }>(
   open: readonly S[],
@@ -50,12 +50,12 @@ export function* matchSeats<S extends { readonly session: Session }>(
   return { held, missing: [...left] };
 }
 
-/** The first of a key stands last, see {@link take}. */
+/** Groups in reverse order; see {@link take}. */
 function group<T>(items: readonly T[], keyOf: (item: T) => string | null): Map<string | null, T[]> {
   return Map.groupBy(items.toReversed(), keyOf);
 }
 
-/** Takes the first fitting item out; groups are kept last to first, so that the usual case is a pop. */
+/** Removes and returns the first fitting item. Groups are reversed, so the usual case is a pop. */
 function take<T>(group: T[] = [], fits: (item: T) => boolean): T | null {
   const index = group.findLastIndex(fits);
   if (index === -1) return null;

@@ -5,7 +5,10 @@ import { iso } from "../time/clock.ts";
 import { worstOfEach } from "./server-status.ts";
 import type { SessionChanges } from "./track-sessions.ts";
 
-/** What a poll publishes: seats taken and given back, and changes of status. `at` is the poll's time, epoch ms. */
+/**
+ * Returns the events of a poll: seats taken, seats returned, status changes. `at` is the poll's time, epoch
+ * ms.
+ */
 export function pollEvents(
   before: ServerPicture | null,
   after: ServerPicture,
@@ -22,8 +25,8 @@ export function pollEvents(
 }
 
 /**
- * Changes of the server's status and of its daemons'. While nothing is known of a daemon it has no events: the
- * first comes when it is seen down, the next when it is up again.
+ * Returns status changes of the server and its daemons. A daemon of unknown status has no events: the first
+ * one comes when it is seen down, the next when it is up again.
  */
 export function statusChanges(
   before: ServerPicture | null,

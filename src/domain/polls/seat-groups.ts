@@ -3,13 +3,13 @@ import type { FeaturePicture } from "../picture.ts";
 
 type Counts = Pick<FeaturePicture, "total" | "used" | "unlimited">;
 
-/** A feature as pictures name it, or as history does. */
+/** A feature as named in pictures or in history. */
 type Named = { readonly name: string } | { readonly feature: string };
 export type Member = Shared & Named;
 
 const nameOf = (feature: Named) => ("name" in feature ? feature.name : feature.feature);
 
-/** Name of the seat group of a package and its components. The seats of a group with this name are those of the package. */
+/** Returns the seat group of a package and its components. The group's seats are those of the package. */
 export function packageGroup(name: string): string {
   return `package ${name}`;
 }
@@ -19,8 +19,8 @@ export function isPackage(feature: Member): boolean {
 }
 
 /**
- * Groups features by the seats that they draw on: the features of one seat group of a server, or a feature alone. Groups
- * are in the order of their first features.
+ * Groups features by the seats that they draw on: one seat group of a server, or a single feature. Groups are
+ * in the order of their first features.
  */
 export function seatGroups<F extends Shared>(
   features: Iterable<F>,
@@ -48,9 +48,9 @@ export function seatGroups<F extends Shared>(
 }
 
 /**
- * Groups features as {@link seatGroups} does, without the components of packages that are among the features: a seat of a
- * component is a seat of its package. Each set counts once in a sum, see {@link poolOf}. Sums are of seats alone, see
- * {@link seatSets}: tokens and credits are added to nothing.
+ * Groups features like {@link seatGroups}, but leaves out components of packages that are among the features:
+ * a component's seat is a seat of its package. Each set counts once in a sum, see {@link poolOf}. Only seats
+ * are summed, see {@link seatSets}; tokens and credits are not.
  */
 export function sharedSets<F extends Member>(
   features: Iterable<F>,
@@ -62,12 +62,12 @@ export function sharedSets<F extends Member>(
   });
 }
 
-/** The sets of {@link sharedSets} whose seats may be added up. */
+/** Returns the sets of {@link sharedSets} that count seats. */
 export function seatSets<F extends Member>(features: Iterable<F>, serverOf?: (feature: F) => string): F[][] {
   return sharedSets(features, serverOf).filter(([first]) => isSeats(first));
 }
 
-/** Returns how many seats of a feature are not free only because its seat group has fewer left. */
+/** Returns how many of a feature's seats are unavailable only because its seat group has fewer left. */
 export function groupLimit({
   total,
   used,
@@ -83,9 +83,9 @@ export function isSeats(feature: Shared | undefined): boolean {
 }
 
 /**
- * The counts of a set. Each member of a group says how large the group is, and how many of its seats its own users have:
- * the total is the largest, the use is the sum; a member without a limit makes the group unlimited. Each feature that
- * charges a pool of tokens or credits says what all of them have in use. Unknown members count for nothing.
+ * Returns the counts of a set. In a group, each member reports the group's size and the seats of its own
+ * users: the total is the largest, the use is the sum, and one unlimited member makes the group unlimited. In
+ * a pool of tokens or credits, each feature reports the use of the whole pool. Unknown members are ignored.
  */
 export function poolOf(members: readonly (Counts & Shared)[], unit = members[0]?.unit ?? "seats"): Counts {
   const [only] = members;
@@ -104,7 +104,7 @@ export function poolOf(members: readonly (Counts & Shared)[], unit = members[0]?
   };
 }
 
-/** Null when nothing is known. */
+/** Adds the known values; null if none is known. */
 export function sumOfKnown(values: readonly (number | null)[]): number | null {
   const known = values.filter((value) => value !== null);
   return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);

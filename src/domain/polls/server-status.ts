@@ -2,9 +2,9 @@ import type { DaemonReading, MemberReading, Reading } from "../reading.ts";
 import type { PartStatus, ServerStatus } from "../words.ts";
 
 /**
- * Reachability of a server from its parts. It works while `quorum` of its members are up, by its manager's rule; a
- * member or daemon that is missing beside working ones makes it `degraded`.
- * With no working daemon no one gets a seat, so the server counts as down although its manager answers.
+ * Derives the status of a server from its parts. It works while `quorum` of its members are up; a missing
+ * member or daemon makes it `degraded`. Without a working daemon all requests fail, so the server counts as
+ * down although its manager answers.
  */
 export function serverStatus(
   members: readonly Pick<MemberReading, "status">[],
@@ -19,7 +19,7 @@ export function serverStatus(
   return ofDaemons;
 }
 
-/** The tool reached the manager, and got nothing but errors from each of its daemons. */
+/** Reports whether the tool reached the manager but got only errors from every daemon. */
 export function isUnreadable({ daemons, features }: Pick<Reading, "daemons" | "features">): boolean {
   return (
     daemons.length > 0 &&
@@ -28,7 +28,7 @@ export function isUnreadable({ daemons, features }: Pick<Reading, "daemons" | "f
   );
 }
 
-/** The feature was read from a server, not from a license file. */
+/** Reports whether the feature was read from a server, not from a license file. */
 export function isAnswered({ error, fromFile }: Reading["features"][number]): boolean {
   return error === null && fromFile !== true;
 }
@@ -40,10 +40,10 @@ function statusOf(parts: readonly { readonly status: string }[], quorum: number)
   return parts.some((part) => part.status === "down") ? "down" : "unknown";
 }
 
-/** The worst first. */
+/** Worst first. */
 const RANK: Readonly<Record<PartStatus, number>> = { down: 0, unknown: 1, up: 2 };
 
-/** One daemon of each name: of those that several license servers behind one address have, the worst. */
+/** Returns one daemon per name; if several license servers behind one address have it, the worst. */
 export function worstOfEach<D extends Pick<DaemonReading, "name" | "status">>(daemons: readonly D[]): D[] {
   const worst = new Map<string, D>();
   for (const daemon of daemons) {

@@ -17,32 +17,33 @@ import { secondOccurrence } from "../time/zone.ts";
 import { featureKey } from "./feature-picture.ts";
 import { matchSeats, SLICE_ROWS } from "./match-seats.ts";
 
-/** Readings of a partial feature after which a seat that most of them lack is taken for gone. */
+/** In a partial feature, a seat missing from two of the last three readings counts as returned. */
 const PARTIAL_READINGS = 3;
 const PARTIAL_MISSES = 2;
-/** A feature that is gone may be back with seats of before: for so long it is known when they were absent. */
+/** A removed feature may return with its earlier seats; until then it is known when they were absent. */
 const GONE_KNOWN_MS = DAY_MS;
 
-/** What is known of one server's seats between polls. Immutable: a poll makes a new one. */
+/** Known seats of one server between polls. Immutable: each poll makes a new one. */
 export interface Tracking {
   readonly features: ReadonlyMap<string, FeatureTracking>;
-  /** False until the first good reading: its seats were not taken now, so nothing announces them. */
+  /** False until the first good reading: its seats were not taken just now, so they are not announced. */
   readonly begun: boolean;
-  /** As it was configured at the last poll; absent before one. */
+  /** The server's configuration at the last poll; absent before the first. */
   readonly server?: MonitoredServer;
 }
 
 interface FeatureTracking {
   readonly open: readonly OpenSession[];
-  /** Last reading in which the feature was whole: what that lacked was absent then. */
+  /** Last reading in which the feature was complete; seats missing from it were absent then. */
   readonly readAt: number | null;
-  /** Whole readings in a row in which the feature was partial. */
+  /** Consecutive complete readings in which the feature was partial. */
   readonly partialRun: number;
-  /** The server or the daemon was seen down since `readAt`. */
+  /** Whether the server or the daemon was seen down since `readAt`. */
   readonly seenDown: boolean;
   /**
-   * What the last reading showed of `open`, when it was whole; else null. Every open session was seen at `readAt` then,
-   * although its own `lastSeenAt` may be of before: most polls find the same lines, and make no new sessions of them.
+   * Lines of `open` in the last reading if it was complete, else null. All open sessions were then seen at
+   * `readAt`, although their own `lastSeenAt` may be older: most polls find the same lines and make no new
+   * session objects.
    */
   readonly shown: readonly CheckoutPicture[] | null;
   /** The lines from which `shown` was made. */
@@ -51,26 +52,32 @@ interface FeatureTracking {
 
 interface OpenSession {
   readonly session: Session;
-  /** Which of the last {@link PARTIAL_READINGS} partial readings lacked it, the newest last. */
+  /**
+   * For each of the last {@link PARTIAL_READINGS} partial readings, whether the seat was missing; newest
+   * last.
+   */
   readonly misses: readonly boolean[];
 }
 
 export interface SessionChanges {
   readonly opened: readonly Session[];
   readonly closed: readonly Session[];
-  /** Open sessions whose stored row says something else now: another handle, count or begin, or missing for the first time. */
+  /**
+   * Open sessions whose stored row is out of date: the handle, count or begin changed, or they are missing
+   * for the first time.
+   */
   readonly changed: readonly Session[];
-  /** Whether `opened` are to be announced. */
+  /** Whether to announce `opened`. */
   readonly announce: boolean;
 }
 
 /**
- * So many new ids for rows that stand in the tool's order. The daemon gives them shuffled: a tool may print its rows
- * sorted by user, and keys that may not know users see the ids.
+ * Returns new ids for rows in the tool's order. The daemon shuffles them: a tool may sort rows by user, and
+ * keys that may not see users do see ids.
  */
 export type NextIds = (count: number) => readonly number[];
 
-/** In an order by chance; `random` gives 0 ≤ n < 1. */
+/** Shuffles ids; `random` returns 0 ≤ n < 1. */
 export function shuffle(ids: readonly number[], random: () => number): number[] {
   const drawn = ids.map((id) => ({ id, at: random() })).sort((a, b) => a.at - b.at);
   return drawn.map(({ id }) => id);
@@ -78,7 +85,7 @@ export function shuffle(ids: readonly number[], random: () => number): number[] 
 
 export const NO_TRACKING: Tracking = { features: new Map(), begun: false };
 
-/** When the sessions of a feature were ended because its server was taken out of the config, epoch ms. */
+/** When a feature's sessions ended because its server was removed from the config, epoch ms. */
 export interface Released {
   readonly daemon: string;
   readonly feature: string;
@@ -86,8 +93,9 @@ export interface Released {
 }
 
 /**
- * Takes up the sessions that an earlier process left open, and what its last picture says of the features. What was
- * ended with its server's removal and is still held when the server is back begins again: not before that end.
+ * Restores the sessions that an earlier process left open, with the features of its last picture. Sessions
+ * that ended when their server was removed, and are still held when it returns, begin again, no earlier than
+ * that end.
  */
 export function resumeTracking(
   open: readonly Session[],
@@ -110,7 +118,10 @@ export function resumeTracking(
   return { features, begun };
 }
 
-/** When a stored feature was read whole. Its state says only that it is stale by now: its lines say more. */
+/**
+ * Returns when a stored feature was last complete. Its state is stale by now, so this checks whether its
+ * lines add up.
+ */
 function wholeAt({ used, checkouts, reserved, collectedAt }: FeaturePicture): number | null {
   const held = checkouts.reduce((sum, { count }) => sum + count, reserved ?? 0);
   return used !== null && held >= used ? collectedAt : null;
@@ -120,7 +131,7 @@ function unheld(readAt: number | null): FeatureTracking {
   return { open: [], readAt, partialRun: 0, seenDown: false, shown: null, lines: [] };
 }
 
-/** The open sessions of a feature with the time at which each was last seen. */
+/** Returns a feature's open sessions with the time at which each was last seen. */
 function openOf({ open, readAt, shown }: FeatureTracking): readonly OpenSession[] {
   if (shown === null || readAt === null) return open;
   return open.map((each) => {
@@ -129,14 +140,12 @@ function openOf({ open, readAt, shown }: FeatureTracking): readonly OpenSession[
   });
 }
 
-/** Every open session, in the order of their features. */
+/** Returns every open session, in feature order. */
 export function openSessions(tracking: Tracking): Session[] {
   return [...tracking.features.values()].flatMap((feature) => openOf(feature).map(({ session }) => session));
 }
 
-/**
- * Ends what is open of a server that is no longer configured: it is polled no more. Each ends when it was last seen.
- */
+/** Ends the open sessions of a removed server, each at the time when it was last seen. */
 export function releaseAll(tracking: Tracking): SessionChanges {
   const closed = openSessions(tracking).map(
     (session): Session => ({ ...session, endedAt: session.lastSeenAt, endReason: "unobserved" }),
@@ -144,21 +153,23 @@ export function releaseAll(tracking: Tracking): SessionChanges {
   return { opened: [], closed, changed: [], announce: false };
 }
 
-/** What one poll means for the seats of its server. */
+/** Effect of one poll on the seats of its server. */
 export interface Tracked {
   readonly tracking: Tracking;
   readonly changes: SessionChanges;
-  /** The picture with each checkout that was read now knowing its session's times. */
+  /** The picture, with session times added to each checkout of this reading. */
   readonly picture: ServerPicture;
 }
 
 /**
- * Compares a poll's picture with the open sessions. A feature that this poll did not read closes nothing; one that
- * is partial closes what two of its last three whole readings lacked; one that is `ok` closes what it lacks.
+ * Compares a poll's picture with the open sessions. A feature that the poll did not read closes nothing; a
+ * partial feature closes seats missing from two of its last three complete readings; an `ok` feature closes
+ * every missing seat.
  *
- * `aheadMs` is what speaks against the clock, see {@link sightAt}.
+ * `aheadMs` is how far the clock may be ahead, see {@link sightAt}.
  *
- * A generator, because a site may hold 50,000 seats: it yields now and then so that the caller can let others in.
+ * A generator, because a site may hold 50,000 seats: it yields regularly so that the caller can let others
+ * run.
  */
 export function* trackSessions(
   before: Tracking,
@@ -210,7 +221,7 @@ export function* trackSessions(
 
   for (const [key, known] of gone) {
     const [daemon = ""] = key.split("\0");
-    // A feature is only gone from the picture when two good readings lacked it.
+    // A feature leaves the picture only after two good readings without it.
     if (sight === null) {
       features.set(key, unread(known, picture, daemon));
       continue;
@@ -219,7 +230,7 @@ export function* trackSessions(
     const absentAt = known.open.length > 0 ? sight.at : known.readAt;
     if (absentAt !== null && sight.at - absentAt < GONE_KNOWN_MS) features.set(key, unheld(absentAt));
   }
-  // Events follow the ids, not the tool's rows, see `NextIds`.
+  // Events follow the shuffled ids, not the tool's rows, see `NextIds`.
   const byId = (a: Session, b: Session) => a.id - b.id;
   changes.opened.sort(byId);
   changes.closed.sort(byId);
@@ -230,12 +241,12 @@ export function* trackSessions(
   };
 }
 
-/** {@link SessionChanges} as they are found. */
+/** {@link SessionChanges} under construction. */
 type Changes = Record<"opened" | "closed" | "changed", Session[]>;
 
 /**
- * Reports whether a whole reading shows the lines of the last one, all of them and in their order. After a jump of the
- * clock each session is looked at.
+ * Reports whether a complete reading has exactly the lines of the last one, in the same order. After a clock
+ * jump, each session is checked.
  */
 function isUnchanged(
   known: FeatureTracking,
@@ -253,7 +264,7 @@ function isUnchanged(
   );
 }
 
-/** The first sessions of a feature that was read are those of its lines, in their order. */
+/** The first sessions of a feature are those of its lines, in their order. */
 function withTimes(
   rows: readonly CheckoutReading[],
   open: readonly OpenSession[],
@@ -282,7 +293,10 @@ function withTimes(
   });
 }
 
-/** The session's text where the line's is the same: what is shown goes on for weeks, and must not keep its output. */
+/**
+ * Returns the session's own string if the line's is equal: sessions live for weeks and must not keep tool
+ * output in memory.
+ */
 function sameText<T extends string | null>(own: T, line: T): T {
   return own === line ? own : line;
 }
@@ -342,7 +356,7 @@ function openSession(
   absentAt: number | null,
 ): Session {
   const { user, host, display, qualifier, version, count, handle } = row;
-  // Sessions last for weeks, and a slice holds the 16 KB of output that it was cut from: 7 MB for 350 seats.
+  // Sessions live for weeks, and a slice keeps the 16 KB of output that it was cut from: 7 MB for 350 seats.
   const texts = { user: copyOf(user), host: copyOf(host), display: copyOf(display) };
   const words = { qualifier: copyOf(qualifier), version: copyOf(version), handle: copyOf(handle) };
   const startedAt = startOf(row.startedAt, readAt, absentAt, timezone);
@@ -352,7 +366,7 @@ function openSession(
   return { ...what, ...texts, ...words, ...times, endedAt: null, endReason: null, doubtMs };
 }
 
-/** The same text, no slice of a larger one. */
+/** Copies a string, so that it is not a slice of a larger one. */
 function copyOf<T extends string | null>(text: T): T {
   return (text === null ? null : Buffer.from(text).toString()) as T;
 }
@@ -361,7 +375,7 @@ function end(session: Session, at: Sight, { seenDown }: FeatureTracking, server:
   return endSession(session, at, { down: seenDown, intervalMs: server.intervalMs });
 }
 
-/** Nothing was read of the feature; a server or daemon seen down explains a later absence. */
+/** Updates a feature that was not read. A server or daemon that was seen down explains a later absence. */
 function unread(known: FeatureTracking, picture: ServerPicture, daemon: string): FeatureTracking {
   const down =
     picture.status === "down" ||

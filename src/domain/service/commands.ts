@@ -1,10 +1,10 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { record, words } from "../records.ts";
 
-/** What was run and what it said; of a dry run only what would be run. */
+/** A command and its output; for a dry run, only the command. */
 export const CommandResult = record("CommandResult", {
   command: Type.String(),
-  argv: Type.Array(Type.String(), { description: "What is run: program and arguments, secrets masked" }),
+  argv: Type.Array(Type.String(), { description: "Program and arguments, secrets masked" }),
   dryRun: Type.Optional(Type.Boolean({ description: "Dry runs only" })),
   exitCode: Type.Optional(Type.Integer()),
   stdout: Type.Optional(Type.String()),
@@ -14,13 +14,13 @@ export const CommandResult = record("CommandResult", {
 });
 export type CommandResult = Static<typeof CommandResult>;
 
-/** A command of the catalogue. */
+/** A command of the catalog. */
 export const Command = record("Command", {
   command: Type.String(),
-  role: words(["operator", "admin"], "The least that may run it"),
+  role: words(["operator", "admin"], "Lowest role that may run it"),
   allowed: Type.Boolean({ description: "Whether the key that asks may run it" }),
   needsServer: Type.Boolean(),
-  timeoutMs: Type.Integer({ minimum: 1000, description: "Where the request names none" }),
+  timeoutMs: Type.Integer({ minimum: 1000, description: "Default timeout" }),
   args: Type.Record(Type.String(), Type.Unknown(), { description: "JSON Schema of `args`" }),
 });
 export type Command = Static<typeof Command>;

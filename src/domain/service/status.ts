@@ -2,9 +2,9 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Count, count, nullable, record, Timestamp, words } from "../records.ts";
 import { AUDIENCES } from "../words.ts";
 
-/** What the daemon says of itself. */
+/** Status of the daemon. */
 
-/** What a check says is for everyone: no names of servers, no paths. */
+/** A health check. Everyone may see it, so messages contain no server names and no paths. */
 const HealthCheck = record("HealthCheck", {
   status: words(["healthy", "degraded", "unhealthy"]),
   message: Type.String(),
@@ -19,9 +19,9 @@ export const HealthChecks = Type.Object({
 });
 export type HealthChecks = Static<typeof HealthChecks>;
 
-/** Whether the daemon works, for everybody who asks. */
+/** Whether the daemon works; readable without a key. */
 export const HealthRecord = record("Health", {
-  status: words(["healthy", "degraded"], "degraded: a license server is down or stale, or a check says so"),
+  status: words(["healthy", "degraded"], "degraded: a license server is down or stale, or a check fails"),
   version: Type.String(),
   uptimeSeconds: Count,
   timestamp: Timestamp,
@@ -29,36 +29,36 @@ export const HealthRecord = record("Health", {
 });
 export type HealthRecord = Static<typeof HealthRecord>;
 
-/** What came of reading the config again. */
+/** Result of reloading the config. */
 export const Reloaded = record("Reloaded", {
   outcome: words(["applied"]),
   needRestart: Type.Array(Type.String(), {
-    description: "Settings that differ from the running ones and hold only after a restart",
+    description: "Changed settings that take effect only after a restart",
   }),
 });
 export type Reloaded = Static<typeof Reloaded>;
 
 const Amount = nullable(Type.Number({ minimum: 0 }));
 
-/** How a site stands to the hub of its fleet. */
+/** The site's connection to the hub of its fleet. */
 export const FleetStatus = record("FleetStatus", {
   site: Type.String(),
   hub: Type.String({ description: "Origin of the hub's URL" }),
   state: words(
     ["waiting", "connected", "unreachable", "refused", "conflict"],
-    "waiting: it has not answered since the start; conflict: another licmond pushes for the same site",
+    "waiting: no answer since the start; conflict: another licmond pushes for the same site",
   ),
   problem: nullable(Type.String({ description: "Why it is not connected" })),
   lastContactAt: nullable(Timestamp),
   waitingFacts: count("Facts that the hub does not have yet"),
-  waitingBytes: count("What they take on the disk, about"),
-  outboxBytes: count("What they may take"),
-  dropped: Type.Boolean({ description: "More waited, and was dropped; the hub has not answered since" }),
-  waitingSince: nullable({ ...Timestamp, description: "When none waited last" } as typeof Timestamp),
+  waitingBytes: count("Their approximate size on disk"),
+  outboxBytes: count("Maximum size on disk"),
+  dropped: Type.Boolean({ description: "Facts were dropped, and the hub has not answered since" }),
+  waitingSince: nullable({ ...Timestamp, description: "When facts began to wait" } as typeof Timestamp),
   daysLeft: count("Days of the past that the hub does not have yet"),
   sentFacts: count("Since the start"),
   sentBytes: count("Since the start, compressed"),
-  failures: count("Pushes that were not taken, since the start"),
+  failures: count("Failed pushes since the start"),
   people: words(AUDIENCES),
   notify: words(["site", "hub"]),
 });
@@ -89,7 +89,7 @@ export const Status = record("Status", {
     oldestSampleAt: nullable(Timestamp),
     backups: Type.Object(
       { state: nullable(Timestamp), history: nullable(Timestamp) },
-      { description: "When the newest daily backup of each was made; null: there is none" },
+      { description: "Time of the newest daily backup of each; null: no backup" },
     ),
   }),
   eventLoopLagMs: Amount,
@@ -109,7 +109,7 @@ export const Metrics = record("Metrics", {
     byStatus: Type.Record(Type.String(), Count, { description: "Requests answered since the start" }),
   }),
   polls: Type.Object({ ok: Count, partial: Count, failed: Count }),
-  parseProblems: count("Lines that no rule knew"),
+  parseProblems: count("Unrecognized lines"),
   streamClients: Count,
   process: Type.Object({
     memoryBytes: Count,

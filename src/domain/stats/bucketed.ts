@@ -6,15 +6,15 @@ import { fourDecimals } from "./figures.ts";
 import { addSums, addTime, emptySums, type UsageSums } from "./rollup.ts";
 import { createCutter } from "./spans.ts";
 
-/** Widths of a series' buckets. Days are those of a zone: 23 to 25 hours where clocks are set. */
+/** Bucket widths of a series. Days are those of a zone: 23 to 25 hours when clocks change. */
 export const INTERVALS = ["5m", "1h", "1d"] as const;
 export type Interval = (typeof INTERVALS)[number];
 
 const WIDTH_MS = { "5m": 300_000, "1h": 3_600_000, "1d": 86_400_000 } as const;
-/** `auto` takes the smallest interval that gives at most so many buckets. */
+/** `auto` picks the smallest interval with at most this many buckets. */
 const AUTO_BUCKETS = 400;
 
-/** Buckets that [start, end) touches. Answered without making them: a range may be absurd. */
+/** Returns how many buckets [start, end) touches, without making them: a range may be absurdly long. */
 export function bucketCount(interval: Interval, start: number, end: number): number {
   const width = WIDTH_MS[interval];
   // Days of a zone may touch one more.
@@ -26,8 +26,9 @@ export function autoInterval(start: number, end: number): Interval {
 }
 
 /**
- * Edges of the buckets that [start, end) touches, ascending: the first at or before `start`, the last at or after
- * `end`; bucket i is [edges[i], edges[i + 1]). Hours and fives of minutes are those of UTC.
+ * Returns the edges of the buckets that [start, end) touches, ascending: the first at or before `start`, the
+ * last at or after `end`; bucket i is [edges[i], edges[i + 1]). Hours and 5-minute buckets are aligned to
+ * UTC.
  */
 export function bucketEdges(interval: Interval, start: number, end: number, zone: string): number[] {
   if (interval === "1d") return dayEdges(start, end, zone);
@@ -36,12 +37,12 @@ export function bucketEdges(interval: Interval, start: number, end: number, zone
   return Array.from({ length: Math.ceil(end / width) - first + 1 }, (_, place) => (first + place) * width);
 }
 
-/** One bucket of a series; it begins at `at` (epoch ms), the first one maybe before the range. */
+/** One bucket of a series that begins at `at` (epoch ms); the first may begin before the range. */
 export type Point = Omit<Static<typeof SeriesPoint>, "timestamp"> & { readonly at: number };
 
 /**
- * Sums by bucket: fed with steps, or with rollups that lie within one bucket each. `edges` as of `bucketEdges`. Spans may
- * come in any order, but ascending ones are found at once.
+ * Sums steps by bucket, or rollups that each lie within one bucket. Takes `edges` from `bucketEdges`. Spans
+ * may come in any order; ascending ones are found without a search.
  */
 export function createBucketed(edges: readonly number[]) {
   const buckets: (UsageSums | undefined)[] = [];
@@ -57,7 +58,7 @@ export function createBucketed(edges: readonly number[]) {
     addSpan(step: Step, from: number, to: number): void {
       if (step.used !== null) cut(from, to, (place, at, until) => addTime(sumsOf(place), step, at, until));
     },
-    /** Sums of a stretch that begins at `from`: they go to the bucket of their beginning. */
+    /** Adds the sums of a span to the bucket in which it begins. */
     addSums(from: number, sums: Readonly<UsageSums>): void {
       if (sums.coveredMs > 0) addSums(sumsOf(placeOf(from)), sums);
     },

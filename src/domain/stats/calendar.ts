@@ -5,14 +5,14 @@ import { offsetAt, wallClock } from "../time/zone.ts";
 const inZone = (zone: string, at: number) =>
   Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(zone);
 
-/** A stretch of time, [from, to), in which a zone keeps one offset (ms east of UTC). */
+/** A span [from, to) in which a zone keeps one offset (ms east of UTC). */
 export interface LocalSpan {
   readonly from: number;
   readonly to: number;
   readonly offset: number;
 }
 
-/** Cuts [start, end) where the zone sets its clocks. */
+/** Splits [start, end) at the zone's clock changes. */
 export function localSpans(zone: string, start: number, end: number): LocalSpan[] {
   const spans: LocalSpan[] = [];
   for (let from = start, to = start; from < end; from = to) {
@@ -23,7 +23,7 @@ export function localSpans(zone: string, start: number, end: number): LocalSpan[
   return spans;
 }
 
-/** Midnights of the zone around [start, end); where clocks skip midnight, the day's first moment. */
+/** Returns the zone's midnights around [start, end); if clocks skip midnight, the day's first moment. */
 export function dayEdges(start: number, end: number, zone: string): number[] {
   let day = inZone(zone, start).startOfDay();
   const edges = [day.epochMilliseconds];
@@ -35,8 +35,8 @@ export function dayEdges(start: number, end: number, zone: string): number[] {
 }
 
 /**
- * Days of the calendar in the server's zone from today to the last day: 0 = today is the last one, negative = expired.
- * Null where there is no date.
+ * Returns the calendar days from today to the last day in the server's zone: 0 means today is the last day,
+ * negative means expired. Null without a date.
  */
 export function daysLeft({ expiresOn }: Expiry, zone: string, now: number): number | null {
   if (expiresOn === null) return null;

@@ -4,37 +4,38 @@ import type { EfficiencyRecord } from "../history-records.ts";
 import { addToHistogram, type Histogram, seatHours } from "./figures.ts";
 import { eachSpan } from "./spans.ts";
 
-/** What was asked of one feature beyond its seats; unknown is null. */
+/** Demand for one feature beyond its seats; null if unknown. */
 export type Demand = EfficiencyRecord["demand"];
 
-/** A request that found no seat, as the log tells it; times are epoch ms. */
+/** A request that found no free seat, from the log; times are epoch ms. */
 export interface UnmetRequest {
   readonly outcome: "denied" | "queued";
   readonly at: number;
-  /** Last attempt. */
+  /** Time of the last attempt. */
   readonly until: number;
   readonly count: number;
 }
 
-/** Seats held and asked for together, as far as they are known. */
+/** Seats held plus seats requested, if known. */
 export interface AskedSeats {
-  /** For how long so many were held or asked for. */
+  /** How long each number of seats was held or requested. */
   readonly histogram: Histogram;
-  /** For each request that found no seat: the seats held and asked for with it, ascending. */
+  /** For each request without a free seat, the seats held and requested including it, ascending. */
   readonly levels: readonly number[];
 }
 
-/** A client that is denied once asked for its seats for at least so long. */
+/** A client that is denied once counts as requesting seats for at least this time. */
 const LEAST_MS = 1_000;
 
 /**
- * Demand at a moment is the seats in use, those that the queue asks for, and those of denied requests, each from its
- * first to its last attempt. While one waits or was denied it is at least one seat more than there are, whatever a poll
- * some seconds before says. A log tells of requests. Without one each growth of the queue between two readings is a
- * request, unless the log has a denial then: a person who is denied and then waits made one request.
+ * Computes demand: the seats in use, those requested by the queue, and those of denied requests from first to
+ * last attempt. While a request waits or was denied, demand is at least one more than the seats, even if a
+ * poll some seconds earlier showed a free one. A log lists requests. Without a log, each growth of the queue
+ * between two readings counts as one request. If the log has a denial then, it does not: a person who is
+ * denied and then waits made one request.
  *
- * `requests` are those of the series' range, `isLogged` says whether the log of its time was read. `asked` is null while
- * nothing is known: a queue that is always empty proves nothing, because most clients do not queue.
+ * `requests` are those in the series' range; `isLogged` says whether the log was read for that time. `asked`
+ * is null if nothing is known: an always empty queue proves nothing, because most clients do not queue.
  */
 export function demandOf(
   series: Pick<Series, "steps" | "start" | "end">,
@@ -61,7 +62,7 @@ export function demandOf(
     const { used, queued } = step;
     if (used !== null && queued !== null) {
       queuedMs += queued * (to - from);
-      // Whoever was denied by the log just before may be the one who waits now.
+      // A user just denied in the log may be the one who waits now.
       const isNew = deniedSeats === 0 && from - deniedAt > RETRY_WINDOW_MS;
       if (queued > queuedBefore && isNew) growths.push(levelOf(step));
       queuedBefore = queued;
@@ -97,8 +98,8 @@ const NOTHING = { deniedRequests: null, deniedSeats: null, queuedRequests: null,
 export const UNKNOWN_DEMAND = { demand: { ...NOTHING, knownFrom: "none" }, asked: null } as const;
 
 /**
- * By how many seats (`seats`) what was denied changes, and how many a request that begins asks for (`asks`; 0 = one ends).
- * What waits in the queue is in the steps: its seats do not count once more.
+ * Returns the changes in denied seats (`seats`), and the seats requested at the start of each request
+ * (`asks`; 0 at its end). Steps already contain the seats of queued requests.
  */
 function edgesOf(requests: readonly UnmetRequest[]) {
   return requests

@@ -5,18 +5,18 @@ import { type Histogram, timeAtLeast } from "./figures.ts";
 import type { Holding } from "./held-seats.ts";
 import { firstWhere } from "./spans.ts";
 
-/** How well the seats of one feature were used. */
+/** Use of a feature's seats. */
 export type Efficiency = Pick<EfficiencyRecord, "seats" | "whatIf">;
 
-/** Seats listed one by one; of more, those are listed after which the share changes. */
+/** Features with more seats list only the seats after which the share changes. */
 const MAX_SEATS = 1_000;
 const NEAR = 5;
 const SHARES = [-0.5, -0.25, -0.2, -0.1, 0.1, 0.2, 0.25];
 
 /**
- * `levels`: for each session that began in the range the seats in use with it, ascending; null when they are unknown.
- * `total` is the number now; null (unlimited or unknown) has no what-if. `asked`: null while it is not known what was
- * asked beyond the seats.
+ * Computes how well seats were used. `levels`: for each session that began in the range, the seats in use
+ * including it, ascending; null if unknown. `total` is the current number; unlimited or unknown (null) totals
+ * have no what-if. `asked`: null if demand beyond the seats is unknown.
  */
 export function efficiencyOf(
   histogram: Histogram,
@@ -54,7 +54,9 @@ function seatsToTell(last: number, histogram: Histogram): number[] {
   return [...told].sort((a, b) => a - b);
 }
 
-/** Numbers of seats to try beside `total`: each of the nearest, and parts of it; ascending, without `total` itself. */
+/**
+ * Returns the totals to try: the nearest ones and fractions of `total`, ascending, without `total` itself.
+ */
 export function totalsToTry(total: number | null): number[] {
   if (total === null || total === 0) return [];
   const tried = new Set<number>();
@@ -64,14 +66,14 @@ export function totalsToTry(total: number | null): number[] {
   return [...tried].filter((seats) => seats > 0).sort((a, b) => a - b);
 }
 
-/** How many of ascending values are above `limit`. */
+/** Counts the ascending values above `limit`. */
 function above(rising: readonly number[], limit: number): number {
   return rising.length - firstWhere(rising.length, (place) => (rising[place] ?? 0) > limit);
 }
 
 /**
- * For each session of one feature that begins in [start, end) the seats in use with it, ascending: as the steps say
- * at its first reading, and in a gap as the sessions then running add up.
+ * Returns the seats in use including each session of a feature that begins in [start, end), ascending. Uses
+ * the steps at its first reading; in a gap, the sum of the sessions open then.
  */
 export function levelsAtBegin(
   sessions: readonly (Holding & { readonly count: number; readonly firstSeenAt: number })[],
@@ -88,7 +90,7 @@ export function levelsAtBegin(
   const levels: number[] = [];
   let running = 0;
   let step = 0;
-  // All that happens at one reading happens together.
+  // Changes of one reading happen at the same time.
   for (const [at, together] of Map.groupBy(changes, (change) => change.at)) {
     for (const { by } of together) running += by;
     const began = together.filter(({ by }) => by > 0);

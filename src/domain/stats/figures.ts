@@ -4,10 +4,10 @@ import { HOUR_MS } from "../time/clock.ts";
 import { type Rollup, sumsOfRollup } from "./rollup.ts";
 import { firstWhere } from "./spans.ts";
 
-/** The figures of one feature over a range. Unknown is null. */
+/** Figures of one feature over a range; null if unknown. */
 export type Figures = Omit<StatsRecord, keyof CountedFeature | "series">;
 
-/** The figures that do not follow from the counts. */
+/** Figures that cannot be derived from the counts. */
 type People = Pick<Figures, "uniqueUsers" | "sessions" | "heldSeatHours" | "denials" | "queuedRequests">;
 
 const P95 = 0.95;
@@ -33,7 +33,7 @@ export function figuresOf(rollup: Rollup, rangeMs: number, people: People): Figu
   };
 }
 
-/** Highest used / total; null while no total above 0 is known. */
+/** Returns the highest used / total; null without a known total above 0. */
 function peakUtilization({ groups }: Rollup): number | null {
   const ratios = groups.flatMap(({ total, levels }) =>
     total === null || total === 0 ? [] : [(levels.at(-1)?.[0] ?? 0) / total],
@@ -41,7 +41,7 @@ function peakUtilization({ groups }: Rollup): number | null {
   return ratios.length === 0 ? null : Math.max(...ratios);
 }
 
-/** For how long no seat was left: used ≥ total > 0; null where it cannot be said whether seats were left. */
+/** Returns how long no seat was free (used ≥ total > 0); null if unknown. */
 function saturatedSeconds({ groups }: Rollup): number | null {
   const judged = groups.filter(({ total, unlimited }) => unlimited || (total !== null && total > 0));
   if (judged.length === 0) return null;
@@ -51,14 +51,17 @@ function saturatedSeconds({ groups }: Rollup): number | null {
   return Math.round(saturated.reduce((sum, ms) => sum + ms, 0) / 1000);
 }
 
-/** How long each number of seats was in use: seats → ms of covered time. Histograms add up, quantiles do not. */
+/**
+ * Time for which each number of seats was in use: seats → ms of covered time. Histograms can be added,
+ * quantiles cannot.
+ */
 export type Histogram = ReadonlyMap<number, number>;
 
 export function addToHistogram(histogram: Map<number, number>, used: number, ms: number): void {
   if (ms > 0) histogram.set(used, (histogram.get(used) ?? 0) + ms);
 }
 
-/** How long each number of seats was in use, whatever the total was. */
+/** Returns how long each number of seats was in use, for all totals together. */
 export function histogramOfRollup({ groups }: Pick<Rollup, "groups">): Map<number, number> {
   const histogram = new Map<number, number>();
   for (const { levels } of groups) {
@@ -68,8 +71,8 @@ export function histogramOfRollup({ groups }: Pick<Rollup, "groups">): Map<numbe
 }
 
 /**
- * The least number of seats that was enough for this share of the time (nearest rank, weighted by time);
- * null when nothing is covered.
+ * Returns the smallest number of seats that was enough for this share of the time (nearest rank, weighted by
+ * time); null without coverage.
  */
 function quantile(histogram: Histogram, share: number): number | null {
   const rising = [...histogram].sort(([a], [b]) => a - b);
@@ -82,7 +85,7 @@ function quantile(histogram: Histogram, share: number): number | null {
   return null;
 }
 
-/** Answers, for any number of seats, the time in which at least so many were in use. */
+/** Returns a function that maps a number of seats to the time in which at least that many were in use. */
 export function timeAtLeast(histogram: Histogram): (seats: number) => number {
   const falling = [...histogram].sort(([a], [b]) => b - a);
   const levels: number[] = [];
@@ -96,25 +99,31 @@ export function timeAtLeast(histogram: Histogram): (seats: number) => number {
   return (seats) => sums[firstWhere(levels.length, (place) => (levels[place] ?? 0) < seats) - 1] ?? 0;
 }
 
-/** A ratio as percent with two decimals, never rounded up to 100: 99.997 % is not all. Null stays unknown. */
+/**
+ * Formats a ratio as percent with two decimals, never rounded up to 100: 99.997 % is not all. Null stays
+ * null.
+ */
 export function percentOf(ratio: number | null): number | null {
   if (ratio === null) return null;
   const percent = Math.round(ratio * 10_000) / 100;
-  // Sums of fractions may end a hair below the whole.
+  // Sums of fractions may end slightly below the whole.
   return ratio < 1 - 1e-9 ? Math.min(percent, 99.99) : percent;
 }
 
-/** Averages of seats and seat-hours: four decimals. */
+/** Rounds averages and seat-hours to four decimals. */
 export function fourDecimals(value: number): number {
   return Math.round(value * 10_000) / 10_000;
 }
 
-/** Seat-milliseconds as seat-hours. */
+/** Converts seat-milliseconds to seat-hours. */
 export function seatHours(seatMs: number): number {
   return fourDecimals(seatMs / HOUR_MS);
 }
 
-/** A share of time, 0–1, six decimals: half a minute of a year still shows. Of no time nothing is covered. */
+/**
+ * Returns a share of time, 0–1, with six decimals: half a minute of a year still shows. The share of an empty
+ * range is 0.
+ */
 export function shareOf(part: number, whole: number): number {
   return whole > 0 ? Math.round((part / whole) * 1_000_000) / 1_000_000 : 0;
 }

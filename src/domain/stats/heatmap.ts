@@ -12,12 +12,12 @@ const HOURS = 24;
 export type Heatmap = ReturnType<typeof createHeatmap>;
 
 /**
- * Sums by hour of the week, fed with steps or with rollups of an hour, over [start, end). Spans and sums lie within it;
+ * Sums steps or hourly rollups by hour of the week over [start, end). Spans and sums must lie within it;
  * ascending ones are fastest.
  */
 export function createHeatmap(zone: string, start: number, end: number) {
   const edges: number[] = [];
-  /** The cell of each hour of the wall clock between the edges. */
+  /** Cell of each wall-clock hour between the edges. */
   const cells: number[] = [];
   for (const { from, to, offset } of localSpans(zone, start, end)) {
     for (let at = from; at < to; at = (Math.floor((at + offset) / HOUR_MS) + 1) * HOUR_MS - offset) {
@@ -43,14 +43,15 @@ export function createHeatmap(zone: string, start: number, end: number) {
       });
     },
     /**
-     * Sums of a whole hour within the range, or of a part of it (`ms`): it goes to the cell of its beginning, as covered
-     * time and as time at all.
+     * Adds the sums of an hour within the range, or of a part of it (`ms`), to the cell in which the hour
+     * begins, both as covered and as total time.
      */
     addSums(from: number, more: Readonly<UsageSums>, ms = HOUR_MS): void {
       const first = cells[placeOf(from)] ?? 0;
       const cellSums = sums[first];
       if (cellSums !== undefined) addSums(cellSums, more);
-      // An hour that the zone's clock cuts: else its cell had more covered time than time, and the next one less.
+      // An hour may contain a clock change: otherwise its cell had more covered than total time, and the next
+      // cell less.
       cut(from, from + ms, (place, at, until) => {
         addWhole(cells[place] ?? 0, at - until);
         addWhole(first, until - at);

@@ -2,21 +2,20 @@ import type { FeatureId } from "../history.ts";
 import { type Session, shownBegin, userKey } from "../session.ts";
 import { firstWhere } from "./spans.ts";
 
-/** What the statistics need of a session. */
+/** Fields of a session that statistics need. */
 export type HeldSession = Omit<Session, "id" | "display" | "qualifier" | "version" | "handle" | "startedAt">;
 
-/** When seats were held by our evidence: [from, to), epoch ms. */
+/** Known time in which seats were held: [from, to), epoch ms. */
 export interface Holding {
   readonly from: number;
   readonly to: number;
 }
 
 /**
- * When a session held its seats as far as licmond saw it, or an imported log says: from when it was first seen (the
- * start that the tool reports was not observed) to its end; past a gap in observation of more than two intervals
- * to one interval after it was last seen.
- * `readAt` is the last good reading of its feature (an open session's row does not follow each poll), `now` the time
- * of asking.
+ * Returns when a session is known to have held its seats, from polls or an imported log: from its first sight
+ * (the reported start was not observed) to its end, or, after a gap in observation of more than two
+ * intervals, to one interval after its last sight. `readAt` is the last good reading of its feature (polls do
+ * not update an open session's row), `now` the time of the request.
  */
 export function holdingOf(
   session: Pick<Session, "firstSeenAt" | "lastSeenAt" | "endedAt" | "endReason">,
@@ -27,60 +26,63 @@ export function holdingOf(
   const { firstSeenAt, endedAt } = session;
   const seen = endedAt === null ? Math.max(session.lastSeenAt, readAt ?? 0) : session.lastSeenAt;
   const end = endedAt ?? now;
-  // A checkin was seen in time, by the interval of its day, which may not be today's.
+  // A checkin was judged by the interval in force at that time, which may have changed.
   const late = session.endReason !== "checkin" && end - seen > 2 * intervalMs;
   const to = late ? seen + intervalMs : end;
   return { from: firstSeenAt, to: Math.max(firstSeenAt, to) };
 }
 
-/** What the caller knows and the database does not. */
+/** Context from the caller that the database does not have. */
 export interface Asked {
   /** Epoch ms. */
   readonly now: number;
-  /** Interval of the polls by server, ms. */
+  /** Polling interval by server, ms. */
   readonly intervals: Readonly<Record<string, number>>;
 }
 
-/** Of a server that is no longer in the config. */
+/** For servers that are no longer in the config. */
 export const DEFAULT_INTERVAL_MS = 60_000;
 
 export type Holdings = ReturnType<typeof holdingsAt>;
 
 export function holdingsAt(lastReadings: ReadonlyMap<string, number>, { now, intervals }: Asked) {
-  /** The last reading of a server that was kept, epoch ms: an open session's row does not follow each poll. */
+  /** Returns the last reading of a server, epoch ms: polls do not update an open session's row. */
   const lastReading = (server: string) => lastReadings.get(server) ?? null;
   const intervalOf = (server: string) => intervals[server] ?? DEFAULT_INTERVAL_MS;
   return {
     lastReading,
-    /** The instant from which people count how long a session lasts, epoch ms. */
+    /** Returns the start of a session's displayed duration, epoch ms. */
     shownBegin: (session: Pick<Session, "server" | "startedAt" | "beganAt" | "firstSeenAt">): number =>
       shownBegin(session, intervalOf(session.server)),
-    /** When a session held its seats. */
+    /** Returns when a session held its seats. */
     holdingOf: (session: Parameters<typeof holdingOf>[0] & Pick<HeldSession, "server">): Holding =>
-      // A checkin needs neither: looking them up takes longer than all the rest.
+      // A checkin needs neither lookup; they would take longer than everything else.
       session.endReason === "checkin"
         ? holdingOf(session, null, now, 0)
         : holdingOf(session, lastReading(session.server), now, intervalOf(session.server)),
   };
 }
 
-/** The part of a holding in [start, end); null when there is none. A session that never lasted still held at its moment. */
+/**
+ * Returns the part of a holding in [start, end), or null. A session of zero length still counts at its
+ * moment.
+ */
 export function clip({ from, to }: Holding, start: number, end: number): Holding | null {
   if (from === to) return from >= start && from < end ? { from, to } : null;
   const clipped = { from: Math.max(from, start), to: Math.min(to, end) };
   return clipped.from < clipped.to ? clipped : null;
 }
 
-/** Names of sessions, each once; sessions have their places. A feature stands with its server and its daemon. */
+/** Distinct names of sessions, which refer to them by index. A feature includes its server and daemon. */
 export interface HeldNames {
   readonly features: (readonly [server: string, daemon: string, feature: string])[];
-  /** Null = holders whose user is not known. */
+  /** Null: holders whose user is unknown. */
   readonly users: (string | null)[];
-  /** Null = the tool printed none. */
+  /** Null: the tool printed no host. */
   readonly hosts: (string | null)[];
 }
 
-/** Those that hold seats: places of names, and how many seats. */
+/** Holders of seats: indices of names, and number of seats. */
 interface Holders {
   readonly feature: Uint32Array;
   readonly user: Uint32Array;
@@ -88,30 +90,30 @@ interface Holders {
   readonly count: Uint32Array;
 }
 
-/** Seats that were held, in columns: of a large site there are ten millions of sessions a year. */
+/** Held seats in columns: a large site has ten million sessions a year. */
 export interface HeldSeats {
   readonly names: HeldNames;
   readonly holders: Holders;
-  /** Place of the holder; the earliest begin first. */
+  /** Index of the holder; the earliest start first. */
   readonly whose: Uint32Array;
   readonly from: Float64Array;
   readonly to: Float64Array;
-  /** The places of all, the earliest end first. */
+  /** Indices of all rows, the earliest end first. */
   readonly byEnd: Uint32Array;
 }
 
-/** What was held of a feature. */
+/** Held seats of a feature. */
 export interface HeldSum extends FeatureId {
   /** Seats × ms. */
   readonly seatMs: number;
 }
 
-/** By server, ascending: the times in which it was not read, although it was read before and after. */
+/** By server, ascending: times without readings, between times with readings. */
 export type Gaps = ReadonlyMap<string, readonly Holding[]>;
 
 /**
- * Returns the part of [from, to) that counts for a server, ms. Seat-hours cover the time in which the server was read, as
- * its counts do. Of the time before its first reading, logs that were imported tell.
+ * Returns how much of [from, to) counts for a server, ms. Seat-hours cover the time in which the server was
+ * read, as its counts do. Before its first reading, imported logs count.
  */
 export function countedMs(gaps: Gaps, server: string, from: number, to: number): number {
   const list = gaps.get(server);
@@ -124,7 +126,7 @@ export function countedMs(gaps: Gaps, server: string, from: number, to: number):
   }
 }
 
-/** What was held of each feature in [start, end). */
+/** Adds up the held seats of each feature in [start, end). */
 export function sumsOf(seats: HeldSeats, start: number, end: number, gaps: Gaps): HeldSum[] {
   const { names, holders, whose, from, to } = seats;
   const seatMs = new Float64Array(names.features.length);
@@ -140,7 +142,7 @@ export function sumsOf(seats: HeldSeats, start: number, end: number, gaps: Gaps)
   });
 }
 
-/** Sessions with their holdings, in any order. */
+/** Collects sessions with their holdings, in any order. */
 export function heldSeatsOf(
   sessions: readonly HeldSession[],
   holdingOf: (session: HeldSession) => Holding | null,
@@ -159,7 +161,7 @@ export function heldSeatsOf(
     const ofUser = `u${userKey(user)}`;
     const ofHost = host === null ? "h" : `h${host}`;
     const key = `${ofFeature}\0${ofUser}\0${ofHost}\0${count}`;
-    // Most sessions are of a holder that is known: one look is enough.
+    // Most sessions belong to a known holder: one lookup is enough.
     const holder =
       places.get(key) ??
       placeOf(key, holders, [
@@ -171,7 +173,7 @@ export function heldSeatsOf(
     all.push({ holding, holder });
   }
   all.sort((a, b) => a.holding.from - b.holding.from);
-  // Holders of a feature stand together: what is added up of a feature is at hand then.
+  // Holders of one feature are adjacent, so that its sums use adjacent memory.
   const order = [...holders.entries()].sort(([, [a]], [, [b]]) => a - b);
   const placeIn = new Uint32Array(order.length);
   order.forEach(([holder], place) => {
@@ -189,7 +191,7 @@ export function heldSeatsOf(
   };
 }
 
-/** Seats of several sites as one. */
+/** Combines the seats of several sites. */
 export function joinedSeats(parts: readonly HeldSeats[]): HeldSeats {
   const [only] = parts;
   if (only !== undefined && parts.length === 1) return only;
@@ -198,7 +200,7 @@ export function joinedSeats(parts: readonly HeldSeats[]): HeldSeats {
     users: parts.flatMap((part) => part.names.users),
     hosts: parts.flatMap((part) => part.names.hosts),
   };
-  /** A column of all parts; `shift` of a part is added to its values. */
+  /** Concatenates a column of all parts; `shift` of a part is added to its values. */
   const column = (
     of: (part: HeldSeats) => Uint32Array,
     shift: ((part: HeldSeats) => number) | null,

@@ -1,18 +1,20 @@
 import type { FeatureId } from "../history.ts";
 import { globPattern } from "../plain-text.ts";
 
-/** A name that people know, over features of any servers. */
+/** A name that users know, for features of any servers. */
 export interface Product {
   readonly name: string;
   /** `server/daemon/feature`, each with `*` and `?`. */
   readonly features: readonly string[];
-  /** What one seat costs a year; null = not said. */
+  /** Cost of one seat a year; null if not configured. */
   readonly costPerSeatYear: number | null;
-  /** ISO 4217; null where no cost is given. */
+  /** ISO 4217; null without a cost. */
   readonly currency: string | null;
 }
 
-/** Which product has a feature: the first that names it, so that no seat counts twice. Null = none has it. */
+/**
+ * Returns the product of a feature: the first that matches, so that no seat counts twice. Null if none does.
+ */
 type ProductOf = (feature: FeatureId) => string | null;
 
 export function createProductOf(products: readonly Product[]): ProductOf {

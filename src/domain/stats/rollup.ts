@@ -2,23 +2,23 @@ import type { Series, Step } from "../history.ts";
 import { eachSpan, firstWhere } from "./spans.ts";
 
 /**
- * What is added up of a feature's counts over a stretch of time. Sums of neighbouring stretches add up to that of
- * both, so steps and rollups feed the same sums. Times in ms.
+ * Sums of a feature's counts over a span. Sums of adjacent spans add up, so steps and rollups feed the same
+ * sums. Times in ms.
  */
 export interface UsageSums {
   /** Time in which `used` was known. */
   coveredMs: number;
   /** Seats in use × ms. */
   usedMs: number;
-  /** Null while nothing is covered. */
+  /** Null without coverage. */
   peakUsed: number | null;
-  /** Covered time with a known total above 0: what utilization is measured over. */
+  /** Covered time with a known total above 0, the base of utilization. */
   ratedMs: number;
   /** (used / total of that moment) × ms. */
   utilizationMs: number;
   /** Seats issued in the last covered moment; null when unlimited or unknown. */
   total: number | null;
-  /** End of the last covered moment (epoch ms); null while nothing is covered. */
+  /** End of the last covered moment (epoch ms); null without coverage. */
   coveredUntil: number | null;
 }
 
@@ -34,7 +34,7 @@ export function emptySums(): UsageSums {
   };
 }
 
-/** Adds the time [from, to) in which a step held. A gap adds nothing. */
+/** Adds the time [from, to) in which a step holds. A gap adds nothing. */
 export function addTime(sums: UsageSums, step: Step, from: number, to: number): void {
   const { used, total, unlimited } = step;
   const ms = to - from;
@@ -49,7 +49,7 @@ export function addTime(sums: UsageSums, step: Step, from: number, to: number): 
   noteTotal(sums, unlimited ? null : total, to);
 }
 
-/** Adds the sums of another stretch of time, e.g. of a rollup. */
+/** Adds the sums of another span, e.g. of a rollup. */
 export function addSums(sums: UsageSums, more: Readonly<UsageSums>): void {
   sums.coveredMs += more.coveredMs;
   sums.usedMs += more.usedMs;
@@ -66,28 +66,28 @@ function noteTotal(sums: UsageSums, total: number | null, until: number): void {
 }
 
 /**
- * A feature's counts over a bucket of time, in a form that adds up. Peaks, percentiles, utilization and the share of
- * time in which the k-th seat was busy do not follow from those of smaller buckets; the time at each level does.
- * Whole numbers alone, so that the order of adding changes nothing.
+ * A feature's counts over a time bucket, in a form that can be added. Peaks, percentiles, utilization and the
+ * busy time of the k-th seat cannot be derived from those of smaller buckets; the time at each level can.
+ * Whole numbers only, so the order of adding does not matter.
  */
 export interface Rollup {
-  /** One for each total that was in force; ascending by total, what has none first. */
+  /** One group per total in force, ascending by total; the group without a total comes first. */
   readonly groups: readonly RollupGroup[];
-  /** Seats issued in the last covered moment; null when unlimited or unknown, or when nothing is covered. */
+  /** Seats issued in the last covered moment; null when unlimited, unknown or without coverage. */
   readonly total: number | null;
-  /** End of the last covered moment (epoch ms); null when nothing is covered. */
+  /** End of the last covered moment (epoch ms); null without coverage. */
   readonly coveredUntil: number | null;
   /** Small ids of the users who had a session in the bucket, ascending. */
   readonly users: readonly number[];
-  /** Null: they are not counted. */
+  /** Null if denials are not counted. */
   readonly denials: number | null;
 }
 
-/** The covered time in which `total` seats were issued. */
+/** Covered time in which `total` seats were issued. */
 interface RollupGroup {
   readonly total: number | null;
   readonly unlimited: boolean;
-  /** `[used, ms]`: for how long so many seats were in use; ascending by `used`, each `ms` above 0. */
+  /** `[used, ms]`: how long each number of seats was in use; ascending by `used`, each `ms` above 0. */
   readonly levels: readonly Level[];
 }
 
@@ -101,14 +101,14 @@ export interface Bucket {
 
 export const NO_ROLLUP: Rollup = { groups: [], total: null, coveredUntil: null, users: [], denials: null };
 
-/** For how long `used` was known, in ms. */
+/** Returns for how long `used` was known, in ms. */
 export function coveredMs({ groups }: Pick<Rollup, "groups">): number {
   let sum = 0;
   for (const { levels } of groups) for (const [, ms] of levels) sum += ms;
   return sum;
 }
 
-/** The sums of a rollup, as steps give them. */
+/** Converts a rollup to the sums that steps give. */
 export function sumsOfRollup(rollup: Rollup): UsageSums {
   const sums = emptySums();
   for (const { total, unlimited, levels } of rollup.groups) {
@@ -130,19 +130,19 @@ export function sumsOfRollup(rollup: Rollup): UsageSums {
   return sums;
 }
 
-/** Takes rollups, or steps, piece by piece, in any order. */
+/** Takes parts of rollups, or steps, in any order. */
 export interface RollupSink {
-  /** So many ms in which `used` of `total` seats were in use. */
+  /** Adds `ms` in which `used` of `total` seats were in use. */
   level(total: number | null, unlimited: boolean, used: number, ms: number): void;
-  /** Covered time ended at `until` (epoch ms), with so many seats issued. */
+  /** Notes that covered time ended at `until` (epoch ms) with this total. */
   covered(until: number, total: number | null): void;
   user(id: number): void;
   denials(count: number): void;
 }
 
-/** One can be used again and again. */
+/** Adds up rollups; reusable. */
 export interface RollupSum extends RollupSink {
-  /** The rollup of all that came since the last call. */
+  /** Returns the rollup of everything added since the last call. */
   take(): Rollup;
 }
 
@@ -158,7 +158,7 @@ export function createRollupSum(): RollupSum {
   let total: number | null = null;
   let coveredUntil: number | null = null;
   let denied: number | null = null;
-  /** Totals hardly ever change: mostly it is the group at hand. */
+  /** Totals rarely change, so this is mostly the right group. */
   let current: SumGroup | undefined;
 
   return {
@@ -221,7 +221,7 @@ export function mergeRollups(list: readonly Rollup[]): Rollup {
   return sum.take();
 }
 
-/** Rolls up the part of a series that lies in [start, end). */
+/** Rolls up the part of a series in [start, end). */
 export function rollupOf(
   { steps, end: last }: Pick<Series, "steps" | "end">,
   start: number,

@@ -1,7 +1,7 @@
 import type { Series, Step } from "../history.ts";
 import { poolOf, seatSets, sumOfKnown } from "../polls/seat-groups.ts";
 
-/** Calls back for each step of a series with the time it holds, [from, to); steps that hold no time are left out. */
+/** Visits each step of a series with its time [from, to); steps of zero length are skipped. */
 export function eachSpan(
   { steps, start, end }: Pick<Series, "steps" | "start" | "end">,
   visit: (step: Step, from: number, to: number) => void,
@@ -16,9 +16,9 @@ export function eachSpan(
 }
 
 /**
- * Several features as one: at any moment the sum of those that are known then. A moment is covered when at least one
- * of them is; it has a total when each of the known ones has, and is unlimited when one of them is.
- * All series are of the same range.
+ * Adds up several features: at any moment, the sum of the known ones. A moment is covered if at least one is
+ * known; it has a total if every known one has, and is unlimited if one of them is. All series have the same
+ * range.
  */
 export function sumOfSeries(
   series: readonly Pick<Series, "steps">[],
@@ -60,8 +60,8 @@ export function sumOfSeries(
 }
 
 /**
- * The seats of several features as one, as {@link sumOfSeries}: each seat group once, and of seats alone
- * (`polls/seat-groups.ts`).
+ * Adds up the seats of several features like {@link sumOfSeries}, but counts each seat group once and only
+ * seats (`polls/seat-groups.ts`).
  */
 export function sumOfSeats(
   series: readonly Pick<Series, "steps" | "feature">[],
@@ -77,7 +77,7 @@ export function sumOfSeats(
   );
 }
 
-/** The features of a seat group as one: at any moment what those are together that are known then. */
+/** Combines the features of a seat group: at any moment, the pool of those known then. */
 export function poolOfSeries(members: readonly Pick<Series, "steps" | "feature">[]): Pick<Series, "steps"> {
   const [first] = members;
   if (first !== undefined && members.length === 1) return first;
@@ -95,7 +95,10 @@ export function poolOfSeries(members: readonly Pick<Series, "steps" | "feature">
   return { steps };
 }
 
-/** The first of `count` places for which a condition holds; it holds for all after that one. `count` = for none. */
+/**
+ * Returns the first of `count` places for which a condition holds that also holds for all later ones; `count`
+ * if none.
+ */
 export function firstWhere(count: number, holds: (place: number) => boolean): number {
   let low = 0;
   let high = count;
@@ -107,21 +110,21 @@ export function firstWhere(count: number, holds: (place: number) => boolean): nu
   return low;
 }
 
-/** Finds the places of times between ascending edges: place i is [edges[i], edges[i + 1]). */
+/** Finds the place of a time between ascending edges: place i is [edges[i], edges[i + 1]). */
 export function createCutter(edges: readonly number[]) {
   let current = 0;
 
-  /** The place of a time; ascending times are found at once. */
+  /** Returns the place of a time; ascending times need no search. */
   function placeOf(at: number): number {
     if (at < (edges[current] ?? 0) || at >= (edges[current + 1] ?? Infinity))
-      // A jump of many places (a long gap) must not be walked.
+      // Uses binary search, because a long gap may jump over many places.
       current = Math.max(0, firstWhere(edges.length - 1, (place) => (edges[place] ?? Infinity) > at) - 1);
     return current;
   }
 
   return {
     placeOf,
-    /** Cuts [from, to) at the edges. */
+    /** Splits [from, to) at the edges. */
     cut(from: number, to: number, visit: (place: number, from: number, to: number) => void): void {
       let place = placeOf(from);
       for (let at = from; at < to; place++) {

@@ -6,65 +6,66 @@ import { seatHours } from "./figures.ts";
 import { countedMs, type Gaps, type HeldSeats } from "./held-seats.ts";
 
 export const USAGE_KEYS = ["user", "host", "feature", "daemon", "server", "product", "day"] as const;
-/** Those of a hub. */
+/** Grouping keys at a hub. */
 export const FLEET_USAGE_KEYS = [...USAGE_KEYS, "site"] as const;
 export type UsageKey = (typeof FLEET_USAGE_KEYS)[number] | `label:${string}`;
 type NameKey = Exclude<UsageKey, "day">;
 type FeatureKey = Exclude<NameKey, "user" | "host">;
-/** What a feature is grouped by; null = it has none. */
+/** Returns the group of a feature; null if it has none. */
 type OfFeature = (key: FeatureKey, feature: FeatureId) => string | null;
 
-/** Who used what: one group of sessions (record `usage` of the contract). */
+/** One group of sessions (record `usage` of the contract). */
 export interface UsageGroup {
   /**
-   * One value a key: names, or `YYYY-MM-DD` for a day; null = a user or a host that no tool printed. A feature has the keys of its
-   * server and its daemon too, for its name alone is none. A product or a label that a feature does not have is null.
+   * One value per key: a name, or `YYYY-MM-DD` for a day. Null: a user or host that no tool printed, or a
+   * product or label that the feature does not have. A feature also has its server and daemon, because its
+   * name alone is not unique.
    */
   readonly keys: Readonly<Partial<Record<UsageKey, string | null>>>;
   readonly heldSeatHours: number;
-  /** Sessions that held seats in the range (in the day, for days). */
+  /** Sessions that held seats in the range, or in the day if grouped by day. */
   readonly sessions: number;
-  /** Most seats held at one moment. Seats given back at a moment are free at it. */
+  /** Most seats held at one moment. Seats returned at a moment are free at that moment. */
   readonly peakHeld: number;
   readonly uniqueUsers: number;
-  /** Epoch ms: when seats were last held, at the latest the end of the range. */
+  /** Epoch ms: when seats were last held, at most the end of the range. */
   readonly lastUsedAt: number;
 }
 
-/** The names of a session that groups are made of. */
+/** Names of a session that can form groups. */
 type UsageNames = Readonly<Record<NameKey, string | null>>;
 
 interface Group {
-  /** As the latest session has them: hosts that differ in case are one. */
+  /** As in the latest session: hosts that differ only in case are one host. */
   names: Partial<UsageNames>;
   readonly day: number;
   seatMs: number;
   sessions: number;
   peak: number;
   lastAt: number;
-  /** Null where the user is one of the names. */
+  /** Null if grouped by user. */
   readonly users: Set<number> | null;
   held: number;
-  /** The holder of the latest session of the part at hand. */
+  /** Holder of the latest session in the current part. */
   latest: number;
 }
 
 const NOTHING_HELD = { seatMs: 0, sessions: 0, peak: 0, lastAt: 0, held: 0, latest: -1 };
 
-/** Server, daemon or feature; null for any other key. */
+/** Returns the server, daemon or feature; null for any other key. */
 export const nameOf: OfFeature = (key, feature) => feature[key as keyof FeatureId] ?? null;
 
-/** The names by which groups differ: a feature is server, daemon and name. */
+/** Returns the names that identify a group: a feature is server, daemon and name. */
 export function groupNames(by: readonly UsageKey[]): NameKey[] {
   const names = by.includes("feature") ? ["server", "daemon", ...by] : by;
   return [...new Set(names)].filter((key): key is NameKey => key !== "day");
 }
 
 /**
- * Groups the sessions of a range, which come in parts: in the order of time, without a gap. `zone` is the zone of the days;
- * `ofFeature` returns the group of a feature. Features that are not `isCounted` add sessions and no seats. Features that
- * are `isLeftOut` add nothing, because their seats are seats of another feature too. Null: all are counted, none left out.
- * Seat-hours exclude `gaps`.
+ * Groups the sessions of a range, which come in parts in time order without a gap. `zone` is the zone of the
+ * days; `ofFeature` returns the group of a feature. Features that are not `isCounted` add sessions but no
+ * seats. Features that are `isLeftOut` add nothing, because their seats are also seats of another feature. If
+ * null, all features count and none is left out. Seat-hours exclude `gaps`.
  */
 export function createUsage(
   by: readonly UsageKey[],
@@ -80,7 +81,7 @@ export function createUsage(
   const byDay = by.includes("day");
   const days = byDay ? daysOf(start, end, zone) : [{ name: null, from: start, to: end }];
   const groupsOf = days.map(() => new Map<number | string, Group>());
-  /** Hosts of one group may differ in case; its other names are equal. */
+  /** Hosts of one group may differ in case; all other names are equal. */
   const hostsDiffer = columns.includes("host");
   const featureKeys = columns.filter((key): key is FeatureKey => key !== "user" && key !== "host");
   const ids = {
@@ -89,12 +90,12 @@ export function createUsage(
     host: new Map<string, number>(),
   };
 
-  /** A small number for each name. */
+  /** Returns a small number for a name. */
   const idOf = (of: keyof typeof ids, key: string) =>
     ids[of].get(key) ?? ids[of].set(key, ids[of].size).size - 1;
 
   function namesOf({ names, holders }: HeldSeats, holder: number): Partial<UsageNames> {
-    // A packed day reads a list of names when it is asked for.
+    // A packed day decodes its names only when they are read.
     const features = featureKeys.length > 0 ? names.features : [];
     const [server = "", daemon = "", feature = ""] = features[holders.feature[holder] ?? 0] ?? [];
     const user = names.users[holders.user[holder] ?? 0] ?? null;
@@ -104,7 +105,7 @@ export function createUsage(
     return Object.fromEntries(columns.map((key) => [key, nameBy(key)]));
   }
 
-  /** Takes in [low, high), which lies within one day. */
+  /** Adds [low, high), which lies within one day. */
   function addPart(
     seats: HeldSeats,
     userIds: readonly number[],
@@ -129,11 +130,11 @@ export function createUsage(
       const began = from[place] ?? 0;
       const until = to[place] ?? 0;
       if (began >= high) break;
-      // What never lasted held its seats at its moment.
+      // A session of zero length held its seats at that moment.
       if (until <= low && (began < low || until > began)) continue;
       const at = Math.max(began, low);
       const end = Math.min(until, high);
-      // Seats given back at a moment are free at it.
+      // Seats returned at a moment are free at that moment.
       for (; ended < byEnd.length; ended++) {
         const other = byEnd[ended] ?? 0;
         const otherEnd = to[other] ?? 0;
@@ -151,10 +152,11 @@ export function createUsage(
         group = groupOf(holder);
         groups[holder] = group;
       }
-      // What held seats before this part was counted in the part before, but not on the day that begins with it.
+      // A session from before this part was counted in the previous part, but not on the day that begins with
+      // this part.
       if (began >= low || isFirst) group.sessions++;
       group.seatMs += count * heldMs(holder, at, end);
-      // What never lasted cannot be laid over others either.
+      // A session of zero length cannot overlap others.
       if (at === end) group.peak = Math.max(group.peak, count);
       else {
         group.held += count;
@@ -176,7 +178,7 @@ export function createUsage(
   }
 
   return {
-    /** The sessions of the part [from, to) of the range. */
+    /** Adds the sessions of the part [from, to) of the range. */
     add(seats: HeldSeats, from: number, to: number): void {
       const { names, holders } = seats;
       const userIds = names.users.map((user) => idOf("user", userKey(user)));
@@ -203,7 +205,7 @@ export function createUsage(
         const [low, high] = [Math.max(from, dayFrom), Math.min(to, dayTo)];
         const ofDay = groupsOf[day];
         if (low >= high || ofDay === undefined) continue;
-        // Once for each holder of a day: `getOrInsertComputed` would take longer than all else.
+        // Called once per holder and day: `getOrInsertComputed` would take longer than everything else.
         const groupOf = (holder: number): Group => {
           const key = keyOf(holder);
           const known = ofDay.get(key);
@@ -232,7 +234,7 @@ export function createUsage(
   };
 }
 
-/** How many seats each holder has, 0 of features that do not count. */
+/** Returns the seats of each holder; 0 for features that do not count. */
 function countsOf({ names, holders }: HeldSeats, isCounted: (feature: FeatureId) => boolean): Uint32Array {
   const counted = names.features.map(([server, daemon, feature]) => isCounted({ server, daemon, feature }));
   return holders.count.map((count, holder) => (counted[holders.feature[holder] ?? 0] ? count : 0));
@@ -244,7 +246,7 @@ interface Day {
   readonly to: number;
 }
 
-/** The days of the zone, the first and the last one cut to the range. */
+/** Returns the zone's days in the range, the first and last cut to it. */
 function daysOf(start: number, end: number, zone: string): Day[] {
   const edges = dayEdges(start, end, zone);
   return edges.slice(0, -1).map((from, index) => ({

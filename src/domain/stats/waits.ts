@@ -4,19 +4,22 @@ import { HOUR_MS } from "../time/clock.ts";
 import { percentOf } from "./figures.ts";
 import { eachSpan } from "./spans.ts";
 
-/** A stretch in which no reading showed a free seat: [from, until), epoch ms. */
+/** A span in which no reading showed a free seat: [from, until), epoch ms. */
 export interface FullTime {
   readonly from: number;
-  /** When a reading showed a free seat, or where the readings stop. */
+  /** When a reading showed a free seat, or when readings stopped. */
   readonly until: number;
   /** Readings stopped before one showed a free seat. */
   readonly cut: boolean;
 }
 
-/** A gap of so long does not end a stretch: while a server does not answer, nobody gets a seat of it either. */
+/**
+ * Shorter gaps in the readings do not end a stretch: while a server does not answer, it gives out no seats
+ * either.
+ */
 export const BRIDGED_MS = HOUR_MS;
 
-/** As `saturatedSeconds` counts: a total is known, and all of it is in use. */
+/** Reports whether all seats of a known total are in use, as `saturatedSeconds` does. */
 function isFull({ used, total, unlimited }: Step): boolean {
   return used !== null && !unlimited && total !== null && total > 0 && used >= total;
 }
@@ -24,7 +27,7 @@ function isFull({ used, total, unlimited }: Step): boolean {
 export function fullTimes(series: Pick<Series, "steps" | "start" | "end">): FullTime[] {
   const times: FullTime[] = [];
   let from: number | null = null;
-  /** Since when there are no readings. */
+  /** When readings stopped. */
   let gapAt: number | null = null;
   const end = (until: number, cut: boolean) => {
     if (from !== null) times.push({ from, until, cut });
@@ -44,14 +47,14 @@ export function fullTimes(series: Pick<Series, "steps" | "start" | "end">): Full
   return times;
 }
 
-/** With fewer stretches a percentile says more of chance than of the feature. */
+/** With fewer stretches, percentiles are mostly chance. */
 export const LEAST_STRETCHES = 30;
 
 export type Waits = Omit<WaitsRecord, keyof FeatureId | "coverage">;
 
 /**
- * Figures over the stretches of one feature: how long each was, in the order of time, ms. One that was cut counts as far as
- * it was seen.
+ * Computes figures from the lengths of one feature's stretches, in time order, ms. A cut stretch counts as
+ * far as it was seen.
  */
 export function waitsOf(lengths: readonly number[]): Waits {
   const told = { count: lengths.length, fullSeconds: seconds(sumOf(lengths)) };
@@ -72,9 +75,9 @@ export function waitsOf(lengths: readonly number[]): Waits {
 }
 
 /**
- * The wait that was enough for 8 of 10 requests, with two standard errors to spare. The moments of one stretch end
- * together and are no samples of their own, and long stretches outweigh short ones: the size of the sample is Kish's
- * effective sample size (Survey Sampling, 1965).
+ * Returns a wait that was enough for 8 of 10 requests, plus two standard errors. The moments of one stretch
+ * are not independent samples, and long stretches outweigh short ones, so the sample size is Kish's effective
+ * sample size (Survey Sampling, 1965).
  */
 function p80(rising: Float64Array): number {
   const stretches = sumOf(rising) ** 2 / sumOf(rising.map((ms) => ms ** 2));
@@ -82,8 +85,8 @@ function p80(rising: Float64Array): number {
 }
 
 /**
- * The wait within which so large a share of requests at random moments had a seat, ms: in a stretch of length L the moments
- * whose wait is w at most are its last min(L, w).
+ * Returns the wait within which this share of requests at random moments got a seat, ms. In a stretch of
+ * length L, the moments with a wait of at most w are its last min(L, w).
  */
 function waitWithin(rising: Float64Array, share: number): number {
   let wanted = share * sumOf(rising);
@@ -98,7 +101,7 @@ function waitWithin(rising: Float64Array, share: number): number {
   return from;
 }
 
-/** A year of a large site has a million: the iterators of typed arrays take twice the time of all the rest. */
+/** A large site has a million a year: the iterators of typed arrays take twice as long as everything else. */
 function sumOf(list: ArrayLike<number>): number {
   let sum = 0;
   for (let index = 0; index < list.length; index++) sum += list[index] ?? 0;

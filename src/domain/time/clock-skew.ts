@@ -1,37 +1,40 @@
 import { MINUTE_MS } from "./clock.ts";
 import { offsetAt } from "./zone.ts";
 
-/** Tools print minutes, polls take time, and hosts that keep time differ by less. */
+/** Tools print minutes, polls take time, and synchronized hosts differ by less. */
 const TOLERANCE_MS = 3 * MINUTE_MS;
 /** Offsets between zones are whole quarters of an hour. */
 const QUARTER_MS = 15 * MINUTE_MS;
-/** Offsets of zones in use that are no whole hours, in minutes, daylight saving time included (tz database 2025b). */
+/**
+ * Zone offsets in use that are not whole hours, in minutes, including daylight saving time (tz database
+ * 2025b).
+ */
 const ODD_OFFSETS = new Set([-570, -210, -150, 210, 270, 330, 345, 390, 525, 570, 630, 765, 825]);
 
-/** Times that one poll states, epoch ms. */
+/** Times reported by one poll, epoch ms. */
 interface PollClocks {
-  /** The server's clock as printed, read in `zone`; null = not printed, or not the server's. */
+  /** The server's clock as printed, read in `zone`; null if not printed, or not the server's. */
   readonly reportTime: number | null;
-  /** The latest start of a checkout, which the server's clock has set, read in `zone`; null = there is none. */
+  /** Latest start of a checkout, set by the server's clock, read in `zone`; null without checkouts. */
   readonly latestStart: number | null;
-  /** When this host began to ask, and when it had the answer. */
+  /** When this host sent the query, and when it had the answer. */
   readonly askedAt: number;
   readonly answeredAt: number;
-  /** The zone set for the server. */
+  /** The configured zone of the server. */
   readonly zone: string;
 }
 
 /**
- * What is wrong with a server's times: `zone` = they differ by whole quarters of an hour, as another zone's do;
- * `clock` = by something else. `ahead`: ms, negative = behind.
- * `future` = a checkout starts later than now, by at least that much; the server's clock is not printed, or agrees.
+ * What is wrong with a server's times? `zone`: they differ by a multiple of 15 minutes, as if from another
+ * zone. `clock`: by another amount. `ahead`: ms, negative means behind. `future`: a checkout starts at least
+ * that much later than now; the server's clock is not printed, or agrees.
  */
 export type ClockSkew =
   | { readonly kind: "zone"; readonly ahead: number; readonly utcOffset: string }
   | { readonly kind: "clock"; readonly ahead: number }
   | { readonly kind: "future"; readonly ahead: number };
 
-/** Compares a poll's times with this host's clock; null = no difference that the poll shows. */
+/** Compares a poll's times with this host's clock; null if the poll shows no difference. */
 export function clockSkew(clocks: PollClocks): ClockSkew | null {
   const { reportTime, latestStart, askedAt, answeredAt, zone } = clocks;
   const ahead = reportTime === null ? 0 : outside(reportTime, askedAt, answeredAt);
@@ -46,15 +49,15 @@ export function clockSkew(clocks: PollClocks): ClockSkew | null {
   return { kind: "future", ahead: latestStart - answeredAt };
 }
 
-/** Polls that must have seen new checkouts before anything is concluded from their ages: each may follow an outage. */
+/** Polls with new checkouts needed before their ages mean anything: each may follow an outage. */
 const ENOUGH_POLLS = 5;
-/** With longer gaps between polls a checkout's age says little about quarters of an hour. */
+/** With longer gaps between polls, a checkout's age cannot show a difference of 15 minutes. */
 const LONGEST_INTERVAL_MS = 10 * MINUTE_MS;
 
 /**
- * The zone that a server's checkouts show: new ones are as old as the gap between two polls at the most, when their
- * starts are read in the right zone. `least`: age of the youngest when it was first seen, ms; `polls`: that saw new ones.
- * Null = the zone fits, or the polls do not show it.
+ * Returns the zone that a server's checkouts suggest: with the right zone, new ones are at most as old as the
+ * gap between two polls. `least`: age of the youngest when first seen, ms; `polls`: number of polls with new
+ * ones. Null: the zone fits, or the polls do not show it.
  */
 export function zoneSkewByAges(
   { least, polls }: { readonly least: number; readonly polls: number },
@@ -67,19 +70,21 @@ export function zoneSkewByAges(
   return { kind: "zone", ahead: -quarters, utcOffset: printOffset(offset) };
 }
 
-/** Whether any zone has that offset: a clock that is a quarter of an hour wrong must not pass for another zone. */
+/**
+ * Reports whether any zone has this offset: a clock that is 15 minutes off must not look like another zone.
+ */
 function isInUse(offset: number): boolean {
   const minutes = offset / MINUTE_MS;
   return (minutes % 60 === 0 && minutes >= -720 && minutes <= 840) || ODD_OFFSETS.has(minutes);
 }
 
-/** How far a time with the precision of a minute lies outside of a span. */
+/** Returns how far a time with minute precision lies outside a span. */
 function outside(time: number, from: number, to: number): number {
   const begin = Math.floor(from / MINUTE_MS) * MINUTE_MS;
   return time < begin ? time - begin : time > to ? time - to : 0;
 }
 
-/** `UTC+05:30` */
+/** Formats an offset: `UTC+05:30`. */
 function printOffset(ms: number): string {
   const minutes = Math.abs(ms) / MINUTE_MS;
   const two = (value: number) => String(Math.floor(value)).padStart(2, "0");

@@ -4,15 +4,15 @@ export const MINUTE_MS = 60_000;
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 86_400_000;
 
-/** Durations as the config and queries write them: a whole number and a unit, e.g. `60s`, `5m`, `24h`, `400d`, `5y`. */
+/** Units of durations in the config and queries, e.g. `60s`, `5m`, `24h`, `400d`, `5y`. */
 const UNIT_MS = { s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS, y: 365 * DAY_MS } as const;
 
 const DURATION = /^(\d{1,15})([smhdy])$/;
 
-/** For messages: how a duration is written. */
+/** Describes the notation, for messages. */
 export const DURATION_FORM = "a whole number and one of the units s m h d y";
 
-/** Milliseconds of a duration; null when the text is none. A year has 365 days. */
+/** Parses a duration into milliseconds; null if malformed. A year has 365 days. */
 export function parseDuration(text: string): number | null {
   const [, count, unit] = DURATION.exec(text) ?? [];
   if (count === undefined || unit === undefined) return null;
@@ -22,7 +22,7 @@ export function parseDuration(text: string): number | null {
 
 const WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
-/** `Tue 10:30` as ms since Monday 00:00; null for anything else. */
+/** Parses `Tue 10:30` into ms since Monday 00:00; null for anything else. */
 export function parseMomentOfWeek(text: string): number | null {
   const [, name = "", hour, minute] = /^([A-Za-z]{3})[a-z]* (\d{1,2}):(\d\d)$/.exec(text) ?? [];
   const day = WEEKDAYS.indexOf(name.charAt(0).toUpperCase() + name.slice(1).toLowerCase());
@@ -30,7 +30,7 @@ export function parseMomentOfWeek(text: string): number | null {
   return day * DAY_MS + Number(hour) * HOUR_MS + Number(minute) * MINUTE_MS;
 }
 
-/** Time as an argument, so that tests need no sleep. */
+/** A clock as an argument, so that tests need no sleep. */
 export interface Clock {
   /** Epoch milliseconds. */
   now(): number;
@@ -40,7 +40,7 @@ export const systemClock: Clock = { now: () => Date.now() };
 
 /** Timers as an argument, so that tests of a schedule need no sleep. */
 export interface Timers {
-  /** Calls `run` after `ms`; the answer calls it off. */
+  /** Calls `run` after `ms`; the returned function cancels the call. */
   after(ms: number, run: () => void): () => void;
 }
 
@@ -51,20 +51,20 @@ export const systemTimers: Timers = {
   },
 };
 
-/** Calls `run` every `ms` until the answer is called. */
+/** Calls `run` every `ms` until the returned function is called. */
 export function repeat(ms: number, run: () => void): () => void {
   const timer = setInterval(run, ms);
   return () => clearInterval(timer);
 }
 
-/** ISO 8601 UTC with milliseconds, or null. */
+/** Formats a time as ISO 8601 UTC with milliseconds; null stays null. */
 export function iso(epochMs: number): string;
 export function iso(epochMs: number | null): string | null;
 export function iso(epochMs: number | null): string | null {
   return epochMs === null ? null : new Date(epochMs).toISOString();
 }
 
-/** How long something lasts, in at most two units: `45 s`, `12 min`, `2 h 10 min`, `20 d 3 h`. */
+/** Formats a duration in at most two units: `45 s`, `12 min`, `2 h 10 min`, `20 d 3 h`. */
 export function span(ms: number): string {
   if (ms < MINUTE_MS) return `${Math.max(0, Math.round(ms / 1000))} s`;
   const minutes = Math.round(ms / MINUTE_MS);
@@ -73,11 +73,11 @@ export function span(ms: number): string {
   return parts.filter(Boolean).join(" ");
 }
 
-/** What to say of a clock that is so far ahead of the time that is stored; negative = behind. Days are whole. */
+/** Describes by how many whole days the clock is ahead of the stored time; negative means behind. */
 export function clockMessage(offsetMs: number): string {
   const days = Math.floor(Math.abs(offsetMs) / DAY_MS);
   const far = days === 1 ? "1 day" : `${days} days`;
   return offsetMs > 0
-    ? `The clock is ${far} ahead of what was stored last: retention follows it by a day an hour`
-    : `The clock is ${far} behind what was stored last`;
+    ? `The clock is ${far} ahead of the last stored time: retention catches up by one day per hour`
+    : `The clock is ${far} behind the last stored time`;
 }

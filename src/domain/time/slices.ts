@@ -1,15 +1,17 @@
-/** Work in short steps with turns of the event loop between, so that a large site delays nothing else. */
+/**
+ * Runs work in short steps with turns of the event loop in between, so that a large site delays nothing else.
+ */
 export type RunInSlices = <T>(steps: Generator<void, T>) => Promise<T>;
 
-/** Steps that go on for longer than this yield the event loop. */
+/** Steps that take longer than this yield the event loop. */
 const SLICE_MS = 4;
 
-/** Settles in another turn of the event loop, when what waits in this one is done. */
+/** Resolves in the next turn of the event loop, after everything queued in this one. */
 export function nextTurn(): Promise<void> {
   return new Promise((resume) => setImmediate(resume));
 }
 
-/** `now` is milliseconds of a clock that never jumps. */
+/** `now` returns milliseconds of a monotonic clock. */
 export function createSlices(
   now: () => number = () => performance.now(),
   turn: () => Promise<void> = nextTurn,
