@@ -30,12 +30,12 @@ interface Range {
   readonly start: string;
   readonly end: string;
 }
-/** Rows of a stored list, and how many there are without the limit. */
+/** Rows of a stored list, and their number without the limit. */
 type List<Name extends string, Row> = { readonly [N in Name]: readonly Row[] } & { readonly total: number };
 
-/** What the page reads, by path, with the type of its answer. */
+/** Answers of the API by path. */
 export interface Answers {
-  /** Null: nobody is signed in. */
+  /** Null if no one is signed in. */
   readonly "/api/me": Me | null;
   readonly "/api/licenses/features": List<"features", FeatureRecord>;
   readonly "/api/licenses/users": List<"users", UserRecord>;
@@ -70,7 +70,7 @@ export interface Answers {
   readonly "/api/logs/search": List<"logs", LogEvent>;
 }
 
-/** What the page changes, by path, with the type of its answer. */
+/** Answers of changing requests by path. */
 interface Changes {
   readonly "/api/signin": null;
   readonly "/api/signout": null;
@@ -83,7 +83,7 @@ interface Changes {
 
 export type Query = Readonly<Record<string, string | readonly string[]>>;
 
-/** The daemon answered with an error; `code` is null where a proxy did. */
+/** An error answer. `code` is null if a proxy answered. */
 export class Refusal extends Error {
   constructor(
     readonly status: number,
@@ -96,20 +96,20 @@ export class Refusal extends Error {
   }
 }
 
-/** The server's clock minus this browser's, in ms, by the last answer's `Date`, which has whole seconds. */
+/** The server's clock minus this browser's, in ms, from the last `Date` header (whole seconds). */
 let offset = 0;
 const LEAST_OFFSET_MS = 2_000;
 
-/** Epoch milliseconds by the server's clock. */
+/** Returns epoch milliseconds by the server's clock. */
 export function serverNow(): number {
   return Date.now() + offset;
 }
 
-/** Says that it is the page, which a form or a script of another origin cannot. */
+/** Identifies the page, which a form or a script of another origin cannot. */
 export const PAGE = { "x-licmond": "page" };
 
 declare global {
-  /** Answers that first.ts has asked for, by path. */
+  /** Answers that first.ts requested, by path. */
   var early: Map<string, Promise<Response>> | undefined;
 }
 
@@ -119,28 +119,28 @@ function takeEarly(path: string): Promise<Response> | undefined {
   return answer;
 }
 
-/** Until when a request waits because there were too many; epoch ms by the server's clock. */
+/** Time until which requests wait after a 429, in epoch ms by the server's clock. */
 export const waitsUntil = signalOf(0);
-/** A daily quota would keep a page waiting for hours: beyond this it is told instead. */
+/** A daily quota would block the page for hours: beyond this the error is shown instead. */
 const LONGEST_WAIT_S = 300;
 
 /** A daemon that hangs accepts requests and sends nothing. */
 const UNANSWERED_MS = 30_000;
 
-/** Makes a signal that aborts after 30 s without an answer; `heard` starts the time anew. */
+/** Returns a signal that aborts after 30 s without an answer; `heard` restarts the time. */
 export function createPatience(): { readonly signal: AbortSignal; heard(): void } {
   const end = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
   const heard = () => {
     clearTimeout(timer);
-    // A request that waits for its turn after a 429 is not unanswered.
+    // A request that waits after a 429 is not unanswered.
     timer = setTimeout(() => (waitsUntil.peek() > serverNow() ? heard() : end.abort()), UNANSWERED_MS);
   };
   heard();
   return { signal: end.signal, heard };
 }
 
-/** Throws a Refusal, or a TypeError when nothing answered. */
+/** Throws a Refusal, or a TypeError without an answer. */
 export async function get<P extends keyof Answers>(
   path: P,
   query: Query = {},
@@ -149,12 +149,12 @@ export async function get<P extends keyof Answers>(
   return read(await ask(addressOf(path, query), { signal, headers: PAGE }));
 }
 
-/** An answer as JSON; null where it is empty. */
+/** Parses an answer as JSON; null if it is empty. */
 async function read<T>(response: Response): Promise<T> {
   return JSON.parse(response.status === 204 ? "null" : ownIds(await response.text(), SITE));
 }
 
-/** Rejects when the signal aborts. */
+/** Waits. Rejects when the signal aborts. */
 function pause(ms: number, signal: AbortSignal | null | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, ms);
@@ -167,19 +167,19 @@ function pause(ms: number, signal: AbortSignal | null | undefined): Promise<void
 
 const OF_JSON = { "content-type": "application/json", ...PAGE };
 
-/** Changes something. Throws as `get` does. */
+/** Sends a change. Throws like `get`. */
 export async function post<P extends keyof Changes>(path: P, body: object | null): Promise<Changes[P]> {
   return read(await ask(path, { method: "POST", headers: OF_JSON, body: body && JSON.stringify(body) }));
 }
 
-/** Ends a key or a sign-in. Throws as `get` does. */
+/** Ends a key or a sign-in. Throws like `get`. */
 export async function remove(path: `/api/${"keys" | "signins"}/${string}`, body: object): Promise<void> {
   await ask(path, { method: "DELETE", headers: OF_JSON, body: JSON.stringify(body) });
 }
 
 /**
- * A relative address, so that it holds below any prefix. After a 429, a read waits as long as it is told to. Throws as `get`
- * does.
+ * Sends a request to a relative address, which works below any prefix. After a 429 it waits for the
+ * requested time. Throws like `get`.
  */
 export async function ask(path: string, init: RequestInit): Promise<Response> {
   const response = await (takeEarly(path) ?? fetch(`.${path}`, { cache: "no-cache", ...init }));
@@ -199,10 +199,10 @@ export async function ask(path: string, init: RequestInit): Promise<Response> {
   throw new Refusal(response.status, body?.code ?? null, words, id, body?.details ?? null);
 }
 
-/** What a hub answers of one site. */
+/** Paths whose answers at a hub are about one site. */
 const BY_SITE = /^\/api\/(picture|licenses\/[a-z.]+)$/;
 
-/** A question with its query; on a site's pages of that site, and of its servers by their ids at the hub. */
+/** Returns the address of a query. On a site's pages it adds the site and the hub's server ids. */
 export function addressOf(path: string, { server, ...query }: Query): string {
   return (
     path +
@@ -214,7 +214,7 @@ export function addressOf(path: string, { server, ...query }: Query): string {
   );
 }
 
-/** `?a=1&b=2&b=3`, or nothing. */
+/** Formats `?a=1&b=2&b=3`, or an empty string. */
 export function search(query: Query): string {
   const pairs = new URLSearchParams();
   for (const [name, value] of Object.entries(query))

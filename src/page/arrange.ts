@@ -1,10 +1,10 @@
 import { moment } from "./format.ts";
 import { compare } from "./model.ts";
 
-/** What rows are sorted by; null is last in both directions. */
+/** Sort key of a row; null is last in both directions. */
 type Key = string | number | null;
 
-/** A column by what it sorts by: a function (null for buttons, which sort nothing), a number that may not be known, or a time. */
+/** A column with its sort key: a function (null for buttons), a number that may be unknown, or a time. */
 export type Keyed<T, Any = unknown, Value = unknown, Time = unknown> = { readonly head: string } & (
   | ({ readonly by: ((row: T) => Key) | null } & Any)
   | ({ readonly value: (row: T) => number | null } & Value)
@@ -18,7 +18,7 @@ function keyOf<T>(column: Keyed<T>, row: T): Key {
   return at === null ? null : Date.parse(at);
 }
 
-/** The words of a row, lower-case: its texts and times. */
+/** Returns the lower-case texts and times of a row. */
 function textOf<T>(columns: readonly Keyed<T>[], row: T, now: number): string {
   const texts = columns.map((column) => {
     const key = keyOf(column, row);
@@ -31,12 +31,15 @@ function textOf<T>(columns: readonly Keyed<T>[], row: T, now: number): string {
   return texts.join("\n").toLowerCase();
 }
 
-/** `Last used` as `last-used`: a column or a table in the address. */
+/** Returns `last-used` for `Last used`: the name of a column or table in the address. */
 export const slugOf = (head: string): string => head.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-");
 
 const lower = (key: Key) => (typeof key === "string" ? key.toLowerCase() : key);
 
-/** The rows in which all words occur, by `last-used` or `-last-used`; as they came where no column has that name. */
+/**
+ * Returns the rows that have all words, sorted by `last-used` or `-last-used`; unsorted if no column has
+ * that name.
+ */
 export function arranged<T>(
   rows: readonly T[],
   columns: readonly Keyed<T>[],

@@ -1,11 +1,11 @@
 import type { ComponentChildren } from "preact";
 import type { Keyed } from "./arrange.ts";
 
-/** A column of a table: anything with what it sorts by, a number that may not be known, or a time. */
+/** A table column: any value with its sort key, a number that may be unknown, or a time. */
 export type Column<T> = {
-  /** Left out where there is little room. */
+  /** Hidden in narrow windows. */
   readonly wide?: boolean;
-  /** Of a few fixed words, which do not break. */
+  /** One of a few fixed words that must not break. */
   readonly isWord?: boolean;
 } & Keyed<
   T,

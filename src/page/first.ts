@@ -1,23 +1,23 @@
-/** Runs before anything is painted, inside the document. No module: no import, no export. */
+/** Runs inside the document before the first paint. Not a module: no import, no export. */
 const { dataset } = document.documentElement;
-// The skeleton is of this page.
+// Selects the skeleton of this page.
 dataset.page = location.pathname.split("/").at(-1);
 try {
-  // A theme that this browser keeps must hold before the first paint.
+  // A stored theme must apply before the first paint.
   const kept = localStorage.getItem("licmond-theme");
   if (kept === "light" || kept === "dark") dataset.theme = kept;
 } catch {
-  // Storage is off: the system's theme holds.
+  // Without storage the system's theme applies.
 }
-// A hub's document has the attribute (scripts/lib/page.ts). It has pictures of its sites alone.
+// A hub's document has the attribute (scripts/lib/page.ts). A hub has pictures of its sites only.
 if (dataset.hub) globalThis.siteHere = new URLSearchParams(location.search).get("site") || null;
 const of = globalThis.siteHere;
 const pictures = of === null ? [] : [`/api/picture${of ? `?${new URLSearchParams({ site: of })}` : ""}`];
-/** Asked for while the page's script loads, which takes the answers (`ask` of api.ts). */
+/** Requested while the page's script loads; `ask` of api.ts takes the answers. */
 globalThis.early = new Map(
   ["/api/me", ...pictures].map((path) => {
     const answer = fetch(`.${path}`, { cache: "no-store", headers: { "x-licmond": "page" } });
-    // Whoever takes it is told that it failed.
+    // The reader of the answer handles the failure.
     answer.catch(() => {});
     return [path, answer];
   }),

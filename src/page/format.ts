@@ -17,12 +17,12 @@ export const number = (value: number): string => NUMBER.format(value);
 
 const SHORT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 
-/** `1M`: tokens can be too many for the columns of seats. */
+/** Formats `1M` for tokens, which can be too long for columns of seats. */
 export const shortIn = (unit: Unit): typeof number => (unit === "seats" ? number : short);
 
 const short = (value: number): string => (Math.abs(value) < 10_000 ? number(value) : SHORT.format(value));
 
-/** `3 s`, `14 min`, `2 h 10 min`, `1 d 3 h`, `20 d`: two units at most. */
+/** Formats `3 s`, `14 min`, `2 h 10 min`, `1 d 3 h`, `20 d`: at most two units. */
 export function duration(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   const minutes = Math.floor(seconds / 60);
@@ -34,44 +34,47 @@ export function duration(ms: number): string {
   return hours % 24 === 0 || days >= 10 ? `${days} d` : `${days} d ${hours % 24} h`;
 }
 
-/** `420 ms`, `1.2 s`, then as other durations. */
+/** Formats `420 ms`, `1.2 s`, then like other durations. */
 export function milliseconds(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   return ms < 60_000 ? `${(ms / 1_000).toFixed(1)} s` : duration(ms);
 }
 
-/** A message of the daemon with its days (`2026-11-24`) in the page's form. */
+/** Formats the days (`2026-11-24`) in a message of the daemon. */
 export const withDays = (message: string, now: number): string =>
   message.replaceAll(/\b\d{4}-\d\d-\d\d\b/g, (on) => day(on, now));
 
 const yearOf = (at: number): number => new Date(at).getFullYear();
 
-/** A calendar day (`2026-11-24`) as `24 Nov`, with the year when it is not this one's. */
+/** Formats `2026-11-24` as `24 Nov`, with the year if it is not the current one. */
 export function day(on: string, now: number): string {
   const at = Date.parse(`${on}T12:00:00Z`);
   if (Number.isNaN(at)) return on;
   return (new Date(at).getUTCFullYear() === yearOf(now) ? DAY : DAY_OF_YEAR).format(at);
 }
 
-/** A moment in the reader's zone: `08:02` today, else `4 Nov, 07:40`, with the year when it is not this one's. */
+/**
+ * Formats a moment in the reader's zone: `08:02` today, else `4 Nov, 07:40`, with the year if it is not the
+ * current one.
+ */
 export function moment(at: number, now: number): string {
   if (new Date(at).toDateString() === new Date(now).toDateString()) return CLOCK.format(at);
   return (yearOf(at) === yearOf(now) ? DATE : DATE_OF_YEAR).format(at);
 }
 
-/** The day of a moment in the reader's zone: `4 Nov`, with the year when it is not this one's. */
+/** Formats the day of a moment in the reader's zone: `4 Nov`, with the year if it is not the current one. */
 export const dateOf = (at: number, now: number): string =>
   day(new Date(at - 60_000 * new Date(at).getTimezoneOffset()).toISOString().slice(0, 10), now);
 
-/** Days until then; 0 = within a day, negative = over. */
+/** Returns the days until then; 0 within a day, negative in the past. */
 export function daysUntil(at: number, now: number): number {
   return Math.floor((at - now) / DAY_MS);
 }
 
-/** Names by their numbers, whatever their case: `seat9` before `seat10`. */
+/** Compares names by their numbers and without case: `seat9` before `seat10`. */
 export const byName = new Intl.Collator("en", { numeric: true, sensitivity: "base" }).compare;
 
 const SECONDS = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 
-/** A moment to the second: `22 Nov, 10:31:05`, with the year when it is not this one's. */
+/** Formats a moment to the second: `22 Nov, 10:31:05`, with the year if it is not the current one. */
 export const exactMoment = (at: number, now: number): string => `${dateOf(at, now)}, ${SECONDS.format(at)}`;

@@ -1,6 +1,6 @@
 import { type FeatureRow, type HolderRow, nameOf, peopleOf, sumOf } from "./model.ts";
 
-/** A sum that is not known where a part of it is not. */
+/** Adds values up; null if any is unknown. */
 const sum = (values: readonly (number | null)[]) =>
   values.reduce((all, value) => (all === null || value === null ? null : all + value), 0);
 const WORST = ["failed", "stale", "partial", "ok"] as const;
@@ -8,8 +8,8 @@ const earliest = <T extends string>(values: readonly (T | null)[]) =>
   values.filter((each) => each !== null).sort()[0] ?? null;
 
 /**
- * Features of one name as one row where several servers or daemons have it: seats add up, the worst state and the first
- * expiry count. The id of such a row names no feature.
+ * Merges features with one name on several servers or daemons: seats add up; the worst state and the first
+ * expiry win. The row's id names no feature.
  */
 export function groupedByName(rows: readonly FeatureRow[]): FeatureRow[] {
   return [...Map.groupBy(rows, ({ feature }) => `${feature.unit} ${feature.name}`)].map(([named, of]) => {
@@ -43,24 +43,24 @@ export function groupedByName(rows: readonly FeatureRow[]): FeatureRow[] {
 export const HOLDER_GROUPS = ["user", "host", "feature"] as const;
 export type HolderGroup = (typeof HOLDER_GROUPS)[number];
 
-/** People, hosts or features with what is held of them. */
+/** A person, host or feature with its checkouts. */
 export interface GroupRow {
   readonly id: string;
-  /** Null where the manager does not tell. */
+  /** Null if the manager does not report it. */
   readonly name: string | null;
-  /** One of its rows, for where it leads. */
+  /** One of the rows, for the link. */
   readonly first: HolderRow;
-  /** Features of a person or host; people of a feature. */
+  /** Number of features of a person or host, or of people of a feature. */
   readonly others: number;
   readonly count: number;
   readonly unit: HolderRow["unit"];
-  /** Requests that wait. */
+  /** Waiting requests. */
   readonly waiting: number;
-  /** Epoch ms of the checkout that is held longest; null when none is, or that is not known. */
+  /** Start of the longest checkout in epoch ms; null without checkouts, or if unknown. */
   readonly since: number | null;
 }
 
-/** The one with most first. Of people and hosts what they have of seats counts. */
+/** Groups holders, most seats first. */
 export function groupedHolders(rows: readonly HolderRow[], by: HolderGroup): GroupRow[] {
   const keyOf = (row: HolderRow) => (by === "feature" ? `${row.server.id} ${row.feature}` : (row[by] ?? ""));
   const groups = [...Map.groupBy(rows, keyOf)].map(([id, of]): GroupRow => {

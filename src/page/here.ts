@@ -1,21 +1,21 @@
 declare global {
-  /** As first.ts finds it; undefined at a daemon. */
+  /** Set by first.ts; undefined at a daemon. */
   var siteHere: string | null | undefined;
 }
 
 export const IS_HUB = globalThis.siteHere !== undefined;
 
 /**
- * The site of a hub that these pages are of, by their address; null for all of them together, and at a daemon. It holds as
- * long as the document: a link to another site loads the document anew.
+ * The site of a hub that this document shows, from the address; null for all sites and at a daemon. A link
+ * to another site loads the document again.
  */
 export const SITE = globalThis.siteHere ?? null;
-/** A server of the site, by its id at the hub. */
+/** Returns the hub's id of a server of the site. */
 export const atHub = (server: string): string => (SITE === null ? server : `${SITE}:${server}`);
 
 /**
- * JSON of a hub with the ids that servers have at their site, as its pages show them. Quotes in strings are escaped, so that
- * no name can look like a field.
+ * Replaces the hub's server ids in JSON with the site's own. Quotes in strings are escaped, so no name can
+ * look like a field.
  */
 export const ownIds = (json: string, site: string | null): string =>
   site === null

@@ -34,7 +34,7 @@ function App() {
 }
 
 type Pages = typeof import("./later/pages.ts");
-/** Everything but the first page comes as one file. */
+/** All pages but the first come in one file. */
 const of = <Name extends keyof Pages>(name: Name) =>
   later(() => import("./later/pages.ts").then((pages) => pages[name] as ComponentType));
 const KeyList = of("KeyList");
@@ -60,14 +60,14 @@ const PAGES = {
   logs: of("Logs"),
   signin: SignIn,
 };
-/** What a page is about, by its address: another one begins anew. */
+/** Parameters that identify the subject of a page: another subject mounts a new page. */
 const ABOUT: Readonly<Record<string, readonly string[]>> = {
   feature: ["server", "daemon", "name"],
   person: ["user", "host"],
   server: ["id"],
 };
 
-/** These say on paper which period they are of. */
+/** Pages that print their period. */
 const HAVE_PERIOD: readonly string[] = ["feature", "person", "history", "denials", "outages", "expiry"];
 
 function Page() {
@@ -83,7 +83,7 @@ function Page() {
 const skeleton = document.getElementById("skeleton");
 const LONG_MS = 3_000;
 
-/** Before the first picture: what index.html has, then how far it is. */
+/** Shown before the first picture: the skeleton of index.html, then the progress. */
 function NotRead() {
   const [isLong, setLong] = useState(false);
   useEffect(() => {
@@ -112,7 +112,7 @@ function NotRead() {
   );
 }
 
-/** What the title says: what came free, else whom or what the page is about, else its name. */
+/** Returns the title: a free seat that is watched, else the subject of the page, else its name. */
 function titleHere(): string {
   if (cameFree.value !== null) return `● ${words.isFree(cameFree.value.feature.name)}`;
   const { value: asked } = query;
@@ -129,7 +129,7 @@ function titleHere(): string {
 
 effect(() => {
   const Shown = PAGES[page.value];
-  // Its file comes beside the picture, not after it.
+  // Load its file together with the picture.
   if ("load" in Shown) Shown.load();
 });
 effect(() => {

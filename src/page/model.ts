@@ -4,16 +4,16 @@ import { sharedSets } from "../domain/polls/seat-groups.ts";
 import type { PagePath, Unit } from "../domain/words.ts";
 import { daysUntil } from "./format.ts";
 
-/** The servers by id, in the order of the config. */
+/** Servers by id, in the order of the config. */
 export type Site = ReadonlyMap<string, KeptServer>;
 
-/** A place of the page; `hrefOf` of the router makes it a link. */
+/** A page with its parameters; `hrefOf` of the router makes a link. */
 export interface Place {
   readonly path: PagePath;
   readonly query?: Readonly<Record<string, string>>;
 }
 
-/** A feature with its server, as lists show it. */
+/** A feature with its server, as a list row. */
 export interface FeatureRow {
   /** Unique over all servers. */
   readonly id: string;
@@ -21,29 +21,29 @@ export interface FeatureRow {
   readonly key: string;
   readonly server: KeptServer;
   readonly feature: PictureFeature;
-  /** Seats that nobody holds and nobody is kept; null when unlimited or unknown. */
+  /** Seats that are neither held nor reserved; null if unlimited or unknown. */
   readonly free: number | null;
   readonly facts: Facts;
-  /** Of a row that stands for several features of one name: how many. */
+  /** Number of features in a merged row. */
   readonly of?: number;
 }
 
-/** What is made of a feature once, because search and order ask for it at every keystroke. */
+/** Values derived from a feature once, because search and sort need them at every keystroke. */
 interface Facts {
   /** Lower-case name and daemon. */
   readonly text: string;
-  /** Comes in the order of names, whatever their case: `seat9` before `seat10`. */
+  /** Sort key of the name, without case: `seat9` before `seat10`. */
   readonly order: string;
-  /** Epoch ms; null when it is permanent or not known. */
+  /** Epoch ms; null if permanent or unknown. */
   readonly expiresAt: number | null;
 }
 
-/** What a row's array holds, by name. */
+/** Index of a column in a row's array. */
 const at = (name: (typeof ROW_COLUMNS)[number]) => ROW_COLUMNS.indexOf(name) + 1;
 const [FEATURE, KIND, USER, HOST] = [at("feature"), at("kind"), at("user"), at("host")];
 const [COUNT, SINCE, DISPLAY, RESERVED_FOR] = [at("count"), at("since"), at("display"), at("reservedFor")];
 
-/** A checkout, reservation, queue entry or assigned person, as lists show it. */
+/** A checkout, reservation, queue entry or assignment, as a list row. */
 export interface HolderRow {
   readonly id: string;
   readonly server: KeptServer;
@@ -54,12 +54,12 @@ export interface HolderRow {
   readonly host: string | null;
   readonly display: string | null;
   readonly count: number;
-  /** What is counted. */
+  /** Unit of the count. */
   readonly unit: Unit;
-  /** Epoch ms; null when not known. */
+  /** Epoch ms; null if unknown. */
   readonly since: number | null;
   readonly reservedFor: RowValues[12];
-  /** Comes in the order of users and hosts, whatever their case. */
+  /** Sort key of user and host, without case. */
   readonly order: string;
 }
 
@@ -81,7 +81,7 @@ function holderOf(server: KeptServer, row: RowValues): HolderRow {
   };
 }
 
-/** What is made of an object is kept as long as it lives; a server's is another one after each change. */
+/** Caches a derived value for the lifetime of its object. A changed server is a new object. */
 export function kept<K extends object, T>(make: (of: K) => T): (of: K) => T {
   const known = new WeakMap<K, T>();
   return (of) => {
@@ -102,9 +102,9 @@ const factsOf = kept(
     expiresAt: permanent || expiresAt === null ? null : Date.parse(expiresAt),
   }),
 );
-/** Key of a row's feature. */
+/** Returns the key of a row's feature. */
 export const keyOf = (row: RowValues) => row[FEATURE] as string;
-/** Lower-case user and host of a row. */
+/** Returns the lower-case user and host of a row. */
 export const personOf = kept((row: RowValues) => `${row[USER] ?? ""}\n${row[HOST] ?? ""}`.toLowerCase());
 
 export const featuresOf = kept((server: KeptServer): readonly FeatureRow[] =>
@@ -131,23 +131,23 @@ export function countedRows(rows: readonly HolderRow[]): HolderRow[] {
   });
 }
 
-/** How much of one unit these have. */
+/** Adds up the counts in one unit. */
 export const sumOf = (rows: readonly HolderRow[], unit: Unit = "seats"): number =>
   countedRows(rows).reduce((sum, row) => sum + (row.unit === unit ? row.count : 0), 0);
-/** How many people these are, those who are not known left aside. */
+/** Counts people, without unknown ones. */
 export const peopleOf = (rows: readonly HolderRow[]): number =>
   new Set(rows.flatMap(({ user }) => user ?? [])).size;
 
 export const allFeatures = (site: Site): FeatureRow[] => [...site.values()].flatMap(featuresOf);
 export const allHolders = (site: Site): HolderRow[] => [...site.values()].flatMap(holdersOf);
 
-/** No seat is left although there are some; a feature whose numbers are old is said to be stale, not full. */
+/** Reports whether no seat is left. A feature with old numbers is stale, not full. */
 export const isFull = ({ feature, free }: FeatureRow): boolean =>
   free === 0 && (feature.total ?? 0) > 0 && feature.state !== "stale";
 const NEARLY = 0.9;
 const EXPIRES_SOON_DAYS = 30;
 
-/** Negative = expired; null when it is permanent or not known. */
+/** Returns the days left; negative if expired, null if permanent or unknown. */
 export function daysLeft({ facts }: FeatureRow, now: number): number | null {
   return facts.expiresAt === null ? null : daysUntil(facts.expiresAt, now);
 }
@@ -168,7 +168,7 @@ const IS_IN: Readonly<Record<State, (row: FeatureRow, now: number) => boolean>> 
   partial: ({ feature }) => feature.state === "partial",
 };
 
-/** How many rows are in each state. */
+/** Counts the rows per state. */
 export function countStates(rows: readonly FeatureRow[], now: number): Readonly<Record<State, number>> {
   const counts = { full: 0, nearly: 0, waiting: 0, expiring: 0, stale: 0, partial: 0 };
   for (const row of rows) for (const state of STATES) if (IS_IN[state](row, now)) counts[state]++;
@@ -178,7 +178,7 @@ export function countStates(rows: readonly FeatureRow[], now: number): Readonly<
 export const inState = (rows: readonly FeatureRow[], state: State | null, now: number): FeatureRow[] =>
   state === null ? [...rows] : rows.filter((row) => IS_IN[state](row, now));
 
-/** `muc` of `location` as `location:muc`. */
+/** Returns labels as `location:muc`. */
 export function labelsOf({ labels }: KeptServer): string[] {
   return Object.entries(labels).map(([name, value]) => `${name}:${value}`);
 }
@@ -210,15 +210,15 @@ const HOLDER_ORDERS: Readonly<Record<string, Key<HolderRow>>> = {
 };
 const HOLDER_TIES: readonly Key<HolderRow>[] = [(row) => row.order, (row) => row.id];
 
-/** The name of a row's feature. */
+/** Returns the name of a row's feature. */
 export const nameOf = ({ server, feature }: HolderRow): string =>
   server.features.get(feature)?.name ?? feature;
 
-/** By `free` or `-free` and so on; unknown and unlimited last, then by who waits, then by name. */
+/** Sorts by `free`, `-free` and so on; unknown and unlimited last, then by waiting requests, then by name. */
 export const sorted = (rows: FeatureRow[], sort: string): FeatureRow[] =>
   inOrder(rows, sort, ORDERS[sort.replace("-", "")] ?? ORDERS.free, FEATURE_TIES);
 
-/** By `since` or `-since` and so on, then by user and id. */
+/** Sorts by `since`, `-since` and so on, then by user and id. */
 export const sortedHolders = (rows: HolderRow[], sort: string): HolderRow[] =>
   inOrder(rows, sort, HOLDER_ORDERS[sort.replace("-", "")] ?? HOLDER_ORDERS.since, HOLDER_TIES);
 
@@ -232,7 +232,7 @@ function inOrder<T>(rows: T[], sort: string, first: Key<T> = () => null, ties: r
   });
 }
 
-/** Null is last in both directions. */
+/** Compares values; null is last in both directions. */
 export function compare(a: string | number | null, b: string | number | null, falling: boolean): number {
   if (a === b) return 0;
   if (a === null || b === null) return a === null ? 1 : -1;

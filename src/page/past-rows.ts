@@ -4,14 +4,17 @@ import { seatSets, sumOfKnown } from "../domain/polls/seat-groups.ts";
 import type { ExpirationRecord } from "../domain/records.ts";
 import { words } from "./words.ts";
 
-/** Denials that have something in common, and how they came out. */
+/** Denials with a common key, and their outcomes. */
 export interface DenialGroup extends Record<DenialRecord["outcome"], number> {
   readonly rows: readonly DenialRecord[];
   /** The newest one. */
   readonly first: DenialRecord;
 }
 
-/** Groups by a key, the most denied first. A row without people is what a manager counted: it stands for `attempts`. */
+/**
+ * Groups denials by a key, most denied first. A row without people is a counter of the manager with
+ * `attempts` requests.
+ */
 export function grouped(denials: readonly DenialRecord[], key: (row: DenialRecord) => string): DenialGroup[] {
   const groups = [...Map.groupBy(denials, key).values()].map((rows) => {
     const sums = { denied: 0, queued: 0, granted_later: 0 };
@@ -22,11 +25,11 @@ export function grouped(denials: readonly DenialRecord[], key: (row: DenialRecor
   return groups.sort((a, b) => b.denied - a.denied || b.rows.length - a.rows.length);
 }
 
-/** Whether denials of some part of a range are known; `end`: of the range, epoch ms. */
+/** Reports whether denials are known for a part of a range that ends at `end` (epoch ms). */
 export const isLogged = ({ state, since }: LoggingRecord, end: number): boolean =>
   state === "on" && (since === null || Date.parse(since) < end);
 
-/** Servers whose denials are not known, by the reason why. */
+/** Groups servers with unknown denials by reason. */
 export const unknownByReason = (logging: readonly LoggingRecord[]) =>
   [
     ...Map.groupBy(
@@ -36,8 +39,8 @@ export const unknownByReason = (logging: readonly LoggingRecord[]) =>
   ].map(([why, of]) => ({ why, servers: of.map(({ server }) => server) }));
 
 /**
- * When a session began, epoch ms, so that it agrees with how long it lasted: its duration counts from the start that the
- * tool reports unless that start cannot be true.
+ * Returns the start of a session in epoch ms that agrees with its duration: the start that the tool
+ * reports, unless it cannot be true.
  */
 export function sessionBegin(
   session: Pick<SessionRecord, "startedAt" | "firstSeenAt" | "lastSeenAt" | "durationSeconds">,
@@ -48,7 +51,7 @@ export function sessionBegin(
   return 1000 * (session.durationSeconds + 1) > reported ? started : Date.parse(session.firstSeenAt);
 }
 
-/** What expires on one day of one server: licenses of one file end together. */
+/** Licenses of one server that expire on one day: licenses of one file end together. */
 export interface ExpiryGroup {
   readonly server: string;
   readonly on: string;
@@ -56,7 +59,7 @@ export interface ExpiryGroup {
   readonly rows: readonly ExpirationRecord[];
 }
 
-/** The seats of pools: those of a feature add up, and a seat group counts once. */
+/** Adds up the seats of pools; a seat group counts once. */
 export function lostOf(rows: readonly ExpirationRecord[]): number {
   const features = [
     ...Map.groupBy(rows, ({ server, daemon, feature }) => JSON.stringify([server, daemon, feature])).values(),
@@ -65,7 +68,7 @@ export function lostOf(rows: readonly ExpirationRecord[]): number {
   return sets.reduce((sum, set) => sum + Math.max(...set.map(({ total }) => total ?? 0)), 0);
 }
 
-/** By month (`2026-12`; `""` = expired), in the order of time. */
+/** Groups by month (`2026-12`; `""`: expired), in order of time. */
 export function byMonth(rows: readonly ExpirationRecord[]): [month: string, groups: ExpiryGroup[]][] {
   const dated = rows.filter(({ expiresOn }) => expiresOn !== null);
   const groups = [...Map.groupBy(dated, ({ expiresOn, server }) => `${expiresOn} ${server}`).values()].map(

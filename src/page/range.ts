@@ -7,14 +7,14 @@ export type RangeWord = (typeof RANGES)[number];
 const DAYS: Readonly<Record<RangeWord, number>> = { "24h": 1, "7d": 7, "30d": 30, "1y": 365 };
 export const DAY_MS = 86_400_000;
 
-/** A stretch of the past, epoch ms; `word` is null where it does not end now. */
+/** A past period in epoch ms; `word` is null if it does not end now. */
 export interface Range {
   readonly start: number;
   readonly end: number;
   readonly word: RangeWord | null;
 }
 
-/** The range of an address: `7d`, or two times with a slash between; `otherwise` where it is none. */
+/** Parses the range of an address: `7d`, or two times with a slash; else `otherwise`. */
 export function rangeOf(text: string | null, now: number, otherwise: RangeWord): Range {
   const [start = Number.NaN, end = Number.NaN] = (text ?? "").split("/").map((time) => Date.parse(time));
   if (start < end) return { start, end, word: null };
@@ -22,33 +22,36 @@ export function rangeOf(text: string | null, now: number, otherwise: RangeWord):
   return { start: now - DAYS[word] * DAY_MS, end: now, word };
 }
 
-/** As an address has it. */
+/** Formats a range for the address. */
 export const rangeText = (start: number, end: number): string =>
   `${new Date(start).toISOString()}/${new Date(end).toISOString()}`;
 
-/** As the API takes it: what ends now stays so, also for who runs the copied command tomorrow. */
+/** Returns API parameters. A range that ends now stays relative, so that a copied command works tomorrow. */
 export function rangeQuery({ start, end, word }: Range): { readonly start: string; readonly end?: string } {
   if (word !== null) return { start: `-${DAYS[word]}d` };
   return { start: new Date(start).toISOString(), end: new Date(end).toISOString() };
 }
 
-/** The width of a chart's steps: hours up to a month, where `auto` would take days. */
+/** Returns the width of a chart's steps: hours up to a month, where `auto` would choose days. */
 export const stepOf = ({ start, end }: Pick<Range, "start" | "end">): "1h" | "auto" =>
   end - start > 2 * DAY_MS && end - start < 32 * DAY_MS ? "1h" : "auto";
 
-/** The range of the same length that lies before. */
+/** Returns the period of the same length before. */
 export const before = ({ start, end }: Range): Range => ({ start: 2 * start - end, end: start, word: null });
 
-/** `Mon 10:30 to Tue 10:30`. */
+/** Formats `Mon 10:30 to Tue 10:30`. */
 export const rangeInWords = ({ start, end }: Pick<Range, "start" | "end">, now: number): string =>
   `${moment(start, now)} to ${end >= now - 60_000 ? "now" : moment(end, now)}`;
 
-/** The reader's zone. */
+/** The reader's time zone. */
 export const ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone;
 
-/** A text as one word of a POSIX shell. */
+/** Quotes a text for a POSIX shell. */
 export const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** The API call as a command. The key is a variable, which the shell has. `base`: the page's address, up to the last slash. */
+/**
+ * Formats an API call as a curl command. The key is a shell variable. `base`: the page's address up to the
+ * last slash.
+ */
 export const curlOf = (base: string, path: string, query: Query): string =>
   `curl -H "X-API-Key: $LICMOND_API_KEY" ${quoted(new URL(`.${addressOf(path, query)}`, base).href)}`;

@@ -3,13 +3,13 @@ import { IS_FLEET } from "./here.ts";
 import { words } from "./words-pages.ts";
 import { past } from "./words-past.ts";
 
-/** A page that looks back. */
+/** A page about the past. */
 interface Report {
   readonly path: PagePath;
   /** One of the reports at /history. */
   readonly report?: keyof typeof past.reports;
   readonly word: string;
-  /** Other words that people may type for it. */
+  /** Synonyms for the search. */
   readonly also: string;
 }
 
@@ -33,5 +33,5 @@ export const REPORTS: readonly Report[] = [
   { path: "expiry", word: words.expiry, also: "report expiration renewal calendar dates" },
 ];
 
-/** Features to compare are chosen from the picture, which a fleet has none of. */
+/** Features to compare are chosen from the picture, which a fleet does not have. */
 export const isReportShown = (report?: string): boolean => !IS_FLEET || report !== "compare";

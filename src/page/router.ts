@@ -7,7 +7,7 @@ import type { Place } from "./model.ts";
 const here = () => ({ path: location.pathname, query: location.search });
 const place = signal(here());
 
-/** The page shown; `""` is the first one. The last segment alone counts: a prefix is the proxy's business. */
+/** The current page; `""` is the first one. Only the last segment counts: the prefix is the proxy's. */
 export const page = computed<PagePath | "">(() => {
   const last = place.value.path.split("/").at(-1) ?? "";
   return PAGE_PATHS.find((path) => path === last) ?? "";
@@ -16,17 +16,17 @@ export const query = computed(() => new URLSearchParams(place.value.query));
 
 export const hrefOf = ({ path, query = {} }: Place): string => linkTo(path, query);
 
-/** Pages of a hub itself, whichever site is shown. */
+/** Pages of the hub itself, independent of the site. */
 const OF_NO_SITE: readonly string[] = ["admin", "logs", "signin"] satisfies PagePath[];
 export const isOfNoSite = (path: PagePath | ""): boolean => OF_NO_SITE.includes(path);
 
-/** The site of a server, by its id at a hub. */
+/** Returns the site in a server's id at a hub. */
 export const siteOf = (server: string): string => server.slice(0, Math.max(0, server.indexOf(":")));
 
-/** A link to a page, relative; at a hub of the same site, else of that of the server which it is about. */
+/** Returns a relative link to a page; at a hub to the same site, or to the site of the server. */
 export function linkTo(path: PagePath | "", parameters: Query = {}): string {
   if (!IS_HUB || isOfNoSite(path)) return `./${path}${search(parameters)}`;
-  // Of a person a fleet has a search.
+  // A fleet has a search instead of a page per person.
   if (IS_FLEET && path === "person" && !("site" in parameters))
     return `./${search({ q: parameters.user ?? parameters.host ?? "" })}`;
   if (SITE !== null) return `./${path}${search({ site: SITE, ...parameters })}`;
@@ -41,7 +41,7 @@ export function linkTo(path: PagePath | "", parameters: Query = {}): string {
 const isElsewhere = (href: string) =>
   IS_HUB && new URL(href, document.baseURI).searchParams.get("site") !== SITE;
 
-/** The address as it should be, not written yet: browsers take milliseconds for that, so it is done when nobody types. */
+/** The pending address: writing it takes browsers milliseconds, so it waits for a pause in typing. */
 let unwritten: string | null = null;
 let writing: ReturnType<typeof setTimeout> | undefined;
 const WRITES_AFTER_MS = 300;
@@ -51,7 +51,7 @@ function write(): void {
   unwritten = null;
 }
 
-/** A step that Back undoes; the place that is left keeps how far it was scrolled. */
+/** Adds a step for Back and stores the scroll position. */
 function push(href: string): void {
   write();
   history.replaceState({ ...history.state, y: scrollY }, "");
@@ -59,7 +59,7 @@ function push(href: string): void {
   place.value = here();
 }
 
-/** Another place. */
+/** Opens another page. */
 export function go(href: string): void {
   if (isElsewhere(href)) location.assign(href);
   else {
@@ -68,7 +68,9 @@ export function go(href: string): void {
   }
 }
 
-/** Changes parameters of this place: null takes one away, those not named stay. `step`: Back leads to what was before. */
+/**
+ * Changes parameters of this page: null removes one, others stay. `step`: Back returns to the state before.
+ */
 export function setQuery(changes: Readonly<Record<string, string | null>>, step = false): void {
   const { path, query: before } = place.peek();
   const next = new URLSearchParams(before);
@@ -87,7 +89,7 @@ export function setQuery(changes: Readonly<Record<string, string | null>>, step 
   place.value = { path, query: search };
 }
 
-/** Links of the page change what is shown without loading it again; Back restores how far a place was scrolled. */
+/** Makes links change the page without loading the document; Back restores the scroll position. */
 export function startRouter(): void {
   history.scrollRestoration = "manual";
   addEventListener("pagehide", write);

@@ -2,7 +2,7 @@ export interface Identified {
   readonly id: string;
 }
 
-/** `fresh` in the order of `before`, new ones at the end; and how many are then at another place than in `fresh`. */
+/** Returns `fresh` in the order of `before`, new rows last, and the number of rows that moved. */
 export function steady<T extends Identified>(fresh: readonly T[], before: readonly Identified[]) {
   const left = new Map(fresh.map((row) => [row.id, row]));
   const rows: T[] = [];
@@ -14,7 +14,7 @@ export function steady<T extends Identified>(fresh: readonly T[], before: readon
   return { rows, moved: rows.filter((row, at) => row.id !== fresh[at]?.id).length };
 }
 
-/** A number for each row: its own of before, else one that is free. */
+/** Assigns a slot to each row: its previous one, else a free one. */
 export function slotsOf(rows: readonly Identified[], before: ReadonlyMap<string, number>) {
   const slots = new Map<string, number>();
   for (const { id } of rows) {

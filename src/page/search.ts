@@ -9,8 +9,9 @@ export interface Filter {
 }
 
 /**
- * Words must all occur: in the name, the daemon, the server, or in a user or host that has the feature or waits for it.
- * `server:eda` and `free:0` mean a server and a number of free seats; a name that holds such a word is found, too.
+ * Matches rows that have all words in the name, daemon, server, or a user or host that holds the feature or
+ * waits for it. `server:eda` and `free:0` match a server and a number of free seats; names that contain
+ * such a word match too.
  */
 export function matching(rows: readonly FeatureRow[], { search, server, label }: Filter): FeatureRow[] {
   const tests = search.toLowerCase().split(/\s+/).filter(Boolean).map(testOf);
@@ -41,13 +42,16 @@ function testOf(word: string): (row: FeatureRow) => boolean {
   };
 }
 
-/** Who has what of a server, for searches: `all` has everyone's text, so that a word of nobody is done with at once. */
+/**
+ * Lower-case texts of a server's people; `all` joins them, so that a word without a match is found out at
+ * once.
+ */
 const personsOf = kept(({ rows }: KeptServer) => {
   const texts = [...rows.values()].map(personOf);
   return { texts, all: texts.join("\n"), features: [...rows.values()].map(keyOf) };
 });
 
-/** Keys of the features that somebody has, or waits for, in whose name or host the word occurs. */
+/** Returns keys of features held or requested by someone whose name or host has the word. */
 function heldBy(server: KeptServer, word: string): ReadonlySet<string> {
   const { texts, all, features } = personsOf(server);
   const held = new Set<string>();
@@ -60,11 +64,11 @@ interface HolderFilter {
   readonly search: string;
   readonly server: string | null;
   readonly feature: string | null;
-  /** Epoch ms: only checkouts held since before. */
+  /** Epoch ms: only checkouts from before. */
   readonly before?: number | null;
 }
 
-/** Who holds or waits for something that all words of the search occur in; `feature` is the id of one feature. */
+/** Returns holders and waiting requests that have all words; `feature` is the id of one feature. */
 export function matchingHolders(
   rows: readonly HolderRow[],
   { search, server, feature, before = null }: HolderFilter,

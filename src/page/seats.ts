@@ -1,13 +1,13 @@
 import type { PictureFeature } from "../domain/polls/kept-picture.ts";
 
-/** Pixels of the seats, and with those who wait behind them. */
+/** Width of the seats in pixels, and with waiting requests. */
 export const WIDTH = 160;
 export const ALL = 184;
-/** A seat is a cell of its own while it can be five pixels wide. */
+/** A seat is a cell while it can be five pixels wide. */
 const MOST_CELLS = WIDTH / 5;
 const MOST_TICKS = 4;
 
-/** What is drawn: in use, full, reserved, empty, stale, empty and stale, waiting. */
+/** Kinds: in use, full, reserved, empty, stale, stale and empty, waiting. */
 export type Part = {
   readonly kind: "u" | "f" | "r" | "e" | "s" | "es" | "w";
   readonly x: number;
@@ -15,8 +15,8 @@ export type Part = {
 };
 
 /**
- * A feature's seats as parts from left to right: a cell for each seat, or one length for many. `reserved` seats are part
- * of what is not available, wherever the manager counts them.
+ * Splits a feature's seats into parts from left to right: a cell per seat, or one length for many.
+ * `reserved` seats are not available, however the manager counts them.
  */
 export function partsOf(
   feature: Pick<PictureFeature, "total" | "available" | "reserved" | "queued" | "state">,

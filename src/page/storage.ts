@@ -1,4 +1,4 @@
-/** What this browser keeps, as text. Where its storage is off nothing is kept, and a choice holds until the page is left. */
+/** Reads a text from this browser's storage. Without storage a choice lasts until the page is left. */
 export function kept(name: string): string | null {
   try {
     return localStorage.getItem(`licmond-${name}`);
@@ -7,7 +7,7 @@ export function kept(name: string): string | null {
   }
 }
 
-/** Null forgets it. */
+/** Stores a text; null removes it. */
 export function keep(name: string, value: string | null): void {
   try {
     if (value === null) localStorage.removeItem(`licmond-${name}`);

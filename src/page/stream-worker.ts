@@ -1,6 +1,7 @@
 /**
- * The one event stream of a browser, for all tabs (at a hub of a site, whose name is the worker's): over HTTP/1.1 a browser opens six connections to a host, and each
- * tab's own stream would take one. Tabs read the picture themselves and get every event passed on.
+ * Holds the only event stream of a browser for all tabs (at a hub, of the site in the worker's name). Over
+ * HTTP/1.1 a browser opens six connections per host, and a stream per tab would use them up. Tabs read the
+ * picture themselves and receive every event.
  */
 import { openStream, type StreamNews, type TabWord } from "./live/stream.ts";
 

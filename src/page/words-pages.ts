@@ -5,7 +5,7 @@ import { amount, words as first, unitWord } from "./words.ts";
 
 const persons = (count: number) => `${number(count)} ${count === 1 ? "person" : "people"}`;
 
-/** The words of the first page, and those of the pages that come later. */
+/** Texts of the first page and of the pages that load later. */
 export const words = {
   ...first,
   freeThoughExpired: "The server may refuse seats that it counts as free.",
@@ -25,25 +25,25 @@ export const words = {
   keysHead: "Keys",
   keyList: [
     ["Ctrl K", "Search everything"],
-    ["/", "Search this list; everything where there is none"],
-    ["↓ ↑ j k", "Next row, row before"],
+    ["/", "Search this list, or everything"],
+    ["↓ ↑ j k", "Next or previous row"],
     ["Enter", "Open"],
     ["Esc", "Leave a field, close"],
-    ["[ ]", "A shorter, a longer range"],
+    ["[ ]", "Shorter or longer range"],
     ["t", "Theme: system, light, dark"],
     ["?", "This list"],
   ] as const,
-  singleKeys: "Single keys do something (Ctrl K always does)",
+  singleKeys: "Enable single keys (Ctrl K always works)",
   signInHead: "Sign in with your key",
   key: "Key",
   stay: "Stay signed in on this browser for 30 days",
   noKey: "No key?",
-  whoMakesKeys: "Your license administrator makes one, or sends you a link that signs you in once.",
+  whoMakesKeys: "Your license administrator can create one, or send you a link that signs you in once.",
   onTheServer: "On the server:",
-  hostAlone: "This page works with cookies of this host alone.",
-  keyRefused: "This key is not taken. It may be mistyped, expired or revoked.",
+  hostAlone: "This page needs cookies of this host.",
+  keyRefused: "Key not accepted. It may be mistyped, expired or revoked.",
   codeRefused:
-    "This link was used already, or is older than 10 minutes. Ask for another one, or sign in with a key.",
+    "This link was already used or is older than 10 minutes. Request another one, or sign in with a key.",
 
   searchFeatures: "Search features",
   searchHint: "Feature, person, host or server",
@@ -66,7 +66,7 @@ export const words = {
   changes: (count: number) => `${number(count)} ${count === 1 ? "change" : "changes"}: sort again`,
   featureCount: (count: number) => `${number(count)} ${count === 1 ? "feature" : "features"}`,
   ofThemStale: (count: number) => `, ${number(count)} of them stale`,
-  byName: "One row a name",
+  byName: "One row per name",
   places: (count: number) => `${number(count)} places`,
   chooseColumns: "Columns",
   neverPolled: "not polled yet",
@@ -78,7 +78,7 @@ export const words = {
   groupedBy: (by: string) => `By ${by}`,
   holdsNow: "Has now",
   holdsNothing: "Nothing now.",
-  commaName: "The past of a name with a comma cannot be asked for.",
+  commaName: "History of a name with a comma is not available.",
   usedIn90: "Used in 90 days",
   deniedIn90: "Denied in 90 days",
   columns: {
@@ -103,7 +103,7 @@ export const words = {
   },
   noMatch: "Nothing matches.",
   onlyFeature: (name: string) => `Feature: ${name}`,
-  clear: "Clear the filters",
+  clear: "Clear filters",
   noLimit: "no limit",
   atLeast: (count: number) => `≥ ${number(count)}`,
   permanent: "permanent",
@@ -121,23 +121,23 @@ export const words = {
   whoHasIt: "Who has it",
   whoWaits: "Waiting",
   reservations: "Reserved",
-  nobody: "Nobody has it.",
-  nobodyWaits: "Nobody waits.",
+  nobody: "No checkouts.",
+  nobodyWaits: "No waiting requests.",
   persons,
   peopleSeats: (people: number, seats: number, unit?: Unit) => `${persons(people)}, ${amount(seats, unit)}`,
   assigned: "Assigned",
   openInPeople: "Open in People",
   copyBadge: "Copy link of badge",
-  noSuchFeature: "There is no such feature now.",
+  noSuchFeature: "Unknown feature.",
   allFeatures: "All features",
-  /** `covered`: percent of the time in which the server was read. */
+  /** `covered`: percentage of the time in which the server was read. */
   waits: (covered: number, count: number, half: string | null, most: string | null) =>
     `In 30 days${covered < 99 ? `, of which ${covered} % are known,` : ""} it was full ${count === 1 ? "once" : `${number(count)} times`}.` +
     (half === null || most === null
       ? ""
       : ` Half of the waits were over within ${half}, 8 of 10 within ${most}.`),
   seatsInUse: "Seats in use",
-  seatsWaited: "Seats waited for",
+  seatsWaited: "Seats requested",
   unitWord,
   units: { seats: "Seats", tokens: "Tokens", credits: "Credits" } satisfies Record<Unit, string>,
   waitsFor: (count: number) => `waits for ${number(count)}`,
@@ -153,9 +153,7 @@ export const words = {
   noConfig:
     "licmond runs without a config. Write one with licmond init, add a server at its end, and start licmond with --config:",
   addServer: (config: string | undefined) =>
-    config === undefined
-      ? "Add one at the end of licmond's config:"
-      : `Add one at the end of the config, ${config}:`,
-  thenCheck: "Check that it answers, then make licmond read its config again:",
+    config === undefined ? "Append one to licmond's config:" : `Add one at the end of the config, ${config}:`,
+  thenCheck: "Check that it answers, then reload the config:",
   docs: "All settings are explained in the config that licmond init writes, and in docs/config.md.",
 } as const;

@@ -5,7 +5,7 @@ import { words } from "./words-pages.ts";
 const seats = words.amount;
 const times = (count: number, one: string, many: string) => `${number(count)} ${count === 1 ? one : many}`;
 
-/** The words of what looks back: charts, history, denials, expiry, outages. */
+/** Texts of pages about the past: charts, history, denials, expiry, outages. */
 export const past = {
   none: "None.",
   filter: (label: string) => `Filter: ${label}`,
@@ -15,14 +15,14 @@ export const past = {
   firstOf: (shown: number, total: number, most: number) =>
     `The first ${number(shown)} of ${number(total)}; the CSV has ${total > most ? number(most) : "all"}.`,
   copyCurl: "Copy as curl",
-  noCoverage: "Nothing is known of this time: nobody looked, or the license manager counts no seats here.",
+  noCoverage: "No data for this time: licmond was not polling, or the license manager counts no seats here.",
 
-  nobodyLooked: "nobody looked",
+  nobodyLooked: "no data",
   total: (total: number) => `total ${number(total)}`,
   peakWhen: (count: number, when: string) => `peak ${number(count)} ${when}`,
   key: { peak: "peak", sum: "sum of means", mean: "mean", full: "no seat free" },
   chartKeys: "Arrow keys step through its points.",
-  chartFailed: "The drawing could not be loaded. The table below has its figures.",
+  chartFailed: "The chart could not be loaded. The table below has its data.",
   asTable: "As table",
   range: "Range",
   ranges: { "24h": "24 h", "7d": "7 d", "30d": "30 d", "1y": "1 y" },
@@ -47,25 +47,25 @@ export const past = {
   full: "full",
   heatCell: (percent: number | null, peak: number | null, wasFull: boolean, covered: number) =>
     percent === null
-      ? "nobody looked"
+      ? "no data"
       : `${Math.round(percent)} %, peak ${number(peak ?? 0)}${wasFull ? ", was full" : ""}, ${covered} % covered`,
 
   onThisPage: "On this page",
   jumps: { who: "Who", seats: "Seats", week: "Week", more: "More" },
-  moreOf: (name: string) => `More of ${name}`,
+  moreOf: (name: string) => `More about ${name}`,
   tabs: { seats: "Seats needed", sessions: "Sessions", denials: "Denials", pools: "Pools and expiry" },
   now: "Now",
   histogram: (by: number, unit: Unit) =>
-    `Percent of the time in which so many ${unit} were in use${by > 1 ? `, ${by} a bar` : ""}`,
+    `Percent of the time with this many ${unit} in use${by > 1 ? `, ${by} per bar` : ""}`,
   enoughFor95: (count: number, unit: Unit) => `${seats(count, unit)} were enough for 95 % of the time.`,
   demand: {
-    log: "Requests beyond the seats are known from the debug log.",
-    queue: "Requests beyond the seats are known from the queue alone.",
-    none: "Whether more seats were asked for is not known.",
+    log: "Unmet requests are known from the debug log.",
+    queue: "Unmet requests are known only from the queue.",
+    none: "Unmet requests are not known.",
   },
   beyond: (denied: number | null, queued: number | null) =>
     `${denied === null ? "Not known how many" : number(denied)} denied, ${queued === null ? "not known how many" : number(queued)} queued.`,
-  noWhatIf: "Nothing can be said of other numbers of seats: there is no limit, or it is not known.",
+  noWhatIf: "No estimate for other numbers of seats: the feature is unlimited, or its total is unknown.",
   with: "With",
   seatsOf: seats,
   difference: (count: number) => (count > 0 ? `${number(count)} more` : `${number(-count)} fewer`),
@@ -94,29 +94,29 @@ export const past = {
   known: "Covered",
   fewer: (count: string) => `With ${count} fewer`,
   useOfSeats: "Use of seats",
-  eachSeat: "Each seat, and fewer of them",
+  eachSeat: "Effect of fewer seats",
   halfBusy: "Middle seat busy",
   lastBusy: "Last seat busy",
-  wouldHave: "Seats then",
-  fullThen: "Full then",
-  askedFor: "Asked beyond",
-  demandShort: { log: "by the log", queue: "by the queue", none: "not known" },
+  wouldHave: "Remaining seats",
+  fullThen: "Full with fewer",
+  askedFor: "Unmet requests",
+  demandShort: { log: "from the log", queue: "from the queue", none: "not known" },
   together: (features: number, rest: string) => `${number(features)} features together, ${rest}`,
-  thisAlone: "Period: this one",
-  withBefore: "Period: with the one before",
-  chooseFeatures: "Choose up to 8 features. They are drawn on one time scale, each from 0 to its total.",
+  thisAlone: "Period: this one only",
+  withBefore: "Period: with the previous one",
+  chooseFeatures: "Choose up to 8 features. They share one time scale, each from 0 to its total.",
   addFeature: "Add a feature",
-  takeAway: "take away",
+  takeAway: "remove",
 
   peak: "Peak",
   p95: "p95",
-  onAverage: "On average",
+  onAverage: "Average",
   fullFor: "Full for",
   sessions: "Sessions",
   people: "People",
   from: "From",
   until: "Until",
-  goesOn: "goes on",
+  goesOn: "ongoing",
   held: "Held",
   seats: "Seats",
   inUse: "In use",
@@ -136,9 +136,9 @@ export const past = {
   byReason: "By reason",
   noReason: "none given",
   byPerson: "By person",
-  noNames: "No names are known.",
+  noNames: "Names are not known.",
   newest: (shown: string, total: string) =>
-    `Counted are the newest ${shown} of ${total}: choose a shorter range.`,
+    `Counts only the newest ${shown} of ${total}: choose a shorter range.`,
   knownSince: (servers: string, since: string) => `${servers}: known since ${since}.`,
 
   days: (days: string) => `Within ${days} days`,

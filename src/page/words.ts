@@ -4,12 +4,12 @@ import type { Unit } from "../domain/words.ts";
 import { number } from "./format.ts";
 
 export const unitWord = (count: number, unit: Unit = "seats") => (count === 1 ? unit.slice(0, -1) : unit);
-/** `1 seat`, `25,000 tokens`. */
+/** Formats `1 seat`, `25,000 tokens`. */
 export const amount = (count: number, unit?: Unit) => `${number(count)} ${unitWord(count, unit)}`;
-/** Of a count that is taken for seats where it says nothing. */
+/** Unit of a count, empty for seats. */
 export const unlessSeats = (unit: Unit) => (unit === "seats" ? "" : ` ${unit}`);
 
-/** Words of the header and the overview; `words-pages.ts` has those of the other pages. */
+/** Texts of the header and the overview; `words-pages.ts` has those of other pages. */
 export const words = {
   title: (page: string) => `${page} · licmond`,
   skip: "Skip to the content",
@@ -24,9 +24,9 @@ export const words = {
   site: "Site: ",
   allSites: "All sites",
   silentSince: (site: string, since: string) =>
-    `${site} is silent: its hub has heard nothing of it since ${since}. Shown is what was known then.`,
-  stoppedAt: (site: string, at: string) => `${site} was stopped at ${at}. Shown is what was known then.`,
-  neverHeard: (site: string) => `${site} is silent: its hub has never heard of it.`,
+    `${site} is silent: last contact with the hub ${since}. Showing the last known data.`,
+  stoppedAt: (site: string, at: string) => `${site} was stopped at ${at}. Showing the last known data.`,
+  neverHeard: (site: string) => `${site} is silent: the hub has never heard from it.`,
   siteStates: {
     connected: "connected",
     behind: "behind",
@@ -34,13 +34,12 @@ export const words = {
   } satisfies Record<SiteRecord["state"], string>,
   reconnecting: "reconnecting",
   everyHalfMinute: "every 30 s",
-  noStream:
-    "Changes do not come by themselves, perhaps because of a proxy. The page asks for them every 30 s.",
-  tooMany: (wait: string) => `Too many requests for this key: it goes on in ${wait}.`,
-  newVersion: "licmond was upgraded: this page is of the version before.",
+  noStream: "Live updates do not get through, perhaps because of a proxy. The page refreshes every 30 s.",
+  tooMany: (wait: string) => `Too many requests for this key: retrying in ${wait}.`,
+  newVersion: "licmond was upgraded; this page is from the previous version.",
   reload: "Reload",
   loadingPage: "Loading …",
-  notRead: "This cannot be read",
+  notRead: "Cannot be loaded",
   notForYou: "Your role may not see this",
   logging: { on: "", off: "log_file is not set", unreadable: "The debug log cannot be read" },
   unnamed: (daemon: string) => `${daemon}, counted without names`,
@@ -59,14 +58,14 @@ export const words = {
   tryAgain: "Try again",
   noPeople: "People are not shown here.",
   wall: "Wall",
-  themes: { system: "Theme: as the system", light: "Theme: light", dark: "Theme: dark" },
+  themes: { system: "Theme: system", light: "Theme: light", dark: "Theme: dark" },
   signOut: "Sign out",
 
   signIn: "Sign in",
-  unreachable: "licmond does not answer. Is it running, and is the network there?",
+  unreachable: "licmond does not answer. Check that it runs and that the network works.",
   tellMe: "Tell me when free",
-  willNotify: "A notification will tell, while a tab of licmond is open.",
-  willRing: "This tab will ring and say so in its title.",
+  willNotify: "You get a notification while a tab of licmond is open.",
+  willRing: "This tab plays a sound and changes its title.",
   isFree: (name: string) => `${name} is free`,
   amount,
   notKnown: "not known",
@@ -77,7 +76,7 @@ export const words = {
   failedState: "failed",
   shared: "shared seats",
   groupLimit: "group limit",
-  groupLimitLong: "Its seat group has no more free seats",
+  groupLimitLong: "Its seat group has no further free seats",
   over: (count: number) => `${number(count)} over`,
   inUse: (used: string, total: string, unit: Unit) =>
     [`${used}${unlessSeats(unit)} of ${total}`, " in use"] as const,
@@ -104,7 +103,7 @@ export const words = {
   begins: (message: string) => `New alert: ${message}`,
 } as const;
 
-/** A seat bar for those who do not see it. */
+/** Describes a seat bar for screen readers. */
 export function seatsInWords({
   total,
   used,

@@ -36,10 +36,10 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     expect(await violations(page)).toEqual([]);
     const confirm = (key: string) => dialog.getByLabel("Your own key, to confirm").fill(key);
     await confirm("lmk_nonsense");
-    await dialog.getByRole("button", { name: `Make the key ${HOSTILE}` }).click();
+    await dialog.getByRole("button", { name: `Create the key ${HOSTILE}` }).click();
     await dialog.getByRole("alert").filter({ hasText: "not known here" }).waitFor();
     await confirm(watching.key);
-    await dialog.getByRole("button", { name: `Make the key ${HOSTILE}` }).click();
+    await dialog.getByRole("button", { name: `Create the key ${HOSTILE}` }).click();
     const made = (await dialog.locator(".secret").textContent()) ?? "";
     expect(made).toMatch(/^lmk_[a-z0-9]{12}_[\w-]{43}$/);
     expect((await watching.daemon.get("/api/me", made)).status).toBe(200);
@@ -52,7 +52,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await other.getByText("Running commands needs the role operator").waitFor();
     await isRead(other);
     expect(await other.getByRole("table", { name: "Sign-ins" }).getByRole("row").count()).toBe(2);
-    expect(await other.getByRole("button", { name: /Revoke|New key|Read the config|Run/ }).count()).toBe(0);
+    expect(await other.getByRole("button", { name: /Revoke|New key|Reload|Run/ }).count()).toBe(0);
     await other.goto(`${url}/logs`);
     await other.getByText("The log names people").waitFor();
     await page.getByRole("button", { name: `Revoke ${HOSTILE}` }).click();
@@ -72,7 +72,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await other.getByRole("heading", { name: "Sign in with your key" }).waitFor();
 
     await page.getByRole("button", { name: "Run … remove" }).click();
-    const dry = dialog.getByRole("button", { name: "Show what would be run" });
+    const dry = dialog.getByRole("button", { name: "Show the command" });
     expect(await dry.isDisabled()).toBe(true);
     await dialog.getByLabel("Server").selectOption("eda");
     await dialog.getByLabel("handle").fill("1201");
@@ -85,15 +85,15 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await dialog.getByRole("alert").filter({ hasText: /./ }).waitFor();
     await dialog.getByLabel("handle").fill("1201");
     await dialog.getByRole("button", { name: "Run remove on eda" }).click();
-    await dialog.getByText("It ended with 0").waitFor();
+    await dialog.getByText("Exited with code 0").waitFor();
     await dialog.getByRole("button", { name: "Close" }).click();
 
-    await page.getByRole("button", { name: "Read the config again" }).click();
-    await told("The config was read again, and holds.");
+    await page.getByRole("button", { name: "Reload configuration" }).click();
+    await told("Configuration reloaded.");
     await site.write('[execute]\nenabled = "perhaps"');
-    await page.getByRole("button", { name: "Read the config again" }).click();
+    await page.getByRole("button", { name: "Reload configuration" }).click();
     await told("execute.enabled");
-    await page.getByText("was refused; the one before holds.").waitFor();
+    await page.getByText("was refused; the previous configuration is active.").waitFor();
 
     await watching.poll(`${flexnetSays({ features: {} })}\n${HOSTILE}\n`);
     await page.goto(`${url}/server?id=eda`);
@@ -128,9 +128,9 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await foot.getByText("Paused").waitFor();
     const where = await scrolled();
     await write(3);
-    await foot.getByRole("button", { name: /^Go on: \d+ lines since/ }).waitFor();
+    await foot.getByRole("button", { name: /^Continue: \d+ lines new/ }).waitFor();
     expect(await scrolled()).toBe(where);
-    await foot.getByRole("button", { name: /^Go on/ }).click();
+    await foot.getByRole("button", { name: /^Continue/ }).click();
     await foot.getByText("Newest at the bottom").waitFor();
     await until("it follows again", async () => (await isAtEnd()) || undefined);
     await page.locator(".lt button.name").last().click();

@@ -65,7 +65,7 @@ export async function checkPast({ show, rows, heardOf, texts }: Figures): Promis
   const { features: seats } = await heardOf<{ features: EfficiencyRecord[] }>("efficiency");
   const last = ({ seats, total }: EfficiencyRecord) =>
     total === null ? null : (seats.at(-1)?.busyPercent ?? null);
-  expect(pick(await rows("Each seat, and fewer of them"), "Feature", "Seats", "Last seat busy")).toEqual(
+  expect(pick(await rows("Effect of fewer seats"), "Feature", "Seats", "Last seat busy")).toEqual(
     seats.map((row) => [named(row), n(row.total), percent(last(row))]),
   );
 

@@ -180,8 +180,8 @@ describe.skipIf(!SLOW || !HAS_BROWSER || !HAS_POSTGRES)("the page of a hub", () 
     await dialog.getByRole("alert").filter({ hasText: "muc:nobody" }).waitFor();
     await dialog.getByLabel("Server").fill("muc:eda");
     await dialog.getByRole("button", { name: "Run status on muc:eda" }).click();
-    await dialog.getByText("It ended with 0").waitFor();
-    await dialog.getByText("What it printed stays at the site.").waitFor();
+    await dialog.getByText("Exited with code 0").waitFor();
+    await dialog.getByText("The output stays at the site.").waitFor();
     await dialog.getByRole("button", { name: "Close" }).click();
     expect(heard.splice(0).filter((each) => !each.includes("404"))).toEqual([]);
   });
@@ -244,10 +244,8 @@ describe.skipIf(!SLOW || !HAS_BROWSER || !HAS_POSTGRES)("the page of a hub", () 
     await rowOf("stu")
       .getByText(/^silent since/)
       .waitFor();
-    await page.getByRole("heading", { level: 1 }).getByText("is silent since").waitFor();
-    await other
-      .locator(".bar-note", { hasText: "stu is silent: its hub has heard nothing of it since" })
-      .waitFor();
+    await page.getByRole("heading", { level: 1 }).getByText("has been silent since").waitFor();
+    await other.locator(".bar-note", { hasText: "stu is silent: last contact with the hub" }).waitFor();
     await other.locator(".live", { hasText: "silent" }).waitFor();
     await until("its servers are stale", async () => {
       const cells = await other.locator("[role=rowgroup] .st").allTextContents();

@@ -75,7 +75,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     };
     proxy.answers(picture(() => new Response("{}", { status: 429, headers: { "retry-after": "2" } })));
     await page.reload();
-    await says(page, /Too many requests.*goes on in [12] s/);
+    await says(page, /Too many requests.*retrying in [12] s/);
     await untilUsers(page, "ada");
     await isLive(page);
 

@@ -198,8 +198,8 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await page.locator(".al", { hasText: "silenced until" }).waitFor();
     expect(await alertOf()).toMatchObject({ silencedUntil: expect.any(String), comment: "ordered" });
     await watching.poll({ ...all, features: { "<b>a": { total: 2 } } });
-    await page.getByText("No alert fires.").waitFor();
-    await page.getByRole("button", { name: "Over" }).click();
+    await page.getByText("No firing alerts.").waitFor();
+    await page.getByRole("button", { name: "Resolved" }).click();
     await page.locator(".al", { hasText: "The license of <b>a expired" }).waitFor();
     expect(await page.evaluate("window.stays")).toBe(true);
     expect(heard).toEqual([]);

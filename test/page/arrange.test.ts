@@ -43,9 +43,9 @@ test.each([
 });
 
 test("heads are words of the address", () => {
-  expect(["Last used", "p95", "Each seat, and fewer of them"].map(slugOf)).toEqual([
+  expect(["Last used", "p95", "Effect of fewer seats"].map(slugOf)).toEqual([
     "last-used",
     "p95",
-    "each-seat-and-fewer-of-them",
+    "effect-of-fewer-seats",
   ]);
 });

@@ -298,7 +298,7 @@ describe("the last 24 hours", () => {
       total: value === null ? null : 10,
     }));
 
-  test("are added up by server; what was not read counts as read last, and where nobody looked is a gap", () => {
+  test("are added up by server; a missed reading counts as the last one, and time without data is a gap", () => {
     const day = dayOf(
       [
         { ...SEATS, server: "eda", total: 10, series: series(1, 2, null, null) },

@@ -45,10 +45,10 @@ describe("a chart's series", () => {
   });
 
   test.each<[Series, number | null, string]>([
-    [day, 7800, "peak 12 of 12 at 12:00, full for 2 h 10 min, nobody looked for 3 h"],
+    [day, 7800, "peak 12 of 12 at 12:00, full for 2 h 10 min, no data for 3 h"],
     [series(bucket(0, 3, 3, null)), null, "peak 3 at 10:00"],
-    [series(bucket(0, null)), 0, "nobody looked"],
-    [series(), null, "nobody looked"],
+    [series(bucket(0, null)), 0, "no data"],
+    [series(), null, "no data"],
   ])("is one sentence %#", (of, fullSeconds, ends) => {
     const words = sentenceOf("Seats in use", of, fullSeconds, START + 12 * HOUR);
     expect(words).toStartWith("Seats in use, 10:00 to ");

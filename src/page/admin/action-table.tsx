@@ -10,10 +10,10 @@ import { Rows } from "../parts/rows.tsx";
 import { confirmOf } from "./forms.ts";
 import { admin } from "./words.ts";
 
-/** Raised by each change: what lists keys and sign-ins reads again. */
+/** Increases with each change, so that lists of keys and sign-ins are read again. */
 export const changed = signal(0);
 
-/** Rows of an answer, each with a button that opens a dialog about it. */
+/** Shows rows of an answer, each with a button that opens a dialog. */
 export function ActionTable<P extends keyof Answers, T>(props: {
   readonly title: string;
   readonly path: P;
@@ -22,11 +22,11 @@ export function ActionTable<P extends keyof Answers, T>(props: {
   readonly aside?: ComponentChildren;
   readonly rows: (answer: Answers[P]) => readonly T[];
   readonly columns: readonly Column<T>[];
-  /** The word of the button. */
+  /** Label of the button. */
   readonly word: string;
-  /** What it acts on, for those who do not see the row. */
+  /** The button's target, for screen readers. */
   readonly target: (row: T) => string;
-  /** What stands in place of the button where there is nothing to do. */
+  /** Text shown in place of the button when there is nothing to do. */
   readonly instead?: (row: T) => string | false;
   readonly dialog: (row: T, leave: () => void) => ComponentChildren;
 }) {
@@ -64,7 +64,7 @@ export function ActionTable<P extends keyof Answers, T>(props: {
   );
 }
 
-/** Asks a browser that is signed in for its key again, before keys are created or revoked. */
+/** Asks a signed-in browser for its key again before keys are created or revoked. */
 export function ConfirmKey() {
   if (!me.value?.signIn) return null;
   return (
@@ -82,10 +82,10 @@ export function ConfirmKey() {
   );
 }
 
-/** Asks again before a key or a sign-in is ended. */
+/** Asks for confirmation before a key or a sign-in is ended. */
 export function EndDialog(props: {
   readonly path: Parameters<typeof remove>[0];
-  /** What is done, to what. */
+  /** Action and target. */
   readonly does: string;
   readonly done: string;
   readonly means: string;

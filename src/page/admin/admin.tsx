@@ -7,7 +7,7 @@ import { Checks, Daemon, Windows } from "./daemon.tsx";
 import { Keys, SignIns } from "./keys.tsx";
 import { admin } from "./words.ts";
 
-/** The name of the place, and the one beside it. */
+/** Name of the page, with a link to its neighbor. */
 export function AdminHead() {
   const places = [["admin", words.admin] as const, ...(may("logs") ? [["logs", words.logs] as const] : [])];
   return (
@@ -26,7 +26,7 @@ export function AdminHead() {
   );
 }
 
-/** The daemon and who may use it, as far as one's role goes. */
+/** Shows the daemon and its users, as the viewer's role permits. */
 export function Admin() {
   const needs = may("keys") ? null : may("execute_operator") ? admin.needsAdmin : admin.needsOperator;
   return (

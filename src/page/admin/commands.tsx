@@ -12,7 +12,7 @@ import { argumentsOf, runOf } from "./forms.ts";
 import { Output } from "./raw.tsx";
 import { admin } from "./words.ts";
 
-/** The commands that one may run on license servers. */
+/** Lists the commands that the viewer may run on license servers. */
 export function Commands() {
   if (me.value?.execute !== true)
     return (
@@ -31,7 +31,7 @@ export function Commands() {
       rows={({ commands }) =>
         commands
           .filter(({ allowed }) => allowed)
-          // At a hub the server says which site runs it.
+          // At a hub the server determines the site that runs the command.
           .map((command) => ({ ...command, needsServer: command.needsServer || IS_HUB }))
       }
       columns={[
@@ -58,7 +58,10 @@ export function Commands() {
 const takesOf = (command: Command) =>
   [...(command.needsServer ? ["server"] : []), ...argumentsOf(command).names].join(", ");
 
-/** Asks for what the command takes, shows what would be run, then runs exactly that. A hub does not know it, and shows nothing. */
+/**
+ * Asks for the command's arguments, shows the command line, then runs exactly that. A hub does not know the
+ * command line and shows none.
+ */
 function Run({ command, leave }: { readonly command: Command; readonly leave: () => void }) {
   const fields = useSignal<Readonly<Record<string, string>>>({});
   const plan = useSignal<{ readonly of: string; readonly argv: readonly string[] } | null>(null);
@@ -142,7 +145,7 @@ function OwnServer(props: {
   );
 }
 
-/** A field for the id of a server at the hub, which offers the first 1,000 ids. */
+/** A field for a server id at a hub, with the first 1,000 ids as suggestions. */
 function ServerOfSite({ onInput }: { readonly onInput: (event: Filled) => void }) {
   const ids = useSignal<readonly string[]>([]);
   useEffect(() => {
@@ -150,7 +153,7 @@ function ServerOfSite({ onInput }: { readonly onInput: (event: Filled) => void }
       ({ servers }) => {
         ids.value = servers.map(({ id }) => id);
       },
-      // Its id can be written all the same.
+      // Any id can still be typed.
       () => {},
     );
   }, []);

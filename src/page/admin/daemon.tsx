@@ -13,10 +13,10 @@ import { Figure } from "../parts/figure.tsx";
 import { State } from "../parts/marks.tsx";
 import { admin } from "./words.ts";
 
-/** A time of the API in words. */
+/** Formats a time of the API. */
 const at = (time: string) => moment(Date.parse(time), now.value);
 
-/** Since when it runs, by which config, how large its database is, and when that was backed up. */
+/** Shows start time, config, size of the database and last backup. */
 export function Daemon() {
   const version = useSignal(0);
   const isBusy = useSignal(false);
@@ -71,13 +71,13 @@ export function Daemon() {
   );
 }
 
-/** How old a backup is. */
+/** Shows the age of a backup. */
 function Backup({ of }: { readonly of: string | null }) {
   if (of === null) return <State is="warn">{admin.noBackup}</State>;
   return <>{admin.ago(duration(now.value - Date.parse(of)))}</>;
 }
 
-/** What came of reading the config the last time; its problems in the daemon's words. */
+/** Shows the outcome of the last reload, with the daemon's problems of the config. */
 function Reloads({ last }: { readonly last: Status["lastReload"] }) {
   if (last === null) return <p class="q">{admin.neverReloaded}</p>;
   return (
@@ -113,7 +113,7 @@ export function Checks() {
   );
 }
 
-/** When alerts are held back, and for which servers. */
+/** Shows when alerts are held back, and for which servers. */
 export function Windows() {
   return (
     <Figure

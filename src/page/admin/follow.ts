@@ -1,7 +1,7 @@
 import type { LogEvent } from "../../domain/events.ts";
 import { get, search } from "../api.ts";
 
-/** Levels and sources as the API takes them. */
+/** Levels and sources as API parameters. */
 export interface LogFilter {
   readonly levels?: string;
   readonly sources?: string;
@@ -17,8 +17,8 @@ const GATHER_MS = 200;
 const RETRY_MS = 5_000;
 
 /**
- * Reads the last lines, then those that come, by a stream of its own: the shared one is for what every tab shows. While
- * the tab is hidden the stream is closed; it goes on behind the last line. Answers how to end it.
+ * Reads the last lines, then new ones from a separate stream: all tabs share the other one. Closes the
+ * stream while the tab is hidden and resumes after the last line. Returns a function that stops it.
  */
 export function followLog(filter: LogFilter, follower: Follower): () => void {
   const end = new AbortController();
@@ -59,7 +59,7 @@ export function followLog(filter: LogFilter, follower: Follower): () => void {
           if (!end.signal.aborted) take(fresh);
         }, GATHER_MS);
     });
-    // A browser tries again by itself, but not after an HTTP error.
+    // A browser reconnects by itself, but not after an HTTP error.
     opened.addEventListener("error", () => {
       if (opened.readyState === EventSource.CLOSED) lose();
       else follower.lost(true);

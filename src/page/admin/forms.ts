@@ -1,14 +1,17 @@
 import type { Command } from "../../domain/service/commands.ts";
 
-/** What the forms of an administrator come to. */
+/** Reads the forms of the administration. */
 
 const textOf = (form: FormData, field: string) => `${form.get(field) ?? ""}`.trim();
 
-/** The key that a browser confirms a change of keys with. */
+/** Returns the key with which a browser confirms a change of keys. */
 export const confirmOf = (form: FormData) =>
   form.has("confirm") ? { confirm: textOf(form, "confirm") } : {};
 
-/** The body that makes a key. `expires` is a day, whose end in the reader's zone counts; viewers alone see pseudonyms. */
+/**
+ * Returns the body that creates a key. `expires` is a day that ends in the reader's zone; only viewers can
+ * be anonymized.
+ */
 export function keyOf(form: FormData) {
   const [name, role, expires] = ["name", "role", "expires"].map((field) => textOf(form, field));
   return {
@@ -20,14 +23,14 @@ export function keyOf(form: FormData) {
   };
 }
 
-/** What is read of a command's JSON Schema. */
+/** The used part of a command's JSON Schema. */
 interface Schema {
   readonly properties?: Readonly<Record<string, { readonly maxLength?: number }>>;
   readonly required?: readonly string[];
   readonly anyOf?: readonly { readonly required: readonly string[] }[];
 }
 
-/** The arguments that a command takes, and the sets of them of which one must be filled in. */
+/** Returns a command's arguments, and the alternative sets of required arguments. */
 export function argumentsOf({ args }: Pick<Command, "args">) {
   const { properties = {}, required = [], anyOf }: Schema = args;
   return {
@@ -37,7 +40,7 @@ export function argumentsOf({ args }: Pick<Command, "args">) {
   };
 }
 
-/** The body that runs a command, by the fields that are filled in; null while something is missing. */
+/** Returns the body that runs a command; null while a field is missing. */
 export function runOf(
   command: Pick<Command, "command" | "needsServer" | "args">,
   fields: Readonly<Record<string, string>>,

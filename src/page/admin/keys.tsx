@@ -15,10 +15,10 @@ import { admin } from "./words.ts";
 
 const MARKS = { active: "ok", expired: "stale", revoked: "unknown" } as const;
 const ORDER = Object.keys(MARKS);
-/** More than anybody has; the API gives 100 unless it is asked for more. */
+/** More than exist in practice; the API's default limit is 100. */
 const ALL = { limit: "1000" };
 
-/** Every key but its secret. */
+/** Lists all keys, without their secrets. */
 export function Keys() {
   const [isMaking, setMaking] = useState(false);
   return (
@@ -90,7 +90,7 @@ const roleOf = ({ role, anonymize }: Key) => (anonymize ? `${role}, ${admin.with
 
 const targetOf = ({ keyName, browser }: SignInRecord) => `${keyName}, ${admin.browserOf(browser)}`;
 
-/** Browsers that are signed in: one's own, or everybody's for who may see them. */
+/** Lists signed-in browsers: the viewer's own, or all for admins. */
 export function SignIns() {
   return (
     <ActionTable
@@ -138,14 +138,14 @@ export function SignIns() {
   );
 }
 
-/** A moment, or how long ago it was; none is "never". */
+/** Shows a moment or its age; "never" for null. */
 function When(props: { readonly at: string | null; readonly isAge?: boolean }): ComponentChildren {
   const { at, isAge = false } = props;
   if (at === null) return <span class="q">{admin.never}</span>;
   return isAge ? admin.ago(duration(now.value - Date.parse(at))) : moment(Date.parse(at), now.value);
 }
 
-/** Asks what the key is for, then shows it, which nothing can do again. */
+/** Asks for the purpose of a key, creates it, and shows it once. */
 function MakeKey({ leave }: { readonly leave: () => void }) {
   const [made, setMade] = useState<CreatedKey | null>(null);
   const [name, setName] = useState("");

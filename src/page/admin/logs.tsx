@@ -25,7 +25,7 @@ const MARKS = { debug: "unknown", info: "info", warn: "warn", error: "crit" } as
 >;
 const PAGE_ROWS = 100;
 
-/** The daemon's own log: its end, as it goes on, or what a search finds in all that is kept. */
+/** The daemon's log: its live end, or the results of a search over all stored lines. */
 export function Logs() {
   const search = useSettled(query.value.get("q")?.trim() ?? "");
   const level = LEVELS.find((each) => each === query.value.get("level"));
@@ -52,7 +52,7 @@ export function Logs() {
   );
 }
 
-/** The end of the log. Scrolling up pauses it, scrolling to the end goes on. */
+/** The end of the log. Scrolling up pauses it; scrolling down continues it. */
 function Following({ filter }: { readonly filter: LogFilter }) {
   const tail = useSignal<Tail>(EMPTY);
   const isPaused = useSignal(false);
@@ -86,7 +86,7 @@ function Following({ filter }: { readonly filter: LogFilter }) {
       else if (scrollY > before && isAtEnd && isPaused.value) pause(false);
       before = scrollY;
     };
-    // Told after the layout: what has come is then as high as it will be.
+    // Runs after the layout, when new lines have their height.
     const grows = new ResizeObserver(() => {
       if (!isPaused.value) toEnd();
     });
@@ -119,7 +119,7 @@ function Following({ filter }: { readonly filter: LogFilter }) {
   );
 }
 
-/** Stored lines in which all words occur, the newest first. */
+/** Stored lines that have all words, newest first. */
 function Found({ filter, search }: { readonly filter: LogFilter; readonly search: string }) {
   const [from, setFrom] = useState(0);
   return (

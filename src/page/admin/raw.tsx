@@ -7,7 +7,7 @@ import { Figure } from "../parts/figure.tsx";
 import { Rows } from "../parts/rows.tsx";
 import { admin } from "./words.ts";
 
-/** What a program printed, in a box of its own that scrolls. */
+/** Output of a program, in a scrollable box. */
 export function Output({ label, text }: { readonly label: string; readonly text: string }) {
   if (text === "") return <p class="q">{admin.nothingSaid}</p>;
   return (
@@ -18,7 +18,7 @@ export function Output({ label, text }: { readonly label: string; readonly text:
   );
 }
 
-/** What the tool printed in a server's last poll, and which lines of it no rule knows; read when it is opened. */
+/** The tool's output in the last poll of a server, with unread lines marked. Loaded when opened. */
 export function Raw({ id }: { readonly id: string }) {
   const [isOpen, setOpen] = useState(false);
   if (me.value === null) return null;

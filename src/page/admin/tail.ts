@@ -7,26 +7,26 @@ import {
   type LogSource,
 } from "../../domain/words.ts";
 
-/** So many lines are kept of a tail, and as many that come while it is paused. */
+/** Maximum number of lines kept, and of lines that arrive while the log is paused. */
 export const MOST_LINES = 3_000;
 
-/** The end of the log: what is shown, oldest first, and what has come since it was paused. */
+/** The end of the log: shown lines, oldest first, and lines that arrived while it was paused. */
 export interface Tail {
   readonly lines: readonly LogEvent[];
   readonly waiting: readonly LogEvent[];
-  /** Older lines were given up. */
+  /** Older lines were dropped. */
   readonly isCut: boolean;
 }
 export const EMPTY: Tail = { lines: [], waiting: [], isCut: false };
 
-/** With lines that have come. While it is paused what is shown stays, so that nothing moves under the reader. */
+/** Adds new lines. While the log is paused the shown lines stay, so that nothing moves under the reader. */
 export function withLines(
   { lines, waiting, isCut }: Tail,
   fresh: readonly LogEvent[],
   isPaused: boolean,
 ): Tail {
   const all = isPaused ? [...waiting, ...fresh] : [...lines, ...waiting, ...fresh];
-  // A stream that resumes may say a line again.
+  // A resumed stream may repeat a line.
   const known = new Set(isPaused ? lines.map(({ id }) => id) : []);
   const once = all.filter(({ id }) => !known.has(id) && known.add(id));
   const kept = once.slice(-MOST_LINES);
@@ -34,14 +34,16 @@ export function withLines(
   return isPaused ? { lines, waiting: kept, isCut: cut } : { lines: kept, waiting: [], isCut: cut };
 }
 
-/** The levels from one on. */
+/** Returns the levels from `level` upwards. */
 export const levelsFrom = (level: LogLevel) => LOG_LEVELS.slice(LOG_LEVELS.indexOf(level));
 
-/** The sources that a role may read. */
+/** Returns the sources that a role may read. */
 export const sourcesFor = (seesProtected: boolean): readonly LogSource[] =>
   LOG_SOURCES.filter((source) => seesProtected || !HIDDEN_FROM_VIEWERS.includes(source));
 
-/** A line's fields behind its message: `server=eda error="no route"`; a text without quotes where it needs none. */
+/**
+ * Formats a line's fields after its message: `server=eda error="no route"`. Simple strings have no quotes.
+ */
 export function fieldsOf({ metadata }: Pick<LogEvent, "metadata">): string {
   const textOf = (value: unknown) =>
     typeof value === "string" && /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value);

@@ -3,7 +3,7 @@ import { number } from "../format.ts";
 
 const lines = (count: number) => `${number(count)} ${count === 1 ? "line" : "lines"}`;
 
-/** Words of what an administrator does and looks into. */
+/** Texts of the administration and the log. */
 export const admin = {
   parts: "Parts of the administration",
   needsOperator: "Running commands needs the role operator; keys, all sign-ins and reloading need admin.",
@@ -11,18 +11,18 @@ export const admin = {
   asOf: (time: string) => `as of ${time}`,
 
   daemon: "Daemon",
-  runs: (version: string, since: string) => `licmond ${version} runs since ${since}.`,
-  noConfig: "No config file: the defaults hold.",
-  neverReloaded: "The config was read at the start and not since.",
+  runs: (version: string, since: string) => `licmond ${version} has been running since ${since}.`,
+  noConfig: "No config file: using defaults.",
+  neverReloaded: "Configuration loaded at startup; not reloaded since.",
   reloads: {
-    applied: (at: string) => `The config was read again ${at}, and holds.`,
-    refused: (at: string) => `The config of ${at} was refused; the one before holds.`,
+    applied: (at: string) => `Configuration reloaded ${at}.`,
+    refused: (at: string) => `The reload of ${at} was refused; the previous configuration is active.`,
   },
-  reload: "Read the config again",
+  reload: "Reload configuration",
   reloaded: (needRestart: readonly string[]) =>
     needRestart.length === 0
-      ? "The config was read again, and holds."
-      : `The config was read again. Only a restart changes: ${needRestart.join(", ")}.`,
+      ? "Configuration reloaded."
+      : `Configuration reloaded. Restart to change: ${needRestart.join(", ")}.`,
   database: "Database",
   oldest: "Oldest reading",
 
@@ -38,21 +38,21 @@ export const admin = {
   lasts: (time: string, every: "day" | "week" | null) =>
     `${time}, ${every === null ? "once" : `every ${every}`}`,
   runsUntil: (end: string) => `open until ${end}`,
-  alwaysOpen: "open, without an end",
+  alwaysOpen: "open-ended",
   isNext: (start: string) => `next ${start}`,
   isOver: "over",
 
   keys: "Keys",
   newKey: "New key",
-  make: (name: string) => (name === "" ? "Make a key" : `Make the key ${name}`),
+  make: (name: string) => (name === "" ? "Create a key" : `Create the key ${name}`),
   keyMade: (name: string) => `The key ${name}`,
-  keyOnce: "This is the only time at which the key is shown. It is stored nowhere: copy it now.",
+  keyOnce: "The key is shown only now and is not stored: copy it.",
   copyKey: "Copy the key",
   confirmKey: "Your own key, to confirm",
   name: "Name",
   role: "Role",
   roles: {
-    calendar: "calendar: the calendar of expiry, nothing else",
+    calendar: "calendar: only the expiry calendar",
     viewer: "viewer: sees everything, changes nothing",
     operator: "operator: acknowledges, polls, runs harmless commands",
     admin: "admin: everything",
@@ -66,12 +66,12 @@ export const admin = {
   state: "State",
   states: { active: "active", expired: "expired", revoked: "revoked" } satisfies Record<KeyState, string>,
   lastUsed: "Last used",
-  made: "Made",
+  made: "Created",
   action: "Action",
   revoke: "Revoke",
   revokeThis: (name: string) => `Revoke ${name}`,
-  revokeMeans: "Programs and browsers that use this key are refused within 5 seconds. It cannot be undone.",
-  revokeOwn: "You are signed in by this key: you will be signed out.",
+  revokeMeans: "Programs and browsers that use this key are refused within 5 seconds. This cannot be undone.",
+  revokeOwn: "You signed in with this key and will be signed out.",
   revoked: (name: string) => `${name} is revoked.`,
 
   signIns: "Sign-ins",
@@ -87,7 +87,7 @@ export const admin = {
   browserOf: (browser: string | null) => browser ?? "an unknown browser",
 
   commands: "Commands",
-  commandsOff: "Commands are switched off: execute.enabled in the config switches them on.",
+  commandsOff: "Commands are off: set execute.enabled in the config to turn them on.",
   command: "Command",
   takes: "Takes",
   takesNothing: "nothing",
@@ -95,15 +95,15 @@ export const admin = {
   run: "Run …",
   runThis: (command: string, server: string | null) =>
     server === null ? `Run ${command}` : `Run ${command} on ${server}`,
-  dryRun: "Show what would be run",
-  wouldRun: "This would be run. Nothing was run yet.",
+  dryRun: "Show the command",
+  wouldRun: "This command will run. Nothing has run yet.",
   server: "Server",
   chooseServer: "Choose one",
   eitherOf: (ways: readonly (readonly string[])[]) =>
     `Takes ${ways.map((way) => way.join(", ")).join("; or ")}.`,
-  exited: (code: number, took: string) => `It ended with ${code} after ${took}.`,
+  exited: (code: number, took: string) => `Exited with code ${code} after ${took}.`,
   cut: "The output was cut at 1 MiB.",
-  staysAtSite: "What it printed stays at the site.",
+  staysAtSite: "The output stays at the site.",
 
   searchLogs: "Search the log",
   searchHint: "Words that must all occur",
@@ -117,10 +117,10 @@ export const admin = {
   message: "Message",
   found: "Found",
   tailing: "Newest at the bottom",
-  lost: "The stream is interrupted. It goes on by itself.",
+  lost: "The stream is interrupted and will reconnect.",
   shown: lines,
   pause: "Pause",
-  goOn: (count: number) => (count === 0 ? "Go on" : `Go on: ${lines(count)} since`),
+  goOn: (count: number) => (count === 0 ? "Continue" : `Continue: ${lines(count)} new`),
   paused: "Paused",
   dropped: "older lines are in the search",
   noLines: "No line yet.",
@@ -128,17 +128,17 @@ export const admin = {
   earlier: "Earlier lines",
 
   raw: "Raw output of the last poll",
-  wasRun: "What was run",
+  wasRun: "Command",
   rawNeeds: "The raw output needs the role admin.",
   neverPolled: "Not polled since the start.",
-  unknownLines: "Lines that no rule knows",
+  unknownLines: "Unknown lines",
   line: "Line",
-  noUnknown: "Every line is known.",
+  noUnknown: "All lines are known.",
   firstUnknown: (shown: number, all: number) => `The first ${number(shown)} of ${lines(all)}.`,
   exit: (code: number | null, signal: string | null) =>
     signal !== null ? `ended by ${signal}` : code === null ? "did not end" : `exit ${code}`,
   rawCut: "The output was longer than 16 MiB: this is the first 1 MiB.",
-  nothingSaid: "It said nothing.",
+  nothingSaid: "No output.",
   stdout: "Standard output",
   stderr: "Standard error",
 } as const;

@@ -7,7 +7,7 @@ import { FormDialog, tell } from "../parts/dialog.tsx";
 import { type Asked, asked } from "./asked.ts";
 import { daily } from "./words-pages.ts";
 
-/** What an alert is about, for the one who acts on it. */
+/** Returns the subject of an alert for its dialog. */
 export function targetOf({ feature, daemon, server, site, rule }: SitesAlert): string {
   const subject = feature ?? daemon;
   if (subject !== null && server !== null) return `${subject} (${server})`;
@@ -15,10 +15,10 @@ export function targetOf({ feature, daemon, server, site, rule }: SitesAlert): s
 }
 
 const HOUR_MS = 3_600_000;
-/** Of the choices of time: the field beside it says when. */
+/** This choice uses the time in the next field. */
 const AT = "at";
 
-/** Acknowledges or silences an alert, with a comment; the button that does it names the alert. */
+/** Acknowledges or silences an alert, with a comment. The button names the alert. */
 export function AlertDialog({ alert, action }: Asked) {
   const [hours, setHours] = useState("4");
   const [time, setTime] = useState("");

@@ -6,10 +6,10 @@ export interface Asked {
   readonly action: "acknowledge" | "silence";
 }
 
-/** The alert whose form is open. */
+/** The alert whose dialog is open. */
 export const asked = signal<Asked | null>(null);
 
-/** Opens the form of an alert. */
+/** Opens the dialog of an alert. */
 export function ask(what: Asked): void {
   asked.value = what;
 }

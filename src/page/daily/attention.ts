@@ -5,25 +5,25 @@ import { daysLeft, type FeatureRow, featuresOf, type Place, type Site } from "..
 import { conditionOf, isOld, isTroubled, type Kind, kindOf, MARK_OF, placeOf, readAt } from "./condition.ts";
 import { daily } from "./words.ts";
 
-/** Something that a person should look at. */
+/** A problem that someone should look at. */
 export interface Trouble {
   readonly id: string;
   readonly mark: (typeof MARK_OF)[Kind] | "info";
-  /** Its colour. */
+  /** Color of the problem. */
   readonly tone: (typeof MARK_OF)[Kind] | Tone;
-  /** What it is about, and where that is shown. */
+  /** Subject, and the page that shows it. */
   readonly subject: string;
   readonly to: Place | null;
   readonly text: string;
-  /** Epoch ms since when; null where that says nothing. */
+  /** Start in epoch ms; null if it has no meaning. */
   readonly since: number | null;
-  /** Until a license expires, or since it has (negative). */
+  /** Days until a license expires; negative if it has expired. */
   readonly days: number | null;
-  /** The alert that can be acknowledged, where it is exactly one. */
+  /** The alert to acknowledge, if it is exactly one. */
   readonly alert: SitesAlert | null;
 }
 
-/** How alerts are marked, the worst first. */
+/** Marks of alerts, worst first. */
 export const SEVERITY_MARKS = { critical: "crit", warning: "warn", info: "info" } as const;
 const OF_SERVER: ReadonlySet<string> = new Set(["server_down", "server_degraded", "daemon_down", "stale"]);
 const NOTHING = { since: null, days: null, alert: null } as const;
@@ -31,8 +31,8 @@ const ORDER: readonly Trouble["mark"][] = ["crit", "warn", "stale", "partial", "
 const rank = ({ mark, days }: Trouble) => 2 * ORDER.indexOf(mark) + (days === null ? 0 : 1);
 
 /**
- * What fires and was neither acknowledged nor silenced, and servers that are not fine although nothing fires for them (yet);
- * the worst first, expiries last. What expires on one day is one.
+ * Returns unhandled firing alerts, and servers with problems without an alert; worst first, expiries last.
+ * Licenses that expire on one day are one entry.
  */
 export function troublesOf(site: Site, firing: readonly SitesAlert[], now: number): Trouble[] {
   const isExpiring = ({ rule, value }: AlertRecord) => rule === "expiry" && (value ?? -1) >= 0;
@@ -63,14 +63,14 @@ function rowOf(site: Site, { server, daemon, feature }: AlertRecord): FeatureRow
   );
 }
 
-/** What a server is for which a rule fires, where there is no picture of it. */
+/** Condition of a server by the rule that fires, for servers without a picture. */
 const KIND_BY_RULE: Readonly<Partial<Record<AlertRecord["rule"], Kind>>> = IS_FLEET
   ? { server_down: "down", server_degraded: "degraded", stale: "stale" }
   : {};
 
 function textOf({ rule, daemon, value, message }: AlertRecord): string {
   const kind = KIND_BY_RULE[rule];
-  // A hub has rules of its own.
+  // A hub has its own rules.
   return kind === undefined ? (daily.alerts(value, daemon)[rule] ?? message) : daily.conditions[kind];
 }
 
@@ -92,14 +92,14 @@ function troubleOf(site: Site, alert: SitesAlert, now: number): Trouble {
   };
 }
 
-/** Where the page shows what an alert is about. */
+/** Returns the page that shows the subject of an alert. */
 export function subjectOf({ server, daemon, feature, site }: SitesAlert): Place | null {
   if (server === null) return site === undefined ? null : { path: "servers", query: { site } };
   if (feature === null || daemon === null) return placeOf({ id: server });
   return { path: "feature", query: { server, daemon, name: feature } };
 }
 
-/** What expires on the same day. */
+/** Groups licenses that expire on the same day. */
 function togetherOf(site: Site, alerts: readonly SitesAlert[], now: number): Trouble {
   const troubles = alerts.map((alert) => troubleOf(site, alert, now)).sort((a, b) => rank(a) - rank(b));
   const [worst] = troubles as [Trouble, ...Trouble[]];

@@ -2,7 +2,7 @@ import type { KeptServer } from "../../domain/polls/kept-picture.ts";
 import type { Place } from "../model.ts";
 import { daily } from "./words.ts";
 
-/** Whether a server works and its figures are of the last poll, the worst first, with its mark (`parts/marks.tsx`). */
+/** Conditions of a server, worst first, with their marks (`parts/marks.tsx`). */
 export const MARK_OF = {
   down: "crit",
   unread: "crit",
@@ -28,13 +28,13 @@ export function kindOf({ enabled, lastPollAt, status, state }: KeptServer): Kind
 
 export const placeOf = ({ id }: Pick<KeptServer, "id">): Place => ({ path: "server", query: { id } });
 
-/** Neither fine nor switched off. */
+/** Reports whether a server is enabled and not healthy. */
 export const isTroubled = (server: KeptServer): boolean => !["fine", "off"].includes(kindOf(server));
 
 export const membersUp = ({ members }: Pick<KeptServer, "members">): number =>
   members.filter(({ status }) => status === "up").length;
 
-/** What is so about the server, to be read behind its name: `runs on 2 of 3 members`. */
+/** Describes the condition after the server's name: `runs on 2 of 3 members`. */
 export function conditionOf(server: KeptServer): string {
   const kind = kindOf(server);
   const [up, all] = [membersUp(server), server.members.length];
@@ -45,24 +45,24 @@ export function conditionOf(server: KeptServer): string {
   return lost.length === 0 ? daily.conditions.degraded : daily.runsWithout([...new Set(lost)].join(", "));
 }
 
-/** The same as words of their own. */
+/** Describes the condition as a sentence of its own. */
 export function aloneOf(server: KeptServer): string {
   const text = kindOf(server) === "fine" ? daily.kinds.fine : conditionOf(server);
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
-/** The same where there is little room, and where the name of one that is fine says more. */
+/** Describes the condition briefly; for a healthy server the name says more. */
 export function shortOf(server: KeptServer): string {
   const [kind, up, all] = [kindOf(server), membersUp(server), server.members.length];
   if (kind === "fine") return server.name;
   return kind === "degraded" && up < all ? daily.members(up, all) : conditionOf(server);
 }
 
-/** When its figures were read, epoch ms; null = never. */
+/** Returns the time of the numbers in epoch ms; null if never read. */
 export function readAt({ collectedAt }: Pick<KeptServer, "collectedAt">): number | null {
   return collectedAt === null ? null : Date.parse(collectedAt);
 }
 
-/** Whether its figures are older than its last poll. */
+/** Reports whether the numbers are older than the last poll. */
 export const isOld = (server: KeptServer): boolean =>
   server.collectedAt !== null && ["down", "unread", "stale"].includes(kindOf(server));

@@ -7,8 +7,8 @@ import { lostOf } from "../past-rows.ts";
 import { isTroubled } from "./condition.ts";
 
 /**
- * Totals of a site as `/api/licenses/summary` has them; null where nothing is known, or the viewer is shown no people.
- * `stale`: features whose numbers are not of their server's last poll.
+ * Returns the totals of a site like `/api/licenses/summary`; null where unknown, or where the viewer sees
+ * no people. `stale` counts features whose numbers are not from the last poll.
  */
 export function figuresOf(site: Site) {
   const rows = allFeatures(site);
@@ -29,7 +29,10 @@ export function figuresOf(site: Site) {
 
 const NEARLY = 90;
 
-/** Features of which at most a tenth of the seats is free: who waits comes first, then the tightest; old figures last. */
+/**
+ * Returns features with at most a tenth of their seats free: features with waiting requests first, then the
+ * fullest; old numbers last.
+ */
 export function tightOf(site: Site): FeatureRow[] {
   const isTight = ({ feature: { total, state, utilization }, free }: FeatureRow) =>
     free !== null && (total ?? 0) > 0 && state !== "failed" && (free === 0 || (utilization ?? 0) >= NEARLY);
@@ -47,7 +50,7 @@ export function tightOf(site: Site): FeatureRow[] {
 
 export const EXPIRY_DAYS = 180;
 
-/** Licenses by the calendar day of their expiry (negative `days` = expired): a feature may have several, and lose the seats of one. */
+/** Returns licenses by day of expiry (negative `days`: expired). A feature may have several. */
 export function expiriesOf(rows: readonly ExpirationRecord[]) {
   return [...Map.groupBy(rows, ({ expiresOn }) => expiresOn ?? "")].map(([on, of]) => ({
     on,
@@ -59,7 +62,7 @@ export function expiriesOf(rows: readonly ExpirationRecord[]) {
   }));
 }
 
-/** Checkouts since the longest; those of which that is not known are left out. */
+/** Returns checkouts, longest first, without those of unknown start. */
 export function heldOf(site: Site): HolderRow[] {
   const known = countedRows(allHolders(site)).filter(
     ({ kind, since }) => kind === "checkout" && since !== null,
@@ -67,7 +70,10 @@ export function heldOf(site: Site): HolderRow[] {
   return sortedHolders(known, "since");
 }
 
-/** Servers by the label that most of them have (`location:muc`; `""`: without), else by manager; troubled ones first. */
+/**
+ * Groups servers by their most common label (`location:muc`; `""`: none), else by manager; servers with
+ * problems first.
+ */
 export function groupsOf(site: Site) {
   const servers = [...site.values()];
   const names = Map.groupBy(

@@ -5,16 +5,16 @@ import type { Place } from "../model.ts";
 import { conditionOf, KINDS, type Kind, kindOf, MARK_OF, placeOf } from "./condition.ts";
 import { daily } from "./words.ts";
 
-/** Words, some of them a link. */
+/** Text, optionally a link. */
 interface Part {
   readonly text: string;
   readonly to?: Place;
 }
 
-/** More troubles than that are counted by kind. */
+/** More problems than this are counted by kind. */
 const MOST_NAMED = 3;
 
-/** The state of the site in one sentence. Servers that the config switches off count for nothing. */
+/** Describes the state of the site in one sentence. Disabled servers do not count. */
 export function sentenceOf(
   all: readonly KeptServer[],
   unhandled: Unhandled | null,
@@ -53,7 +53,7 @@ export function sentenceOf(
   };
 }
 
-/** Behind a site whose servers are all fine. */
+/** Describes open alerts of a site whose servers are all healthy. */
 function restOf(unhandled: Unhandled | null): Part[] {
   if (unhandled === null) return [{ text: "." }];
   if (unhandled.count === 0) return [{ text: daily.nothingWrong }];

@@ -5,17 +5,17 @@ import { type Bucket, isGap, stretches } from "../series.ts";
 export interface Day {
   /** By server. */
   readonly servers: ReadonlyMap<string, readonly Bucket[]>;
-  /** All servers: one that was not read at a time counts as it was read last. */
+  /** All servers. A server that was not read at a time counts with its last reading. */
   readonly site: readonly Bucket[];
-  /** When it was read, epoch ms. */
+  /** Time of the reading in epoch ms. */
   readonly until: number;
-  /** Share of the readings that the site's buckets are made of, 0–1. */
+  /** Share of the readings in the site's buckets, 0–1. */
   readonly coverage: number;
 }
 
 type Series = Pick<StatsRecord, "server" | "feature" | "series" | "total" | "unit" | "seatGroup">;
 
-/** The seats of features together, by server. Those without a limit are no part of a total, nor are tokens. */
+/** Adds up the seats of features by server. Features without a limit and tokens are left out. */
 export function dayOf(features: readonly Series[], until: number): Day {
   const limited = features.filter((each) => each.total !== null && isSeats(each));
   const byServer = Map.groupBy(limited, ({ server }) => server);
@@ -36,7 +36,7 @@ export function dayOf(features: readonly Series[], until: number): Day {
   return { servers, site, until, coverage: seen / Math.max(1, times.length * servers.size) };
 }
 
-/** Features of one server, whose series have the same times; each seat group once. */
+/** Adds up features of one server with equal times; each seat group once. */
 function togetherOf(features: readonly Series[]): Bucket[] {
   const [{ series: times = [] } = {}] = features;
   const sets = sharedSets(features);
@@ -49,7 +49,10 @@ function togetherOf(features: readonly Series[]): Bucket[] {
   });
 }
 
-/** Nothing is known where nothing was read. The peak is that of the means: peaks of features cannot be added up. */
+/**
+ * Times without a reading are unknown. The peak is that of the means, because peaks of features cannot be
+ * added.
+ */
 function sumOf(at: number, read: readonly Pick<Bucket, "used" | "total">[]): Bucket {
   if (read.length === 0) return { at, used: null, peak: null, total: null };
   const used = read.reduce((sum, each) => sum + (each.used ?? 0), 0);
@@ -60,8 +63,8 @@ const SIZE = 100;
 const round = (value: number) => Math.round(value * 10) / 10;
 
 /**
- * A step line and the area below it as paths, and where nobody looked as [left, width]: on 100 × 100 for `from`…`until` and
- * 0…`top`.
+ * Returns a step line and its area as paths, and times without data as [left, width], on 100 × 100 for
+ * `from`…`until` and 0…`top`.
  */
 export function stepsOf(buckets: readonly Bucket[], from: number, until: number, top: number) {
   const x = (at: number) => round((Math.min(Math.max(at, from), until) - from) * (SIZE / (until - from)));

@@ -8,12 +8,12 @@ import { isOld, kindOf, MARK_OF, placeOf, readAt } from "./condition.ts";
 import { type Day, stepsOf } from "./series.ts";
 import { daily } from "./words.ts";
 
-/** A server: its state, the age of its figures, its seats in use, and its last 24 hours. Leads to its page. */
+/** A server with state, age, seats in use and its last 24 hours. Links to its page. */
 export function Tile(props: {
   readonly server: KeptServer;
   readonly day: Day | null;
   readonly says: ComponentChildren;
-  /** Nothing is heard of it: nobody knows whether what was fine is so. */
+  /** The connection is lost, so good states are not shown. */
   readonly isLost?: boolean;
   readonly bar?: ComponentChildren;
   readonly children?: ComponentChildren;
@@ -45,7 +45,7 @@ export function Tile(props: {
 }
 
 const DAY_MS = 86_400_000;
-/** In percent; narrower ones are seen as breaks of the line. */
+/** Percent; narrower gaps look like breaks of the line. */
 const LEAST_GAP = 2;
 
 interface SparkProps {
@@ -54,7 +54,7 @@ interface SparkProps {
   readonly isStale: boolean;
 }
 
-/** Seats in use over 24 hours, from 0 to the total, so that two can be compared; empty while nothing is known. */
+/** Seats in use over 24 hours from 0 to the total, so that tiles can be compared; empty while unknown. */
 function Spark({ day, server, isStale }: SparkProps) {
   const { used, total } = server.counts;
   const buckets = day?.servers.get(server.id) ?? [];

@@ -9,8 +9,8 @@ import { daily } from "./words-pages.ts";
 const ROWS = 2;
 
 /**
- * `servers=eda,cae` in that order, else all in the config's; `label=location:muc` of them; `rows` of tiles, 1 to 4. `unknown`:
- * what the address names and the config does not have.
+ * Reads `servers=eda,cae` (in that order; default: all), `label=location:muc`, and `rows` of tiles, 1 to 4.
+ * `unknown`: names in the address that the config does not have.
  */
 export function wallOf(site: Site, query: URLSearchParams) {
   const ids = new Set(query.get("servers")?.split(",").filter(Boolean) ?? site.keys());
@@ -26,7 +26,7 @@ export function wallOf(site: Site, query: URLSearchParams) {
   };
 }
 
-/** What one screen shows after the other. Where there are several, the first has what is worst. */
+/** Splits servers into screens. The first screen has the worst servers. */
 export function screensOf(servers: readonly KeptServer[], most: number): KeptServer[][] {
   if (servers.length <= most) return [[...servers]];
   const worst = servers.toSorted((a, b) => KINDS.indexOf(kindOf(a)) - KINDS.indexOf(kindOf(b)));
@@ -35,7 +35,10 @@ export function screensOf(servers: readonly KeptServer[], most: number): KeptSer
   );
 }
 
-/** What a tile says of its server: how it is, else the worst that fires for it; `mark` is null where all is well. */
+/**
+ * Returns the text of a tile: the server's condition, else its worst alert. `mark` is null if everything is
+ * fine.
+ */
 export function sayOf(
   server: KeptServer,
   firing: readonly AlertRecord[],
@@ -50,7 +53,7 @@ export function sayOf(
   return { mark, tone, text: [subject, text, ...(days === null ? [] : [words.inDays(days)])].join(" ") };
 }
 
-/** The seats of a server together, as those of one feature. Features without a limit are no part of them. */
+/** Adds up the seats of a server like one feature. Features without a limit are left out. */
 export function seatsOf(server: KeptServer, isStale = isOld(server)) {
   const { total, used } = server.counts;
   const reserved = limitedOf(server).filter(({ feature }) => feature.unit === "seats");
@@ -72,6 +75,6 @@ const limitedOf = (server: KeptServer) =>
   featuresOf(server).filter(({ free, feature }) => free !== null && (feature.total ?? 0) > 0);
 const TIGHTEST = 3;
 
-/** Features with the fewest free seats, those that are waited for first. */
+/** Returns the features with the fewest free seats, those with waiting requests first. */
 export const tightestOf = (server: KeptServer): FeatureRow[] =>
   sorted(limitedOf(server), "free").slice(0, TIGHTEST);

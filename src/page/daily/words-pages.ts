@@ -3,7 +3,7 @@ import type { PartStatus } from "../../domain/words.ts";
 import { number } from "../format.ts";
 import { daily as first, KIND_WORDS, plural } from "./words.ts";
 
-/** The words of the overview, and those of the servers, the alerts and the wall. */
+/** Texts of the overview, servers, alerts and wall. */
 export const daily = {
   ...first,
   allWell: "all is well",
@@ -37,7 +37,7 @@ export const daily = {
     label: "Label",
   },
   experimental: ", experimental",
-  noSuchServer: "There is no such server in the config.",
+  noSuchServer: "Unknown server.",
   allServers: "All servers",
   master: "master",
   masterIs: (host: string) => `, master ${host}`,
@@ -54,26 +54,26 @@ export const daily = {
     `Slowest of ${plural(polls, "poll")} since this page was opened: ${slowest}.`,
   unparsed: (count: number) =>
     count === 0
-      ? "Every line of the last output was understood."
-      : `${plural(count, "line")} of the last output ${count === 1 ? "was" : "were"} not understood.`,
+      ? "All lines of the last output are known."
+      : `${plural(count, "line")} of the last output ${count === 1 ? "is" : "are"} unknown.`,
   rescan: (id: string) => `Poll ${id} now`,
   rescanned: (id: string, took: string) => `${id} was polled in ${took}.`,
   allOutages: "All",
   days30: "30 days",
   availability: (percent: string, covered: number) =>
-    `30 days, ${percent} % available, ${covered < 1 ? "less than 1" : covered} % of the time known`,
-  noOutage: "None in the time that is known.",
+    `30 days, ${percent} % available, ${covered < 1 ? "less than 1" : covered} % of the time covered`,
+  noOutage: "None in the covered time.",
 
   firing: "Firing",
-  over: "Over",
+  over: "Resolved",
   severities: { critical: "Critical", warning: "Warning", info: "Info" } satisfies Record<Severity, string>,
   anySeverity: "Severity: any",
   severity: (severity: string) => `Severity: ${severity}`,
   anyRule: "Rule: any",
   rule: (rule: string) => `Rule: ${rule.replaceAll("_", " ")}`,
   alertCount: (count: number) => plural(count, "alert"),
-  noneFiring: "No alert fires.",
-  noneOver: "No alert was over in the time that is kept.",
+  noneFiring: "No firing alerts.",
+  noneOver: "No resolved alerts in the stored time.",
   older: "Older ones",
   partOf: (from: number, to: number, all: number) => `${number(from)}–${number(to)} of ${number(all)}`,
   since: (time: string) => `since ${time}`,
@@ -81,13 +81,12 @@ export const daily = {
   silencedUntil: (time: string) => `silenced until ${time}`,
   acknowledge: "Acknowledge",
   silence: "Silence",
-  needsOperator: "To acknowledge or silence an alert needs the role operator.",
+  needsOperator: "Acknowledging and silencing need the role operator.",
   acknowledgeThis: (what: string) => `Acknowledge ${what}`,
   silenceThis: (what: string, until: string) => `Silence ${what} until ${until}`,
-  acknowledgeMeans: "Reminders end. That it is over is still notified, and so is a rise of its severity.",
-  silenceMeans:
-    "Nothing is notified of this trouble until then, also when it ends and comes again meanwhile.",
-  comment: "Comment for the others (not needed)",
+  acknowledgeMeans: "No more reminders. A higher severity and the end are still notified.",
+  silenceMeans: "No notifications about this problem until then, even if it ends and returns.",
+  comment: "Comment (optional)",
   until: "Until",
   spans: { 1: "1 hour", 4: "4 hours", 24: "1 day", 72: "3 days", 168: "1 week", 720: "30 days" },
   another: "another time",

@@ -4,7 +4,7 @@ import { number } from "../format.ts";
 export const plural = (count: number, one: string, many = `${one}s`) =>
   `${number(count)} ${count === 1 ? one : many}`;
 
-/** How a server is, in a word. */
+/** The condition of a server in one word. */
 export const KIND_WORDS = {
   down: "Down",
   unread: "Not read",
@@ -16,7 +16,7 @@ export const KIND_WORDS = {
   fine: "Fine",
 };
 
-/** Words of the overview; `words-pages.ts` has those of the servers, the alerts and the wall. */
+/** Texts of the overview; `words-pages.ts` has those of servers, alerts and wall. */
 export const daily = {
   servers: (fine: number, all: number) =>
     `${fine === all ? "All" : fine === 0 ? "None of" : `${number(fine)} of`} ${number(all)} servers`,
@@ -69,7 +69,7 @@ export const daily = {
   },
   features: (count: number) => plural(count, "feature"),
   expireTogether: "expire",
-  /** What is wrong, behind the name of the feature or server. */
+  /** Describes the problem, after the name of the feature or server. */
   alerts: (value: number | null, daemon: string | null): Record<AlertRule, string> => ({
     server_down: "was down",
     server_degraded: "was degraded",
@@ -79,17 +79,17 @@ export const daily = {
     denials: "denies requests",
     held_too_long: "is held for too long",
     stale: "was stale",
-    unparsed: "says lines that are not understood",
-    totals_changed: "has another total",
+    unparsed: "returns lines that licmond does not know",
+    totals_changed: "has a changed total",
     disk: "The disk is nearly full",
-    clock: "has another time than this host",
-    outbox: "Too much waits for the hub",
+    clock: "has a different time than this host",
+    outbox: "Too many facts wait for the hub",
     site_silent: "is silent",
     site_behind: "is behind",
-    site_clock: "has another time than the hub",
-    site_version: "has a version that does not fit",
-    site_refused: "says what cannot be taken",
-    site_clone: "is there twice",
+    site_clock: "has a different time than the hub",
+    site_version: "has an incompatible version",
+    site_refused: "sends facts that cannot be stored",
+    site_clone: "runs twice",
   }),
 
   tight: "Full or nearly full",
@@ -106,11 +106,11 @@ export const daily = {
   toNow: (from: string, zone: string) => `${from} to now, ${zone}`,
   known: (percent: number) => `${percent} % covered`,
   tooMany: (most: number) => `The sum of 24 hours is drawn for up to ${number(most)} features.`,
-  notRead: "What was in use cannot be read now.",
-  notReadYet: "Nothing was read yet.",
-  noReadings: "Drawn as soon as there are readings of some minutes.",
+  notRead: "Use cannot be read now.",
+  notReadYet: "No data yet.",
+  noReadings: "The chart appears after some minutes of data.",
   held: "Longest held",
-  nobodyHolds: "Nobody holds a seat.",
+  nobodyHolds: "No checkouts.",
   noDenials: "Denied requests are not shown here.",
   denied: "Denied today",
   sinceMidnight: "00:00 to now",

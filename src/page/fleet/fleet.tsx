@@ -21,11 +21,11 @@ import { Found } from "./found.tsx";
 import { SITE_MARKS, Sites } from "./sites.tsx";
 import { fleetWords } from "./words.ts";
 
-/** Questions about every feature are asked once a minute. */
+/** Questions about all features are asked once a minute. */
 const minute = computed(() => Math.floor(now.value / 60_000));
 const NO_SERVERS = new Map<string, never>();
 
-/** Whether all sites are heard of, and what is wrong at any of them. */
+/** Shows silent sites and problems of all sites. */
 export function Fleet() {
   const { sites = [] } = fleet.value ?? {};
   const search = (query.value.get("q") ?? "").trim();
@@ -49,7 +49,7 @@ export function Fleet() {
   );
 }
 
-/** More sites than that are counted by state. */
+/** More sites than this are counted by state. */
 const MOST_NAMED = 3;
 
 function Status({ sites }: { readonly sites: readonly SiteRecord[] }) {
@@ -121,7 +121,7 @@ function conditionOf({ state, lastPushAt, lagSeconds }: SiteRecord): string {
 
 const FULL = { min_utilization: "100", state: "ok,partial", sort: "-queued", limit: "8" };
 
-/** Features of which no seat is free, by figures that are fresh. */
+/** Features without a free seat, by fresh numbers. */
 function Full() {
   const { answer, error, again } = useAnswer("/api/licenses/features", FULL, minute.value);
   return (

@@ -14,7 +14,7 @@ import { fleetWords } from "./words.ts";
 const { columns } = words;
 const MARKS = { partial: "partial", stale: "stale", failed: "crit" } as const;
 const LIMIT = "50";
-/** Features and people of all sites in whose names a text is, as the hub finds them. */
+/** Features and people of all sites whose names contain the text, from the hub. */
 export function Found(props: { readonly search: string }) {
   const search = useSettled(props.search);
   return (
@@ -123,7 +123,7 @@ export function Found(props: { readonly search: string }) {
   );
 }
 
-/** What a person or a host has is shown at the site. */
+/** Links to the site that shows the checkouts of a person or host. */
 function Who(props: { readonly of: "user" | "host"; readonly name: string | null; readonly server: string }) {
   const { of, name, server } = props;
   return name === null ? null : <a href={linkTo("person", { site: siteOf(server), [of]: name })}>{name}</a>;

@@ -9,21 +9,21 @@ import { type ListColumn, ListTable } from "../tables/list-table.tsx";
 import { words } from "../words-pages.ts";
 import { fleetWords as fleet } from "./words.ts";
 
-/** A site as the sheet shows it. */
+/** A site as a table row. */
 type Row = SiteRecord & { readonly id: string };
 
-/** The worst first: the order of an address that says none. */
+/** Default order: worst first. */
 const FIRST = "state";
 export const SITE_MARKS = { silent: "stale", behind: "warn", connected: "ok" } as const;
 const STATES = Object.keys(SITE_MARKS);
-/** A clock that is off by more is told. */
+/** A larger clock difference is shown. */
 const CLOCK_MS = 60_000;
 const SOON_DAYS = 30;
 
 const time = (at: string | null) => (at === null ? null : Date.parse(at));
 const troubled = ({ statuses }: SiteRecord) => statuses.degraded + statuses.down + statuses.unknown;
 
-/** By the word of the address; null is last in both directions. */
+/** Orders by their word in the address; null is last in both directions. */
 const ORDERS: Readonly<Record<string, (site: SiteRecord) => string | number | null>> = {
   site: ({ site }) => site,
   state: ({ state }) => STATES.indexOf(state),
@@ -36,7 +36,7 @@ const ORDERS: Readonly<Record<string, (site: SiteRecord) => string | number | nu
   expiry: ({ nextExpiry }) => nextExpiry,
   version: ({ version }) => version,
 };
-/** Among equals: what has more to look at. */
+/** Tie-breakers: sites with more problems first. */
 const TIES: readonly (typeof ORDERS)[string][] = [
   (site) => -Number(ORDERS.alerts?.(site)),
   (site) => -troubled(site),
@@ -131,7 +131,7 @@ function Alerts({ of: { critical, warning, info } }: { readonly of: SiteRecord["
   );
 }
 
-/** The day on which something expires, and how far that is. */
+/** Shows a day of expiry and its distance. */
 function Expiry({ on }: { readonly on: string }) {
   const left = Math.ceil((Date.parse(on) - now.value) / 86_400_000);
   return (
@@ -151,7 +151,7 @@ function notesOf({ clockOffsetMs, refusedFacts, daysLeft, stoppedAt }: SiteRecor
   ];
 }
 
-/** All sites, or those in whose name or labels all words of a search are. */
+/** Shows all sites, or those whose name or labels have all words of the search. */
 export function Sites({ sites, search }: { readonly sites: readonly SiteRecord[]; readonly search: string }) {
   const wanted = search.toLowerCase().split(/\s+/).filter(Boolean);
   const found = sites.filter(({ site, labels }) => {

@@ -2,13 +2,14 @@ import { number } from "../format.ts";
 
 const plural = (count: number, one: string) => `${number(count)} ${one}${count === 1 ? "" : "s"}`;
 
-/** Words of what is of all sites. */
+/** Texts of the fleet pages. */
 export const fleetWords = {
   state: "State of the fleet",
   sites: (connected: number, all: number) =>
     `${connected === all ? (all === 1 ? "The only" : "All") : connected === 0 ? "None of" : `${number(connected)} of`} ${all === 1 ? "site" : plural(all, "site")}`,
   areConnected: (connected: number) => (connected <= 1 ? " is connected" : " are connected"),
-  isSilent: (since: string | null) => (since === null ? " was never heard of" : ` is silent since ${since}`),
+  isSilent: (since: string | null) =>
+    since === null ? " was never heard from" : ` has been silent since ${since}`,
   isBehind: (lag: string) => ` is ${lag} behind`,
   silent: (count: number) => `${number(count)} silent`,
   behind: (count: number) => `${number(count)} behind`,
@@ -48,9 +49,9 @@ export const fleetWords = {
   stopped: "stopped",
   clock: (span: string, isAhead: boolean) => `clock ${span} ${isAhead ? "ahead" : "behind"}`,
   refused: (count: number) => `${plural(count, "fact")} refused`,
-  daysLeft: (count: number) => `${plural(count, "day")} of the past to come`,
+  daysLeft: (count: number) => `${plural(count, "day")} of history to come`,
 
   none: "No site has pushed to this hub yet.",
-  addKey: "Make a key for each site here:",
+  addKey: "Create a key for each site here:",
   addSite: "Name this hub at the site, in /etc/licmond/licmond.toml:",
 };

@@ -1,4 +1,4 @@
-/** All but the first page, as one file: apart, what they share would be a dozen requests more. */
+/** All pages but the first, as one file: separate files would need a dozen more requests for shared code. */
 import "./styles.ts";
 
 export { Admin } from "../admin/admin.tsx";

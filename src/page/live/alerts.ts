@@ -3,26 +3,29 @@ import type { AlertRecord } from "../../domain/alerts.ts";
 import type { AlertEvent, DenialEvent } from "../../domain/events.ts";
 import { get } from "../api.ts";
 
-/** An alert; at a hub with the site that it is of. */
+/** An alert, with its site at a hub. */
 export type SitesAlert = AlertRecord & { readonly site?: string };
 
-/** What fires, by id; null until it was read. Of a fleet the newest alone. */
+/** Firing alerts by id; null until read. For a fleet, only the newest. */
 export const firing = signal<ReadonlyMap<number, SitesAlert> | null>(null);
-/** Grows with each change that was heard of, or seen. */
+/** Increases with each change of an alert. */
 export const changes = signal(0);
-/** The alert that changed last, and the denial that was heard of last; null = none since the page was opened. */
+/** The last alert event and the last denial event; null if none arrived since the page was opened. */
 export const lastAlert = signal<AlertEvent | null>(null);
 export const lastDenial = signal<DenialEvent | null>(null);
 
-/** What was heard while an answer was under way, which may be older. */
+/** Events that arrived while an answer, which may be older, was loading. */
 let heard: AlertEvent[] | null = null;
 const MOST = 10_000;
 
-/** Reads what fires; afterwards events keep it right. What fails is told by the picture, which is asked for at the same time. */
+/**
+ * Reads the firing alerts; events keep them current. The picture, requested at the same time, reports
+ * failures.
+ */
 export async function loadAlerts(): Promise<void> {
   heard = [];
   const answer = await get("/api/licenses/alerts", { state: "firing", limit: `${MOST}` }).catch(() => null);
-  // While nothing answers, what was known stays.
+  // Without an answer, keep the known alerts.
   if (answer !== null) firing.value = new Map(answer.alerts.map((alert) => [alert.id, alert]));
   for (const event of heard ?? []) take(event);
   heard = null;
@@ -38,7 +41,7 @@ function take({ alert: id, type, timestamp, change, ...fields }: AlertEvent): vo
   if (firing.value !== null) put({ ...fields, id });
 }
 
-/** As the answer of an action has it: its event may come later, or not at all while nothing is live. */
+/** Applies the answer of an action: its event may come later, or never while nothing is live. */
 export function put(alert: SitesAlert): void {
   const next = new Map(firing.value);
   next.delete(alert.id);
@@ -47,7 +50,7 @@ export function put(alert: SitesAlert): void {
   changes.value++;
 }
 
-/** The colour of an alert: its severity may be critical because all seats are taken, which is not broken. */
+/** Color of an alert. A full feature is orange although its severity may be critical. */
 export const TONES = ["crit", "full", "warn", "info"] as const;
 export type Tone = (typeof TONES)[number];
 
@@ -57,13 +60,13 @@ export function toneOf({ rule, severity }: Pick<AlertRecord, "rule" | "severity"
   return severity === "warning" ? "warn" : "info";
 }
 
-/** Alerts that fire and are neither acknowledged nor silenced; `worst`: null where there are none. */
+/** Firing alerts that are neither acknowledged nor silenced; `worst` is null for an empty list. */
 export interface Unhandled {
   readonly count: number;
   readonly worst: Tone | null;
 }
 
-/** Nobody has acknowledged or silenced it. */
+/** Reports whether an alert is neither acknowledged nor silenced. */
 export const isUnhandled = ({ acknowledged, silencedUntil }: AlertRecord, now: number): boolean =>
   !acknowledged && (silencedUntil === null || Date.parse(silencedUntil) <= now);
 

@@ -4,20 +4,20 @@ import { createPatience, get } from "../api.ts";
 import { IS_FLEET, SITE } from "../here.ts";
 import { changes, firing } from "./alerts.ts";
 
-/** What is known of a fleet beside its lists. */
+/** Numbers of a fleet, without its lists. */
 interface Fleet {
   readonly sites: readonly SiteRecord[];
   readonly summary: FleetSummary;
-  /** Alerts that fire and that nobody has acknowledged; the newest are in `firing`. */
+  /** Firing alerts that no one acknowledged; the newest are in `firing`. */
   readonly open: number;
 }
 
-/** Null where the page is not of a fleet, and until that was read. */
+/** Null if the page is not of a fleet, and until read. */
 export const fleet = signal<Fleet | null>(null);
-/** The site that the page is of, as its hub stands to it; null until that was read. */
+/** The hub's record of the page's site; null until read. */
 export const standing = signal<SiteRecord | null>(null);
 
-/** A site is silent after 30 s, and its viewers are to know within 40. */
+/** A site is silent after 30 s, and viewers must see that within 40. */
 export const HUB_EVERY_MS = 10_000;
 const MOST_SITES = "10000";
 const NEWEST = "50";
@@ -25,7 +25,9 @@ const NEWEST = "50";
 export const readSites = async (signal?: AbortSignal) =>
   (await get("/api/fleet/sites", { limit: MOST_SITES }, signal)).sites;
 
-/** Reads what the page of a fleet shows instead of a picture. Throws as `get` does, or after 30 s without an answer. */
+/**
+ * Reads the data of a fleet's page, which has no picture. Throws like `get`, or after 30 s without an answer.
+ */
 export async function readFleet(): Promise<[]> {
   const open = { state: "firing", acknowledged: "false", limit: NEWEST };
   const { signal } = createPatience();
@@ -41,7 +43,7 @@ export async function readFleet(): Promise<[]> {
   return [];
 }
 
-/** How many alerts fire; undefined until that is known. */
+/** Number of firing alerts; undefined until known. */
 export const firingCount = computed(() => {
   if (!IS_FLEET) return firing.value?.size;
   const { info, warning, critical } = fleet.value?.summary.alerts ?? {};
@@ -50,14 +52,14 @@ export const firingCount = computed(() => {
 
 const isSilent = () => standing.peek()?.state === "silent";
 
-/** Whether the site fell silent, or is heard of again: the hub says other things of all its servers then. */
+/** Reports whether the site fell silent or came back: the hub then changes all its servers. */
 export async function wakesOrSleeps(): Promise<boolean> {
   const before = isSilent();
   try {
     const { signal } = createPatience();
     standing.value = await get(`/api/fleet/sites/${encodeURIComponent(SITE ?? "")}`, {}, signal);
   } catch {
-    // The picture, which is asked for at the same time or by its stream, tells what is wrong.
+    // The picture, which is requested at the same time or by its stream, reports the failure.
     return false;
   }
   return isSilent() !== before;

@@ -13,7 +13,7 @@ import { compareVersion } from "./version.ts";
 
 declare global {
   interface Window {
-    /** https://www.w3.org/TR/trusted-types/; TypeScript's DOM has no word for it yet. */
+    /** https://www.w3.org/TR/trusted-types/; TypeScript's DOM does not declare it yet. */
     readonly trustedTypes?: {
       createPolicy(
         name: string,
@@ -23,17 +23,17 @@ declare global {
   }
 }
 
-/** Null until the picture was read once. */
+/** Null until the picture is read. */
 export const site = signal<Site | null>(null);
-/** Epoch ms since when it is not live; null while it is, and before the first picture. */
+/** Start of the interruption in epoch ms; null while live, and before the first picture. */
 export const lostSince = signal<number | null>(null);
-/** Why the picture cannot be had: `signedOut` = there is no sign-in that holds. */
+/** Reason why the picture cannot be read; `signedOut` means no valid sign-in. */
 export const trouble = signal<"signedOut" | Refusal | "unreachable" | null>(null);
-/** The stream does not come through, e.g. a proxy of HTTP/1.0: the picture is read every 30 s instead. */
+/** The stream does not get through, for example behind an HTTP/1.0 proxy: the picture is read every 30 s. */
 export const isFetching = signal(false);
-/** Epoch ms by the server's clock, once a second: what shows an age reads this. */
+/** Epoch ms by the server's clock, once a second. Ages read this. */
 export const now = signal(serverNow());
-/** When the servers were polled last. */
+/** Time of the last poll of any server. */
 export const polledAt = computed(() =>
   Math.max(
     0,
@@ -42,20 +42,22 @@ export const polledAt = computed(() =>
 );
 
 const GATHER_MS = 200;
-/** A tab with a stream of its own gives it back after it was hidden for so long. */
+/** A hidden tab with its own stream closes it after this time. */
 const HIDDEN_MS = 60_000;
 
-/** From here on without a stream the picture is read now and then. */
+/** Without a stream for this time the picture is read periodically. */
 const FETCH_AFTER_MS = 10_000;
 const FETCH_EVERY_MS = 30_000;
-/** A second that took so long was the sleep of a tab or a machine; hidden tabs have at least one tick a minute. */
+/**
+ * A tick that took this long means that the tab or machine slept; hidden tabs tick at least once a minute.
+ */
 const ASLEEP_MS = 90_000;
 
-/** Epoch ms by this browser's clock since when there is no stream; null while it is open. */
+/** Start of the time without a stream, in epoch ms by this browser's clock; null while it is open. */
 const closedAt = signal<number | null>(Date.now());
 export const isOpen = computed(() => closedAt.value === null);
 let fetchedAt = 0;
-/** When the picture was asked for last, epoch ms by the server's clock. */
+/** Time of the last request of the picture, in epoch ms by the server's clock. */
 let askedAt = 0;
 let hasOpened = false;
 
@@ -65,11 +67,11 @@ const reader = createReader({
   async load(ids) {
     askedAt = serverNow();
     const servers = await (IS_FLEET ? readFleet() : readPicture(ids));
-    // What is shown depends on it.
+    // The view depends on the viewer.
     await whoIsIt;
     if (ids === null && !IS_FLEET) void loadAlerts();
     trouble.value = null;
-    // By the clock: what answers just after a loss may be about to send events again.
+    // Use the clock: a server that answers right after a loss may be about to send events again.
     isFetching.value = !IS_FLEET && closedAt.value !== null && Date.now() - closedAt.value >= FETCH_AFTER_MS;
     if (IS_FLEET || closedAt.value === null || isFetching.value) lostSince.value = null;
     return servers;
@@ -95,7 +97,7 @@ function applyGathered(): void {
 
 function hear(news: StreamNews): void {
   if (news.type === "patch") {
-    // The first one is shown at once.
+    // Show the first one at once.
     const wait = Math.max(0, appliedAt + GATHER_MS - Date.now());
     if (gathered.push(news.patch) === 1) setTimeout(applyGathered, Math.min(wait, GATHER_MS));
     return;
@@ -114,7 +116,8 @@ function hear(news: StreamNews): void {
   } else {
     closedAt.value ??= Date.now();
     if (!isFetching.peek()) lostSince.value ??= serverNow() - (news.silentMs ?? 0);
-    // The answer tells whether the sign-in ended; when that is known, and when attempts fail again, it tells nothing new.
+    // The answer shows whether the sign-in ended. Once that is known, and after repeated failures, it is
+    // not needed.
     if (trouble.peek() === "signedOut" || (!wasOpen && site.peek() !== null)) return;
   }
   void reader.reload();
@@ -123,7 +126,7 @@ function hear(news: StreamNews): void {
 let beatAt = Date.now();
 let askedHubAt = 0;
 
-/** Once a second, and when the tab is seen again. */
+/** Runs once a second, and when the tab becomes visible. */
 function beat(): void {
   const slept = Date.now() - beatAt > ASLEEP_MS;
   beatAt = Date.now();
@@ -144,38 +147,38 @@ function beat(): void {
   void reader.reload();
 }
 
-/** Says something to the one who holds the stream. */
+/** Sends a word to the owner of the stream. */
 let tell: (word: "retry" | "rest") => void = nobody;
 function nobody(): void {}
 
-/** Reads the picture, and who is signed in; then keeps the picture live as long as the tab is there. */
+/** Reads the picture and the viewer, then keeps the picture live. */
 export async function startLive(): Promise<void> {
   whoIsIt = loadMe();
-  // That of nobody is an answer without an error; what a fleet is asked for has none.
+  // Without a sign-in the answer is not an error. A fleet's requests have no such answer.
   if (!IS_FLEET) void reader.reload();
   if (await whoIsIt) keepLive();
   else forget();
 }
 
-/** What changed before the stream was open is read when it is. */
+/** Changes before the stream opened are read when it opens. */
 function keepLive(): void {
   closedAt.value = Date.now();
   setInterval(beat, 1_000);
   document.addEventListener("visibilitychange", beat);
   effect(() => {
-    // Ages are right at once after a picture, and after the tab was hidden.
+    // Update ages after a picture, and after the tab was hidden.
     if (site.value !== null) now.value = serverNow();
   });
-  // The fleet is asked for now and then.
+  // The fleet is polled.
   tell = IS_FLEET ? () => {} : typeof SharedWorker === "undefined" ? ownStream() : sharedStream();
-  // A tab that was asleep, or kept for the way back, may have missed anything.
+  // A tab that slept or was restored may have missed events.
   addEventListener("pageshow", ({ persisted }) => {
     if (persisted) void reader.reload();
   });
   document.addEventListener("resume", () => void reader.reload());
 }
 
-/** After a sign-in has ended: forgets the picture, which may be another one for who signs in next. */
+/** Forgets the picture after a sign-out: the next viewer may see another one. */
 export function forget(): void {
   tell("rest");
   site.value = null;
@@ -185,9 +188,9 @@ export function forget(): void {
   trouble.value = "signedOut";
 }
 
-/** After a sign-in: reads the picture at once. */
+/** Reads the picture after a sign-in. */
 export function again(): Promise<void> {
-  // What answers first is the picture: the stream has its time to open.
+  // The picture is answered first; give the stream time to open.
   if (closedAt.value !== null) closedAt.value = Date.now();
   if (tell === nobody) keepLive();
   else tell("retry");
@@ -198,7 +201,7 @@ function sharedStream(): typeof tell {
   // Trusted Types: a worker's address must come from a policy. This one knows a single address.
   const address = new URL("./stream-worker.js", document.baseURI).href;
   const policy = window.trustedTypes?.createPolicy("licmond", { createScriptURL: () => address });
-  // TypeScript takes no TrustedScriptURL here, which is what the browser wants.
+  // TypeScript rejects the TrustedScriptURL that the browser needs.
   const trusted = (policy?.createScriptURL("") ?? address) as string;
   const worker = new SharedWorker(trusted, { type: "module", name: SITE ?? "" });
   worker.addEventListener("error", () => {

@@ -1,7 +1,7 @@
 import { effect } from "@preact/signals";
 import { site } from "./live.ts";
 
-/** A poll that this tab saw: when (epoch ms), and how long it took (ms). */
+/** A poll that this tab saw: time (epoch ms) and duration (ms). */
 export interface PollTime {
   readonly at: number;
   readonly ms: number;
@@ -10,7 +10,10 @@ export interface PollTime {
 const MOST = 120;
 const polls = new Map<string, PollTime[]>();
 
-/** The last polls of a server since the page was opened, the oldest first: licmond keeps no longer record of how long they took. */
+/**
+ * Returns the polls of a server since the page was opened, oldest first. licmond stores no durations of
+ * polls.
+ */
 export const pollTimes = (server: string): readonly PollTime[] => polls.get(server) ?? [];
 
 effect(() => {

@@ -3,20 +3,20 @@ import type { Picture, PictureServer } from "../../domain/live-picture.ts";
 import { addressOf, ask, createPatience, PAGE, Refusal } from "../api.ts";
 import { ownIds, SITE } from "../here.ts";
 
-/** Bytes of the picture that have come while it is read. */
+/** Bytes received of the picture while it loads. */
 export const loadedBytes = signal(0);
 
-/** Names the whole picture that was read last. */
+/** ETag of the last complete picture. */
 let tag = "";
 
-/** The next picture may be another caller's. */
+/** The next picture may belong to another viewer. */
 export function forgetPicture(): void {
   tag = "";
 }
 
 /**
- * Reads the servers of these ids, all for null. Answers null when the whole is still what was read last. Throws as `get`
- * does, or after 30 s without a byte.
+ * Reads the servers with these ids, or all for null. Returns null if the whole picture is unchanged. Throws
+ * like `get`, or after 30 s without a byte.
  */
 export async function readPicture(ids: readonly string[] | null): Promise<readonly PictureServer[] | null> {
   const path = addressOf("/api/picture", ids === null ? {} : { server: ids });

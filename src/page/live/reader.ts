@@ -3,28 +3,31 @@ import { applyPatch, type KeptServer, keptServer } from "../../domain/polls/kept
 import type { Site } from "../model.ts";
 
 interface ReaderDeps {
-  /** The picture of these servers, of all for null; null when nothing has changed. Rejects when it cannot be had. */
+  /**
+   * Loads the picture of these servers, or of all for null. Returns null if unchanged. Rejects if it cannot
+   * be read.
+   */
   readonly load: (ids: readonly string[] | null) => Promise<readonly PictureServer[] | null>;
-  /** After every change; the servers that changed are other objects. */
+  /** Called after every change. Changed servers are new objects. */
   readonly changed: (site: Site) => void;
   readonly failed: (error: unknown) => void;
 }
 
 /**
- * Holds the daemon's picture: loads it, applies the patches that come, and loads a server again after one was missed.
- * Loads run one after the other; patches that come meanwhile wait, so that none is applied to a picture that is replaced.
+ * Holds the daemon's picture: loads it, applies patches, and loads a server again after a missed patch.
+ * Loads run one at a time; patches wait meanwhile, so that none is applied to a replaced picture.
  */
 export function createReader({ load, changed, failed }: ReaderDeps) {
   let site = new Map<string, KeptServer>();
   let waiting: Patch[] = [];
-  /** Ids to load, null = all; empty = nothing to do. */
+  /** Ids to load: null for all, empty for none. */
   let wanted: Set<string> | null = new Set();
   let running: Promise<void> | null = null;
 
   function take(patch: Patch): boolean {
     const next = applyPatch(site.get(patch.server) ?? null, patch);
     if (next === "refetch") {
-      // A server that is new has its place in the config: the whole tells which.
+      // Only the whole picture has the position of a new server.
       wanted = site.has(patch.server) ? (wanted?.add(patch.server) ?? null) : null;
       return false;
     }
@@ -43,7 +46,8 @@ export function createReader({ load, changed, failed }: ReaderDeps) {
         if (ids === null && servers !== null) site = new Map();
         for (const server of servers ?? []) site.set(server.id, keptServer(server));
       } catch (error) {
-        // What is shown stays as it was. Who has asked meanwhile has it tried once more, else the stream or a person asks again.
+        // Keep the shown data. Callers that asked meanwhile get one more attempt; after that the stream or
+        // a person asks again.
         waiting = [];
         failed(error);
         continue;
@@ -61,7 +65,7 @@ export function createReader({ load, changed, failed }: ReaderDeps) {
   }
 
   return {
-    /** Reads the whole; resolves when the picture is that of a moment after this call, or could not be read. */
+    /** Reads the whole picture. Resolves when the picture is newer than this call, or could not be read. */
     reload(): Promise<void> {
       wanted = null;
       return start();

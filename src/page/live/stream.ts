@@ -3,8 +3,8 @@ import type { Patch } from "../../domain/live-picture.ts";
 import { ownIds } from "../here.ts";
 
 /**
- * What a tab hears of the stream. `open`: events may have been missed, so read the picture; `lost`: it is not live, and
- * nothing was heard for `silentMs` (a worker that a tab of an older version keeps alive does not say it).
+ * Messages from the stream to a tab. `open`: events may have been missed, so read the picture. `lost`: not
+ * live, without events for `silentMs` (absent from a worker of an older version).
  */
 export type StreamNews =
   | { readonly type: "open" }
@@ -13,18 +13,24 @@ export type StreamNews =
   | AlertEvent
   | DenialEvent;
 
-/** What a tab says to the one who holds the stream. */
+/** Messages from a tab to the owner of the stream. */
 export type TabWord = "retry" | "rest" | "bye";
 
 const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 15_000;
-/** A daemon that hangs, or a network that drops packets, ends no connection. The daemon sends a heartbeat every 15 s. */
+/**
+ * A hanging daemon or a network that drops packets ends no connection. The daemon sends a heartbeat every
+ * 15 s.
+ */
 export const SILENT_MS = 40_000;
 const TICK_MS = 1_000;
 /** Metrics come once an hour, the longest interval. */
 const STREAM = "./stream/combined?events=picture,alert,denial&interval=3600000&heartbeat=event";
 
-/** Keeps an event stream open until `rest`, at a hub that of a site. A browser gives up after an HTTP error; this goes on trying. */
+/**
+ * Keeps an event stream open until `rest`, at a hub that of a site. A browser gives up after an HTTP error;
+ * this retries.
+ */
 export function openStream(tell: (news: StreamNews) => void, site: string | null) {
   let source: EventSource | null = null;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -67,17 +73,17 @@ export function openStream(tell: (news: StreamNews) => void, site: string | null
     connect();
   }, TICK_MS);
   return {
-    /** Tries at once, e.g. after a sign-in, unless it is open. */
+    /** Retries at once, for example after a sign-in, unless the stream is open. */
     retry(): void {
       if (source?.readyState !== EventSource.OPEN) connect();
     },
-    /** For good: nobody listens any more. */
+    /** Closes the stream for good. */
     end(): void {
       clearInterval(ticks);
       clearTimeout(timer);
       source?.close();
     },
-    /** Until `retry`: for want of a sign-in there is nothing to try. */
+    /** Pauses until `retry`: without a sign-in there is nothing to try. */
     rest(): void {
       clearTimeout(timer);
       if (source === null || source.readyState === EventSource.CLOSED) return;

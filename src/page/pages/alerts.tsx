@@ -19,17 +19,20 @@ import { NoMatch } from "../tables/list-table.tsx";
 import { isOnPaper } from "../tables/paper.ts";
 import { words } from "../words-pages.ts";
 
-/** The worst first. Taken from their words: the domain's lists stand beside schemas, which the page need not load. */
+/**
+ * Severities, worst first. Taken from their texts: the domain's lists come with schemas that the page does
+ * not need.
+ */
 const SEVERITIES = Object.keys(daily.severities);
 const RULES = Object.keys(daily.alerts(null, null)).filter((rule) => IS_HUB || !rule.startsWith("site_"));
 const PAGE_ROWS = 50;
 const FILTERS = ["severity", "server", "rule"] as const;
 
-/** What fires, live, and what is over. */
+/** Shows firing alerts, live, and resolved ones. */
 export function Alerts() {
   const isOver = query.value.get("state") === "resolved";
   const from = Math.max(0, Number(query.value.get("from")) || 0);
-  // What fires is known, but of a fleet not all of it.
+  // Firing alerts are known, but for a fleet not all of them.
   const isRead = isOver || IS_FLEET;
   const past = useAnswer(
     "/api/licenses/alerts",
@@ -101,13 +104,16 @@ export function Alerts() {
   );
 }
 
-/** The filters of the address, as the API takes them. */
+/** Returns the filters of the address as API parameters. */
 function filters(isOver: boolean): Record<string, string> {
   const set = [...query.value].filter(([name]) => FILTERS.some((filter) => filter === name));
   return { state: isOver ? "resolved" : "firing", ...Object.fromEntries(set) };
 }
 
-/** The worst first, those that somebody has taken note of last, then the newest; null while they are not known. */
+/**
+ * Returns firing alerts: worst first, acknowledged and silenced last, then newest first; null while
+ * unknown.
+ */
 function firingNow(from: number, until?: number) {
   if (firing.value === null) return null;
   const rank = (alert: AlertRecord) =>

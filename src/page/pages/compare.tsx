@@ -10,7 +10,7 @@ import { past } from "../words-past.ts";
 
 const MOST_COMPARED = 8;
 
-/** Up to eight features, one below the other on one time scale, each beside the period before where that is wanted. */
+/** Shows up to eight features on one time scale, optionally with the period before. */
 export function Compare() {
   const range = rangeHere("30d");
   const rows = allFeatures(site.value ?? new Map()).sort((a, b) => byName(a.feature.name, b.feature.name));

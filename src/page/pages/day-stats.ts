@@ -4,21 +4,21 @@ import { get } from "../api.ts";
 import type { FeatureRow } from "../model.ts";
 
 type Day = Pick<StatsRecord, "peakUsed" | "denials" | "coverage"> & { readonly readAt: number };
-/** Of what the daemon did not tell: it is asked for again when it is looked at again. */
+/** A feature without an answer; it is requested again when it becomes visible again. */
 export const NOTHING_KNOWN: Day = { peakUsed: null, denials: null, coverage: 0, readAt: 0 };
 const keyOf = (server: string, daemon: string, name: string) => JSON.stringify([server, daemon, name]);
 const days = signal<ReadonlyMap<string, Day>>(new Map());
 
-/** Scrolling and typing ask for nothing. */
+/** Scrolling and typing send no requests. */
 const RESTS_MS = 400;
 const HOLDS_MS = 600_000;
-/** Beyond this a request's address may be refused. */
+/** Longer addresses may be refused. */
 const MOST_CHARACTERS = 6_000;
 let resting: ReturnType<typeof setTimeout> | undefined;
 
 /**
- * Reads what features had in the last 24 h, once they are looked at: all of a site with 5,000 keep the daemon busy for
- * seconds. While it is not there, the columns say so.
+ * Reads the last 24 h of visible features: all features of a site with 5,000 keep the daemon busy for
+ * seconds.
  */
 export function loadDays(rows: readonly FeatureRow[]): void {
   clearTimeout(resting);
@@ -46,5 +46,5 @@ async function load(rows: readonly FeatureRow[]): Promise<void> {
 
 const keyOfRow = ({ server, feature }: FeatureRow) => keyOf(server.id, feature.daemon, feature.name);
 
-/** Undefined until it was read. */
+/** Undefined until read. */
 export const dayOf = (row: FeatureRow): Day | undefined => days.value.get(keyOfRow(row));

@@ -13,7 +13,7 @@ import { type DenialGroup, grouped, isLogged } from "../past-rows.ts";
 import type { Range } from "../range.ts";
 import { past } from "../words-past.ts";
 
-/** Who was denied what, and what came of it. */
+/** Shows denied requests and their outcomes. */
 export function Denials() {
   const range = rangeHere("30d");
   return (
@@ -132,7 +132,7 @@ const featureColumns = (range: Range, logging: readonly LoggingRecord[]): readon
 const momentOf = ({ timestamp, outcome }: DenialRecord): Stretch =>
   stretch(outcome === "denied" ? "crit-mark" : "full-mark", timestamp, timestamp);
 
-/** Before that nobody looked. */
+/** The time before the log was read. */
 const unlogged = (of: string, logging: readonly LoggingRecord[]): Stretch[] =>
   logging
     .filter(({ server }) => server === of)

@@ -18,7 +18,7 @@ const DAYS = ["30", "90", "180", "365"];
 const SOON_DAYS = 30;
 const MONTH = new Intl.DateTimeFormat("en-GB", { month: "long", year: "numeric", timeZone: "UTC" });
 
-/** What has expired and what expires next, by month or as a list. */
+/** Shows expired and expiring licenses, by month or as a list. */
 export function Expiry() {
   const days = query.value.get("days");
   const isList = query.value.get("view") === "list";
@@ -90,7 +90,7 @@ function Month({ month, groups }: { readonly month: string; readonly groups: rea
   );
 }
 
-/** Features and seats of pools that end. */
+/** Describes the features and seats of expiring pools. */
 function lostIn(rows: readonly ExpirationRecord[]): string {
   const features = new Set(
     rows.map(({ server, daemon, feature }) => JSON.stringify([server, daemon, feature])),

@@ -24,14 +24,14 @@ import { SeatsNeeded } from "./seats-needed.tsx";
 
 export const rangeOfPage = () => rangeHere("24h");
 
-/** The week and the seats need more than a day. */
+/** The hours of the week and the needed seats require more than a day. */
 function monthOfPage(): Range {
   const range = rangeOfPage();
   if (range.word !== "24h" && range.word !== "7d") return range;
   return { start: range.end - 30 * DAY_MS, end: range.end, word: "30d" };
 }
 
-/** How a feature was used: over time, and by the hours of the week. */
+/** Shows the use of a feature over time and by hours of the week. */
 export function FeaturePast({ row }: { readonly row: FeatureRow }) {
   const [range, month] = [rangeOfPage(), monthOfPage()];
   return (
@@ -56,7 +56,7 @@ export function FeaturePast({ row }: { readonly row: FeatureRow }) {
   );
 }
 
-/** On a phone: to the parts of the page, which are one below the other there. */
+/** Links to the parts of the page on a phone. */
 export function Jumps() {
   return (
     <nav class="tabs jump" aria-label={past.onThisPage}>
@@ -69,7 +69,7 @@ export function Jumps() {
   );
 }
 
-/** More about a feature, one thing at a time; which one stands in the address. */
+/** Tabs of a feature; the address has the open one. */
 export function FeatureTabs({ row }: { readonly row: FeatureRow }) {
   const tabs = TABS.filter((each) => !mayNot("holders") || (each !== "sessions" && each !== "denials"));
   const tab = tabs.find((each) => each === query.value.get("tab")) ?? "seats";

@@ -13,19 +13,19 @@ import { unlessSeats } from "../words.ts";
 import { words } from "../words-pages.ts";
 import { dayOf, loadDays, NOTHING_KNOWN } from "./day-stats.ts";
 
-/** The order of an address that says none: the tightest first. */
+/** Default order: fullest first. */
 export const FIRST = "free";
 /** Narrower windows have no columns of the last day. */
 const WIDE = matchMedia("(min-width: 72.5625em)");
 
-/** Columns of the list of features that can be left out. */
+/** Columns of the feature list that can be hidden. */
 const OPTIONAL = ["daemon", "peak", "denied", "expires", "age"] as const;
 type Optional = (typeof OPTIONAL)[number];
 
 const hidden = signal<readonly string[]>((kept("hidden-columns") ?? "").split(" ").filter(Boolean));
 const isHidden = (column: Optional) => hidden.value.includes(column);
 
-/** Rows as they are ordered; the heads change `sort` in the address. */
+/** The sorted rows; the heads change `sort` in the address. */
 export function FeatureTable({ rows }: { readonly rows: readonly FeatureRow[] }) {
   const showsDays = WIDE.matches && !(isHidden("peak") && isHidden("denied"));
   return (
@@ -106,9 +106,9 @@ const COLUMNS: readonly (ListColumn<FeatureRow> & { readonly id?: Optional })[] 
   { id: "age", head: heads.age, width: "5rem", class: "opt", cell: Freshness },
 ];
 
-/** Of less than this share of a day, a peak is only what was seen. */
+/** With less coverage a peak is a lower bound. */
 const COVERED = 0.9;
-/** A row that stands for several features has no past. */
+/** A merged row has no history. */
 const pastOf = (row: FeatureRow) => (row.of === undefined ? dayOf(row) : NOTHING_KNOWN);
 
 function Peak(row: FeatureRow) {
@@ -152,7 +152,7 @@ function Expiry(row: FeatureRow) {
   return <State is={left < 0 ? "crit" : "warn"}>{text}</State>;
 }
 
-/** How old the numbers are, and what is wrong with them. */
+/** Shows the age of the numbers and their problem. */
 function Freshness(row: FeatureRow) {
   const { feature, server } = row;
   const readAt = feature.collectedAt ?? server.collectedAt;
@@ -166,7 +166,7 @@ function Freshness(row: FeatureRow) {
   return <span class="q">{age}</span>;
 }
 
-/** What of the columns is shown. What is chosen is kept in this browser. */
+/** Chooses the shown columns. This browser stores the choice. */
 export function ColumnChoice() {
   const choose = (column: Optional, on: boolean) => {
     hidden.value = on ? hidden.value.filter((each) => each !== column) : [...hidden.value, column];

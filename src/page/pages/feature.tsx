@@ -27,7 +27,7 @@ import { words } from "../words-pages.ts";
 import { FeaturePast, FeatureTabs, Jumps, rangeOfPage } from "./feature-past.tsx";
 import { Strip } from "./strip.tsx";
 
-/** One feature, now: how many seats are free, who has them since when, who waits. */
+/** Shows one feature now: free seats, holders, waiting requests. */
 export function Feature() {
   const [id, daemon, name] = ["server", "daemon", "name"].map((word) => query.value.get(word) ?? "");
   const server = site.value?.get(id ?? "");
@@ -150,7 +150,7 @@ function Who(props: {
   );
 }
 
-/** Of wikis and portals. */
+/** Returns the address of the badge for wikis and portals. */
 const badgeOf = ({ server, feature: { daemon, name } }: FeatureRow) =>
   new URL(`.${addressOf("/badge.svg", { server: server.id, daemon, feature: name })}`, document.baseURI).href;
 
@@ -225,7 +225,7 @@ function Facts({ row, waiting }: { readonly row: FeatureRow; readonly waiting: r
   );
 }
 
-/** How often it was full, and how long those waited: nothing where that is not known, or where it never was. */
+/** Shows how often the feature was full and how long requests waited; nothing if unknown or never. */
 function Waits({ row }: { readonly row: FeatureRow }) {
   const { daemon, name } = row.feature;
   const asked = { server: row.server.id, daemon, feature: name, start: "-30d" };
@@ -236,7 +236,7 @@ function Waits({ row }: { readonly row: FeatureRow }) {
   return <p class="waits">{words.waits(Math.floor(100 * found.coverage), found.count, half, most)}</p>;
 }
 
-/** Who may use it by name, whether they do or not. */
+/** Shows the people to whom the feature is assigned. */
 function Assigned({ rows }: { readonly rows: readonly HolderRow[] }) {
   return (
     <>

@@ -28,9 +28,9 @@ export function Features() {
   const state = STATES.find((each) => each === asked.get("state")) ?? null;
   const sort = asked.get("sort") ?? FIRST;
   const filter = { search: asked.get("q") ?? "", server: asked.get("server"), label: asked.get("label") };
-  // Days left change once a day: the clock's seconds need not order all rows anew.
+  // Days left change once a day; do not sort all rows every second.
   const today = now.peek();
-  // In order before they are searched: a key then orders nothing.
+  // Sort before the search, so that typing does not sort.
   const all = useMemo(() => sorted(allFeatures(servers), sort), [servers, sort]);
   const found = matching(all, filter);
   const inGroups = asked.get("group") === "name";
@@ -79,7 +79,7 @@ export function Features() {
   );
 }
 
-/** A filter has its count, so that an empty one is seen before it is pressed. */
+/** Filters with their counts, so that an empty one is visible before it is used. */
 function StateChips(props: {
   readonly all: number;
   readonly counts: Readonly<Record<StateWord, number>>;

@@ -19,7 +19,7 @@ import { fewerSeats, isCovered, meanCoverage, orUnknown } from "../series.ts";
 import { past } from "../words-past.ts";
 import { Compare } from "./compare.tsx";
 
-/** Who used what, how busy seats were, at which hours, and one thing beside another. */
+/** Shows reports on usage, busy seats, hours of the week, and comparisons. */
 export function History() {
   const Report = REPORTS[query.value.get("report") ?? ""] ?? Usage;
   return <Report />;
@@ -32,7 +32,7 @@ const REPORTS: Readonly<Record<string, () => ComponentChildren>> = {
 };
 
 const KEYS = ["user", "host", "feature", "product", "server", "day"] as const;
-/** Of a fleet its sites, be they thousands of people together. */
+/** A fleet can group by site. */
 const FIRST_KEYS = IS_FLEET ? (["site"] as const) : [];
 
 function Usage() {
@@ -123,7 +123,7 @@ const STATS: readonly Column<StatsRecord>[] = [
   COVERED,
 ];
 
-/** How busy the seats in the middle and at the end were, and what it would have cost to have fewer. */
+/** Shows how busy the middle and the last seat were, and the effect of fewer seats. */
 function seatColumns(fewer: string): readonly Column<EfficiencyRecord>[] {
   const busyAt = ({ seats, total }: EfficiencyRecord, share: number) => {
     const seat = Math.max(1, Math.ceil((total ?? 0) * share));

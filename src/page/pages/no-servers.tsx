@@ -9,9 +9,9 @@ tool = "/opt/flexnet/lmutil"        # the vendor's lmutil or rlmutil`;
 const CHECK = `licmond probe flexnet 27000@license-server --tool /opt/flexnet/lmutil
 systemctl reload licmond`;
 
-/** What to do where no license server is configured. */
+/** Explains what to do when no license server is configured. */
 export function NoServers() {
-  // Undefined while it is not known; roles that may not see it are not told.
+  // Undefined while unknown, and for roles that may not see it.
   const config = useAnswer("/api/status", {}).answer?.configFile;
   return (
     <div class="empty">

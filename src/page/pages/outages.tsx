@@ -11,7 +11,7 @@ import { past } from "../words-past.ts";
 
 const MARKS = { down: "crit", degraded: "warn", unknown: "unknown" } as const;
 
-/** When servers were not up, and how much of the time is known. */
+/** Shows outages and the covered time. */
 export function Outages() {
   const range = rangeHere("30d");
   return (
@@ -87,7 +87,7 @@ export function Outages() {
 const lastedOf = ({ endedAt, durationSeconds }: OutageRecord) =>
   `${endedAt === null ? `${past.goesOn}, ` : ""}${duration(1000 * durationSeconds)}`;
 
-/** Up is what is left of the time in which somebody looked. */
+/** Up is the rest of the covered time. */
 function stretchesOf(
   { server, gaps }: AvailabilityRecord,
   outages: readonly OutageRecord[],

@@ -29,7 +29,7 @@ const MOST_DAYS = 6;
 const MOST_HELD = 8;
 const MOST_DENIED = 6;
 
-/** Features of some server were read, be it long ago. */
+/** Reports whether features of any server were ever read. */
 const isRead = (servers: Site) => IS_FLEET || allFeatures(servers).length > 0;
 const linkOf = ({ server, feature }: FeatureRow) => (
   <FeatureLink quiet {...feature} server={server.id} feature={feature.name} />
@@ -165,18 +165,18 @@ export function Denied({
   );
 }
 
-/** A count that says something unless it is 0. */
+/** Returns a color for counts other than 0. */
 export const coloured = (colour: string) => (count: number) =>
   count === 0 ? "0" : <span class={colour}>{number(count)}</span>;
 
 const MOST_TROUBLES = IS_FLEET ? 8 : 20;
 
-/** What a person should look at. Of a fleet only its newest alerts are known, of `open` ones. */
+/** Lists problems. A fleet knows only the newest of its `open` alerts. */
 export function Attention({ servers, open }: { readonly servers: Site; readonly open?: number }) {
   const alerts = [...(firing.value?.values() ?? [])];
   const troubles = troublesOf(servers, alerts, now.value);
   const handled = alerts.filter((alert) => !isUnhandled(alert, now.value)).length;
-  // Not all of a fleet's were read; those that were are told together where they expire together.
+  // Not all alerts of a fleet were read; those that were are grouped by day of expiry.
   const count = open === undefined || open <= alerts.length ? troubles.length : open;
   const shown = troubles.slice(0, MOST_TROUBLES);
   return (

@@ -14,11 +14,11 @@ import { useAnswer } from "../parts/answer.tsx";
 import { type DenialGroup, grouped } from "../past-rows.ts";
 
 const quarter = computed(() => Math.floor(now.value / 900_000));
-/** A series has 289 points of five minutes, or 25 of an hour; the daemon sends those of each feature. */
+/** A series has 289 points of five minutes, or 25 of an hour, per feature. */
 const MOST_FINE = 60;
 const MOST_FEATURES = 1_000;
 
-/** What was known last stays while nothing answers. */
+/** Returns the last answer until the next one arrives. */
 function useLast<T>(answer: T | null): T | null {
   const last = useRef(answer);
   last.current = answer ?? last.current;
@@ -27,11 +27,11 @@ function useLast<T>(answer: T | null): T | null {
 
 interface Past {
   readonly day: Day | null;
-  /** Why there is no day, in words; null also while it is read. */
+  /** Reason for a missing day, as text; null also while it loads. */
   readonly why: string | null;
 }
 
-/** The last 24 hours of these servers, read every quarter of an hour. */
+/** Reads the last 24 hours of these servers every quarter of an hour. */
 export function useDay(servers: Site): Past {
   const features = allFeatures(servers).length;
   const isTooMuch = features > MOST_FEATURES;
@@ -48,20 +48,20 @@ export function useDay(servers: Site): Past {
   return { day, why: day.coverage === 0 ? daily.noReadings : null };
 }
 
-/** Epoch ms of the last midnight of the reader's zone. */
+/** Returns the last midnight of the reader's zone in epoch ms. */
 export const midnight = (): number => new Date(serverNow()).setHours(0, 0, 0, 0);
 
-/** Denials since midnight, as far as they are known. */
+/** Known denials since midnight. */
 export interface Denials {
-  /** By feature, or by daemon whose manager only counts them. */
+  /** By feature, or by daemon if the manager only counts. */
   readonly of: readonly DenialGroup[];
-  /** Null where they are known of no server. */
+  /** Null if they are unknown for all servers. */
   readonly count: number | null;
-  /** Servers of which they are not known, and why. */
+  /** Servers with unknown denials, with the reason. */
   readonly unknown: readonly LoggingRecord[];
 }
 
-/** Read every quarter of an hour, and kept right by events between; null while they are not known. */
+/** Reads denials every quarter of an hour; events keep them current. Null while unknown. */
 export function useDenials(): { readonly denials: Denials | null; readonly isUnread: boolean } {
   const asked = { start: new Date(midnight()).toISOString(), limit: "10000" };
   const { answer: read, error } = useAnswer(
@@ -86,7 +86,7 @@ export function useDenials(): { readonly denials: Denials | null; readonly isUnr
   return { denials, isUnread: error !== null };
 }
 
-/** What has expired and what expires soon of these servers, read every quarter of an hour: the picture has no single licenses. */
+/** Reads expiries every quarter of an hour: the picture has no single licenses. */
 export function useExpiries(servers: Site) {
   const ofSome = servers.size !== site.value?.size && { server: [...servers.keys()] };
   const query = { days: `${EXPIRY_DAYS}`, limit: IS_FLEET ? "1000" : "10000", ...ofSome };

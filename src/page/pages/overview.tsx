@@ -22,17 +22,17 @@ import { words } from "../words.ts";
 import { Attention, coloured, Denied, Expiring, Held, Tight } from "./overview-lists.tsx";
 import { useDay, useDenials } from "./overview-past.ts";
 
-// What only some sites show, or who acts, comes later: the first paint is small.
+// Parts that only some sites show, and actions, load later: the first paint is small.
 const pages = () => import("../later/pages.ts");
 const FeatureTable = later(() => pages().then((all) => all.FeatureTable));
 const ServerGroups = later(() => pages().then((all) => all.ServerGroups));
 const Chart = later(() => pages().then((all) => all.Chart));
 const AlertDialog = later(() => pages().then((all) => all.AlertDialog));
 
-/** More servers than that are shown by group. */
+/** More servers than this are grouped. */
 const MOST_TILES = 24;
 
-/** Whether all is well, and what is not. */
+/** Shows the overall state and problems. */
 export function Overview() {
   const servers: Site = site.value ?? new Map();
   const past = useDay(servers);
@@ -76,7 +76,7 @@ export function Overview() {
   );
 }
 
-/** As the header's bar, which says the same. */
+/** Same delay as the header's bar. */
 const TELL_AFTER_MS = 10_000;
 
 function Status(props: { readonly servers: Site; readonly denied: ReturnType<typeof useDenials> }) {
@@ -121,7 +121,7 @@ function Status(props: { readonly servers: Site; readonly denied: ReturnType<typ
   );
 }
 
-/** All servers together over 24 hours, by the history as it was read last. */
+/** Shows all servers together over 24 hours, from history. */
 function SiteChart({ day, why }: { readonly day: Day | null; readonly why: string | null }) {
   const until = day?.until ?? now.value;
   const coverage = Math.floor(100 * (day?.coverage ?? 0));

@@ -9,7 +9,7 @@ import { ListTable } from "../tables/list-table.tsx";
 import { unlessSeats } from "../words.ts";
 import { words } from "../words-pages.ts";
 
-/** People, hosts or features, each once, with all they hold. */
+/** Lists people, hosts or features, each once, with all checkouts. */
 export function GroupList({ rows, by }: { readonly rows: readonly HolderRow[]; readonly by: HolderGroup }) {
   const groups = useMemo(() => groupedHolders(rows, by), [rows, by]);
   const { columns: heads } = words;

@@ -15,7 +15,7 @@ import { GroupList } from "./people-groups.tsx";
 const HOUR_MS = 3_600_000;
 const HELD_HOURS = ["1", "4", "8", "24", "168"];
 
-/** Who has what, and who waits. */
+/** Lists checkouts and waiting requests. */
 export function People() {
   const servers = site.value ?? new Map<string, never>();
   const asked = query.value;

@@ -17,7 +17,7 @@ import { meanCoverage } from "../series.ts";
 import { words } from "../words-pages.ts";
 import { past } from "../words-past.ts";
 
-/** One person or host: what they have now, and what they used and were denied in 90 days. */
+/** Shows one person or host: current checkouts, and use and denials of 90 days. */
 export function Person() {
   const by = query.value.has("host") ? "host" : "user";
   const name = query.value.get(by) ?? "";
@@ -44,7 +44,7 @@ export function Person() {
         </div>
         {rows.length === 0 ? <p class="q">{words.holdsNothing}</p> : <HolderList rows={rows} />}
       </section>
-      {/* The API takes several names, with commas between: such a one cannot be asked for. */}
+      {/* The API separates names by commas, so it cannot be asked for such a name. */}
       {name.includes(",") ? <p class="sec q">{words.commaName}</p> : <PersonPast by={by} name={name} />}
     </>
   );

@@ -5,7 +5,7 @@ import { Rows } from "../parts/rows.tsx";
 import { levelsOf } from "../series.ts";
 import { past } from "../words-past.ts";
 
-/** For how long each number of seats was in use, and what fewer or more would have meant. */
+/** Shows how long each number of seats was in use, and the effect of fewer or more seats. */
 export function SeatsNeeded({ row }: { readonly row: EfficiencyRecord }) {
   const { seats, whatIf, demand, unit } = row;
   const total = row.total ?? 0;
@@ -26,7 +26,7 @@ export function SeatsNeeded({ row }: { readonly row: EfficiencyRecord }) {
                   background: isFull ? "var(--full-mark)" : "var(--use)",
                 }}
               />
-              {/* `120K` has no room below each bar. */}
+              {/* `120K` does not fit below each bar. */}
               <span class="q">{unit === "seats" || at % 3 === 0 ? shortIn(unit)(from) : "\u00a0"}</span>
             </li>
           ))}

@@ -8,7 +8,7 @@ import { Section } from "../parts/section.tsx";
 import { linkTo } from "../router.ts";
 import { words } from "../words-pages.ts";
 
-/** Many servers: a row for each label, those with troubles first. */
+/** Many servers: a row per label, those with problems first. */
 export function ServerGroups({ servers }: { readonly servers: Site }) {
   const { columns } = daily;
   return (

@@ -21,7 +21,7 @@ import { words } from "../words-pages.ts";
 import { past } from "../words-past.ts";
 import { FeatureTable, FIRST } from "./feature-table.tsx";
 
-/** One license server: whether it works and why not, its parts, its features, its outages. */
+/** Shows one license server: its condition, parts, features and outages. */
 export function Server() {
   const id = query.value.get("id") ?? "";
   const server = site.value?.get(id);
@@ -139,7 +139,7 @@ function Says({ server }: { readonly server: KeptServer }) {
 
 const MARK = { up: "ok", down: "crit", degraded: "warn", unknown: "unknown" } as const;
 
-/** A host or a vendor daemon of a server. */
+/** A member or a vendor daemon of a server. */
 interface Part {
   readonly name: string;
   readonly port?: number | null;
@@ -149,7 +149,7 @@ interface Part {
   readonly error: string | null;
 }
 
-/** Which parts of the server are up, and what the tool says of one that is not. */
+/** Shows which parts are up, and the tool's words for one that is not. */
 function Parts({ title, parts }: { readonly title: string; readonly parts: readonly Part[] }) {
   const up = parts.filter(({ status }) => status === "up").length;
   return (
@@ -175,7 +175,7 @@ function Parts({ title, parts }: { readonly title: string; readonly parts: reado
 
 const BARS = 60;
 
-/** How long the last polls took, as far as this page saw them, and how much of their output was understood. */
+/** Shows the durations of recent polls that this page saw, and unread lines. */
 function Polls({ server: { id, pollDurationMs, unparsedLines } }: { readonly server: KeptServer }) {
   const times = pollTimes(id).slice(-BARS);
   const slowest = Math.max(1, ...times.map(({ ms }) => ms));
@@ -204,7 +204,7 @@ function Polls({ server: { id, pollDurationMs, unparsedLines } }: { readonly ser
   );
 }
 
-/** Of the last 30 days. */
+/** Outages of the last 30 days. */
 function Outages({ id }: { readonly id: string }) {
   return (
     <Figure

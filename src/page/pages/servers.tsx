@@ -13,10 +13,10 @@ import { type ListColumn, ListTable, NoMatch, SortAgain } from "../tables/list-t
 import { useSteadyOrder } from "../tables/steady-order.ts";
 import { words } from "../words-pages.ts";
 
-/** The order of an address that says none: the worst first. */
+/** Default order: worst first. */
 const FIRST = "is";
 
-/** By the word of the address; null is last in both directions. */
+/** Orders by their word in the address; null is last in both directions. */
 const ORDERS: Readonly<Record<string, (server: KeptServer) => string | number | null>> = {
   server: ({ id }) => id.toLowerCase(),
   is: (server) => KINDS.indexOf(kindOf(server)),
@@ -61,7 +61,7 @@ const COLUMNS: readonly Column[] = [
   column("unparsed", "6.5rem", "r q opt", ({ unparsedLines }) => number(unparsedLines)),
 ];
 
-/** Every license server: whether it works, and how old what it said is. */
+/** Lists all license servers with condition and age. */
 export function Servers() {
   const all = [...(site.value?.values() ?? [])];
   const asked = query.value;

@@ -5,7 +5,7 @@ import { loadMe } from "../me.ts";
 import { go, linkTo, page } from "../router.ts";
 import { words } from "../words-pages.ts";
 
-/** A key, or a link with a one-time code behind `#code=`, becomes a cookie of this browser. */
+/** Exchanges a key, or the one-time code after `#code=`, for a cookie. */
 export function SignIn() {
   const [problem, setProblem] = useState<string | null>(null);
   const [isBusy, setBusy] = useState(false);
@@ -16,7 +16,7 @@ export function SignIn() {
     setProblem(null);
     try {
       await post("/api/signin", body);
-      // A stream that is open may be another caller's, or nobody's.
+      // An open stream may belong to another viewer.
       forget();
       await loadMe();
       await again();
@@ -34,12 +34,12 @@ export function SignIn() {
     const useCode = () => {
       const code = new URLSearchParams(location.hash.slice(1)).get("code");
       if (code === null) return;
-      // It is good once: it need not stay in the address.
+      // The code works once; remove it from the address.
       history.replaceState(null, "", location.pathname + location.search);
       void signIn({ code });
     };
     useCode();
-    // A link that is opened where the page already is loads nothing.
+    // A link that is opened on this page does not load it again.
     addEventListener("hashchange", useCode);
     return () => removeEventListener("hashchange", useCode);
   }, []);

@@ -3,12 +3,12 @@ import { number } from "../format.ts";
 import { type FeatureRow, type HolderRow, isFull } from "../model.ts";
 import { words } from "../words-pages.ts";
 
-/** More seats than that are lengths. */
+/** More seats than this are drawn as lengths. */
 const MOST_CELLS = 40;
-/** Of the strip's seats: less has no room for a name; the table below has all of them. */
+/** Minimum share of the strip with room for a name; the table below has all of them. */
 const LEAST_NAMED = 1 / 18;
 
-/** Each seat above the name of who has it, and behind them the seats that are waited for. */
+/** Shows each seat above its holder's name, followed by requested seats. */
 export function Strip(props: {
   readonly row: FeatureRow;
   readonly holders: readonly HolderRow[];

@@ -21,13 +21,13 @@ import { words } from "../words-pages.ts";
 import { useDay, useExpiries } from "./overview-past.ts";
 
 const SCREEN_MS = 15_000;
-/** A restart of the daemon takes seconds, and needs no colour. */
+/** A restart of the daemon takes seconds and needs no color. */
 const LOST_MS = SILENT_MS;
-/** Narrower windows show all tiles below each other. */
+/** Narrower windows show all tiles in one column. */
 const LEAST_WIDTH = 700;
 const THREE_COLUMNS_WIDTH = 1_200;
 
-/** What is drawn anew each minute, screen or never is not drawn each second: a wall runs for weeks. */
+/** Draw parts that change each minute, screen or never only then: a wall runs for weeks. */
 const minute = computed(() => Math.floor(now.value / 60_000) * 60_000);
 const isLost = computed(() => lostSince.value !== null && now.value - lostSince.value >= LOST_MS);
 const width = signal(innerWidth);
@@ -35,7 +35,7 @@ addEventListener("resize", () => {
   width.value = innerWidth;
 });
 
-/** Big tiles of the servers, to be read from afar and left alone for weeks. */
+/** Large tiles of the servers, for a screen that runs unattended. */
 export function Wall() {
   const { servers, unknown, rows } = wallOf(site.value ?? new Map(), query.value);
   const isNarrow = width.value < LEAST_WIDTH;
@@ -43,12 +43,12 @@ export function Wall() {
   const columns = Math.min(most, Math.max(1, servers.length));
   const screens = screensOf(servers, isNarrow ? Number.POSITIVE_INFINITY : columns * rows);
   const [held, hold] = useState<number | null>(null);
-  // Begins with the first screen, which has what is worst.
+  // Start with the first screen, which has the worst servers.
   const [openedAt] = useState(now.peek());
   const turn = useComputed(() => Math.max(0, Math.floor((now.value - openedAt) / SCREEN_MS)));
   const screen = (held ?? turn.value) % screens.length;
   const past = useDay(new Map(servers.map((server) => [server.id, server])));
-  // Nobody is there to press a button.
+  // No one is there to press a button.
   useEffect(() => effect(() => void (isOutdated.value && location.reload())), []);
   const lines = Math.min(rows, Math.ceil(servers.length / columns));
   return (
@@ -109,7 +109,7 @@ interface Props {
   readonly server: KeptServer;
 }
 
-/** What is so about the server: nothing good while nothing is heard of it. */
+/** Shows the condition of the server; no good state while the connection is lost. */
 function Says({ server }: Props) {
   const { mark, tone, text } = sayOf(server, [...(firing.value?.values() ?? [])], minute.value);
   if (mark !== null)
@@ -121,7 +121,7 @@ function Says({ server }: Props) {
   return <>{isLost.value ? words.notKnown : text}</>;
 }
 
-/** As wide as the tile; its patterns are not stretched. */
+/** A bar as wide as the tile, with unstretched patterns. */
 function Bar({ server }: Props) {
   const seats = seatsOf(server, isLost.value || isOld(server));
   const percent = (pixels: number) => `${(100 * pixels) / WIDTH}%`;
@@ -170,7 +170,7 @@ function Tightest({ server }: Props) {
   );
 }
 
-/** All servers of the wall together; how many are not fine where not all are in sight. */
+/** Totals of all servers on the wall; counts problems if not all servers are visible. */
 function Sums({ servers, isPart }: { readonly servers: readonly KeptServer[]; readonly isPart: boolean }) {
   const shown = new Map(servers.map((server) => [server.id, server]));
   const { used, total, waiting } = figuresOf(shown);

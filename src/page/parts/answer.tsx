@@ -4,15 +4,15 @@ import { words } from "../words.ts";
 import { Copy } from "./copy-link.tsx";
 import { State } from "./marks.tsx";
 
-/** What came of a question: nothing yet, an answer, or what went wrong. */
+/** State of a request: pending, answered or failed. */
 interface Asked<T> {
   readonly answer: T | null;
   readonly error: Refusal | "unreachable" | null;
 }
 
 /**
- * An answer of the API, none for a query that is null. It is read again when the question or `version` changes, and given up
- * when the place is left.
+ * Returns an answer of the API; none for a null query. Requests it again when the query or `version`
+ * changes, and cancels it on unmount.
  */
 export function useAnswer<P extends keyof Answers>(
   path: P,
@@ -45,7 +45,7 @@ export function useAnswer<P extends keyof Answers>(
   };
 }
 
-/** While there is no answer, and why there is none. */
+/** Placeholder for a missing answer, with the reason. */
 export function Pending({ error, again }: Pick<Asked<never>, "error"> & { readonly again: () => void }) {
   if (error === null) return <p class="empty pending q">{words.loadingPage}</p>;
   const { status, message, details, requestId } =

@@ -3,11 +3,11 @@ import { ALL, type Part, partsOf, WIDTH } from "../seats.ts";
 import { seatsInWords } from "../words.ts";
 
 const HEIGHT = 12;
-/** Parts that have a line around them, which takes half a pixel at each side. */
+/** Outlined parts; the line takes half a pixel at each side. */
 const OUTLINED = new Set<Part["kind"]>(["r", "e", "s", "es", "w"]);
 const round = (value: number) => Math.round(value * 10) / 10;
 
-/** A rectangle with round corners as part of a path: one element for all seats of a kind, as a list has many bars. */
+/** Returns a rounded rectangle as part of a path: one element per kind, because a list has many bars. */
 function outline({ kind, x, width }: Part): string {
   const line = OUTLINED.has(kind) ? 0.5 : 0;
   const [w, h] = [round(Math.max(2, width - 2 * line) - 2), HEIGHT - 2 * line - 2];

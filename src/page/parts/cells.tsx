@@ -5,7 +5,7 @@ import { linkTo } from "../router.ts";
 import { words } from "../words.ts";
 import { Unknown } from "./marks.tsx";
 
-/** A number that may not be known. */
+/** Shows a number that may be unknown. */
 export function Known(props: {
   readonly value: number | null;
   readonly as?: ((value: number) => ComponentChildren) | undefined;
@@ -15,31 +15,31 @@ export function Known(props: {
 }
 
 export const asPercent = (value: number): string => `${number(Math.floor(value))} %`;
-/** A share in percent, of which a small one is not 0. */
+/** Formats a percentage; a small one is not 0. */
 export const asShare = (percent: number): string =>
   percent > 0 && percent < 1 ? "<1 %" : `${number(Math.round(percent))} %`;
 export const asDuration = (seconds: number): string => duration(1000 * seconds);
 
-/** Somebody's name, which some keys do not see. */
+/** Shows a name, which some keys may not see. */
 export function Person({ user }: { readonly user: string | null }): ComponentChildren {
   if (user === null) return <Unknown />;
   return <a href={linkTo("person", { user })}>{user}</a>;
 }
 
-/** A feature as tables sort and search it. */
+/** Returns a feature's text for sorting and searching. */
 export const featureText = (of: {
   readonly server?: string | undefined;
   readonly daemon?: string | undefined;
   readonly feature?: string | null | undefined;
 }): string => [of.feature ?? words.unnamed(of.daemon ?? ""), of.server, of.daemon].join(" ");
 
-/** A feature's name, leading to its page, with its server and its daemon: two daemons may have one of the same name. */
+/** Links to a feature, with server and daemon: two daemons may have features of one name. */
 export function FeatureLink(props: {
   readonly server?: string | undefined;
   readonly daemon?: string | undefined;
   readonly feature?: string | null | undefined;
   readonly unit?: Unit;
-  /** Its server is said elsewhere. */
+  /** The server is shown elsewhere. */
   readonly quiet?: boolean;
 }) {
   const { server = "", daemon = "", feature, unit = "seats" } = props;
@@ -56,7 +56,7 @@ export function FeatureLink(props: {
   );
 }
 
-/** Figures, each with its word. */
+/** Numbers with their labels. */
 export function Facts({ of }: { readonly of: readonly (readonly [string, ComponentChildren])[] }) {
   return (
     <dl class="figures">

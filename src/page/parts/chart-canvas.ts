@@ -20,9 +20,9 @@ const HEIGHT = 200;
 const LANE = 32;
 const TOP = 24;
 const FONT = 11;
-/** The width of a chart on A4 and Letter. */
+/** Width of a chart on A4 and Letter paper. */
 const SHEET = 660;
-/** Seats are counted: no axis has a half of one. */
+/** Whole seats only: no tick at a half. */
 const WHOLE = Array.from({ length: 10 }, (_, power) => [1, 2, 5].map((each) => each * 10 ** power)).flat();
 
 const formatOf = (parts: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat("en-GB", parts);
@@ -32,19 +32,19 @@ const DAY = formatOf({ day: "numeric", month: "short" });
 const MONTH = formatOf({ month: "short", year: "2-digit" });
 const isMidnight = (at: number) => new Date(at).getHours() + new Date(at).getMinutes() === 0;
 
-/** A time of the axis, whose ticks are so many ms apart. */
+/** Formats a time of the axis; ticks are `apart` ms apart. */
 function timeInWords(at: number, apart: number): string {
   if (apart < DAY_MS) return (isMidnight(at) ? WEEKDAY : HOUR).format(at);
   return (apart < 28 * DAY_MS ? DAY : MONTH).format(at);
 }
 
 interface Handlers {
-  /** The index of the bucket at the cursor. */
+  /** Index of the bucket at the cursor. */
   point(index: number | null): void;
   zoom(start: number, end: number): void;
 }
 
-/** Draws a chart into a box and keeps its width; `move` puts the cursor on a bucket. */
+/** Draws a chart into a box and follows its width; `move` puts the cursor on a bucket. */
 export function drawChart(Plot: typeof uPlot, box: HTMLElement, props: ChartProps, on: Handlers) {
   const { series, lanes = [] } = props;
   const { start, end, buckets } = series;
@@ -53,7 +53,7 @@ export function drawChart(Plot: typeof uPlot, box: HTMLElement, props: ChartProp
   const paint = painter(box);
   const font = `${FONT}px ${getComputedStyle(box).fontFamily}`;
   const stepped = Plot.paths.stepped as uPlot.Series.SteppedPathBuilderFactory;
-  // A bucket lasts until the next one, or the gap behind it; the last one until the end.
+  // A bucket lasts until the next one or the gap after it; the last one until the end.
   const steps = { paths: stepped({ align: 1, alignGaps: 1 }), points: { show: false }, fillTo: 0 };
   const column = (value: (bucket: Bucket) => number | null) =>
     [...buckets, ...buckets.slice(-1)].map((bucket) => value(bucket));
@@ -79,7 +79,7 @@ export function drawChart(Plot: typeof uPlot, box: HTMLElement, props: ChartProp
       cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
       scales: {
         x: { range: [start, end] },
-        // The lanes are below 0.
+        // Lanes are below 0.
         y: { range: [(-most * laneHeight) / HEIGHT, 1.02 * most] },
       },
       axes: [
@@ -131,7 +131,7 @@ export function drawChart(Plot: typeof uPlot, box: HTMLElement, props: ChartProp
     box,
   );
 
-  /** What uPlot does not draw: the lanes, where nobody looked, and words. */
+  /** Draws parts that uPlot does not: lanes, times without data, and texts. */
   function annotate({ ctx, bbox: { left, top, width, height: all }, valToPos }: uPlot): void {
     const scale = devicePixelRatio;
     const right = left + width;
@@ -145,7 +145,7 @@ export function drawChart(Plot: typeof uPlot, box: HTMLElement, props: ChartProp
       ctx.lineTo(x2, y2);
       ctx.stroke();
     };
-    /** With a rim of the ground, so that it can be read over lines. */
+    /** Text with a background outline, readable over lines. */
     const write = (text: string, at: number, middle: number, align: CanvasTextAlign, isStrong = false) => {
       ctx.font = font.replace(/^[\d.]+/, (size) => `${isStrong ? 500 : 400} ${Number(size) * scale}`);
       ctx.textAlign = align;
@@ -225,7 +225,7 @@ export function drawChart(Plot: typeof uPlot, box: HTMLElement, props: ChartProp
   };
 }
 
-/** Colours of the page's custom properties, as a canvas takes them; `percent`: how opaque. */
+/** Returns colors of the page's custom properties for a canvas; `percent` is the opacity. */
 function painter(box: HTMLElement) {
   const probe = document.createElement("i");
   probe.hidden = true;

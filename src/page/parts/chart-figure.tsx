@@ -14,14 +14,14 @@ import { Chart } from "./chart.tsx";
 import { Figure } from "./figure.tsx";
 import { periodOf, zoom } from "./past-head.tsx";
 
-/** A feature, as a question names it. */
+/** Returns the parameters that identify a feature. */
 export const idOf = ({ server, feature }: FeatureRow) => ({
   server: server.id,
   daemon: feature.daemon,
   feature: feature.name,
 });
 
-/** A feature's seats over a range, with what they come to. */
+/** A feature's seats over a range, with totals. */
 export function ChartFigure(props: {
   readonly row: FeatureRow;
   readonly range: Range;
@@ -48,7 +48,7 @@ export function ChartFigure(props: {
   );
 }
 
-/** Seats, who came to wait, and who was denied, on one time axis. */
+/** Seats, waiting requests and denials on one time axis. */
 function SeatChart(props: {
   readonly row: FeatureRow;
   readonly answer: Answers["/api/licenses/stats"];
@@ -75,7 +75,7 @@ function SeatChart(props: {
   );
 }
 
-/** The hour of the highest peak, epoch ms, where buckets are days; null while that is not known. */
+/** Returns the hour of the highest peak in epoch ms if buckets are days; null while unknown. */
 function usePeakHour(row: FeatureRow, series: Series): number | null {
   const peak = isDaily(series) ? peakOf(series) : null;
   const until = series.buckets.find(({ at }) => at > (peak?.at ?? 0))?.at ?? series.end;
@@ -91,7 +91,7 @@ function usePeakHour(row: FeatureRow, series: Series): number | null {
 
 type Denials = Answers["/api/licenses/denials"];
 
-/** `waiting`: requests that wait now. */
+/** Returns the lanes; `waiting` counts requests that wait now. */
 function lanesOf(denied: Denials | null, waiting: number): readonly Lane[] {
   const since = denied && namedSince(denied);
   const marks = (outcome: "denied" | "queued") =>
@@ -107,17 +107,17 @@ function lanesOf(denied: Denials | null, waiting: number): readonly Lane[] {
 }
 
 /**
- * Since when a feature's denials are known and listed, epoch ms; null where they are not, or not by feature. The oldest
- * are missing of an answer that is not all.
+ * Returns the time since which a feature's denials are known and listed, in epoch ms; null if they are not,
+ * or not by feature. A truncated answer lacks the oldest ones.
  */
 function namedSince({ logging: [logging], denials, total }: Denials): number | null {
-  // Some managers count by feature.
+  // Some managers count denials by feature.
   if (logging?.state !== "on" || (logging.source === "counters" && total === 0)) return null;
   const oldest = total > denials.length ? Date.parse(denials.at(-1)?.timestamp ?? "") : 0;
   return Math.max(oldest, Date.parse(logging.since ?? "") || 0);
 }
 
-/** What a feature's range comes to. */
+/** Shows the statistics of a range. */
 function StatsFacts({ of }: { readonly of: StatsRecord }) {
   const known = (value: number | null, as = number) => <Known value={orUnknown(value, of)} as={as} />;
   const facts: [string, ComponentChildren][] = [

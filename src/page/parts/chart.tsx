@@ -9,8 +9,8 @@ import { Rows } from "./rows.tsx";
 type Drawn = ReturnType<typeof drawChart>;
 
 /**
- * Seats in use over time. Arrow keys step through its points, dragging chooses a stretch. What draws it is loaded when a
- * chart is shown; the sentence and the table are there without it.
+ * Seats in use over time. Arrow keys step through points, dragging selects a range. The chart library loads
+ * when a chart is shown; the sentence and the table work without it.
  */
 export function Chart(props: ChartProps) {
   const { series, unit = "seats", lanes = [], fullSeconds = null } = props;
@@ -90,7 +90,7 @@ export function Chart(props: ChartProps) {
   );
 }
 
-/** What the line, the area and the colours of a chart are. */
+/** Legend of line, area and colors. */
 function Key({ series, isSum = false }: ChartProps) {
   const { key } = past;
   const marks: readonly (readonly [style: string, word: string, isDrawn: boolean])[] = [

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { words } from "../words.ts";
 
-/** Copies a text. Plain HTTP gives no clipboard: there the text is shown, selected. */
+/** Copies a text. Plain HTTP has no clipboard: there the text is shown, selected. */
 export function Copy(props: {
   readonly text: () => string;
   readonly label: string;

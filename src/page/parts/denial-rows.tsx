@@ -13,15 +13,15 @@ import { Rows } from "./rows.tsx";
 
 type Answer = Answers["/api/licenses/denials"];
 
-/** A period, and of how many servers denials are known in it. */
+/** Describes a period and the number of servers with known denials. */
 export const knownIn = (range: Pick<Range, "start" | "end">, { logging }: Answer): string =>
   past.knownOf(periodOf(range), logging.filter((each) => isLogged(each, range.end)).length, logging.length);
 
-/** Requests that were denied one by one. */
+/** Lists single denied requests. */
 export function DenialRows(props: {
   readonly answer: Answer;
   readonly range: Pick<Range, "end">;
-  /** They are of more than one feature. */
+  /** Rows of more than one feature. */
   readonly isOfMany?: boolean;
 }) {
   const { denials, total, logging } = props.answer;
@@ -73,7 +73,7 @@ function triesOf({ attempts, timestamp, until }: DenialRecord) {
 export const reasonOf = ({ reason, code }: Pick<DenialRecord, "reason" | "code">): string =>
   [reason, ...(code === null ? [] : [`(${code})`])].filter(Boolean).join(" ");
 
-/** Servers whose denials are not known, so that none are listed whatever happened; and those known for less than the range. */
+/** Lists servers whose denials are unknown for all or part of the range. */
 export function NotLogged({
   logging,
   start,

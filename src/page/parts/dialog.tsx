@@ -7,12 +7,12 @@ import { words } from "../words.ts";
 
 const outcome = signal("");
 
-/** Says what came of an action, in {@link Outcome}. */
+/** Shows the outcome of an action in {@link Outcome}. */
 export function tell(words: string): void {
   outcome.value = words;
 }
 
-/** The outcome of the last action of this tab, and of it alone. */
+/** The outcome of the last action of this tab. */
 export function Outcome() {
   useEffect(() => () => tell(""), []);
   return (
@@ -22,13 +22,13 @@ export function Outcome() {
   );
 }
 
-/** What went wrong, in the daemon's words. */
+/** Returns the daemon's message of a failure. */
 export function problemOf(error: unknown): string {
   if (!(error instanceof Refusal)) return words.unreachable;
   return error.details === null ? error.message : `${error.message}\n${error.details}`;
 }
 
-/** A button that does something at once; what comes of it is told in {@link Outcome}. */
+/** A button that acts at once; {@link Outcome} shows the result. */
 export function ActButton({ word, act }: { readonly word: string; readonly act: () => Promise<string> }) {
   const isBusy = useSignal(false);
   const click = async () => {
@@ -43,12 +43,12 @@ export function ActButton({ word, act }: { readonly word: string; readonly act: 
   );
 }
 
-/** A form over the page, open as long as it is there. `button` is null where there is nothing (more) to do. */
+/** A dialog with a form, open while mounted. `button` is null when nothing is left to do. */
 export function FormDialog(props: {
   readonly title: string;
   readonly button: string | null;
   readonly disabled?: boolean;
-  /** Does what the button says; true when that was all. What it throws is told. */
+  /** Runs the action; returns true when done. Errors are shown. */
   readonly act?: (form: FormData) => Promise<boolean>;
   readonly leave: () => void;
   readonly children?: ComponentChildren;

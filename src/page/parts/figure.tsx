@@ -11,23 +11,23 @@ interface FigureProps<P extends keyof Answers> {
   readonly title: string;
   readonly path: P;
   readonly query: Query;
-  /** Beside the title: what the figures are of, and how much of the time is known. */
+  /** Text after the title: period and coverage. */
   readonly note?: (answer: Answers[P]) => ComponentChildren;
   readonly aside?: ComponentChildren;
-  /** False where the answer has no form as CSV. */
+  /** False if the answer has no CSV form. */
   readonly csv?: boolean;
-  /** Another one reads it again; what is known stays meanwhile. */
+  /** A new value reads the answer again; known data stays meanwhile. */
   readonly version?: number;
-  /** Where a jump leads. */
+  /** Anchor of the section. */
   readonly id?: string | undefined;
   readonly children: (answer: Answers[P]) => ComponentChildren;
 }
 
-/** A section of the page that is an answer of the API, with the call that gives the same. */
+/** A section that shows an answer of the API, with the API call for it. */
 export function Figure<P extends keyof Answers>(props: FigureProps<P>) {
   const { title, path, query, note, aside, csv = true } = props;
   const { answer, error, again } = useAnswer(path, query, props.version);
-  // The table shows the first ones, a file has all.
+  // The table shows the first rows, a file has all.
   const all = "limit" in query && { limit: `${MOST_ROWS}` };
   return (
     <section class="sec" id={props.id} aria-busy={answer === null && error === null}>
@@ -45,7 +45,7 @@ export function Figure<P extends keyof Answers>(props: FigureProps<P>) {
   );
 }
 
-/** What is made of rows of which there are more than one answer has. */
+/** Marks a result that is based on a truncated answer. */
 export function Newest({ shown, total }: { readonly shown: number; readonly total: number }) {
   if (total <= shown) return null;
   return <p class="why n-warn">{past.newest(number(shown), number(total))}</p>;

@@ -4,7 +4,7 @@ import { number } from "../format.ts";
 import { orUnknown } from "../series.ts";
 import { past } from "../words-past.ts";
 
-/** Tokens, by share. An hour in which all seats are taken has the colour of full. */
+/** Color tokens, by share. A full hour has the color of full. */
 const SHADES = ["heat-0", "heat-1", "heat-2", "heat-3", "heat-4"];
 const FULL = "full-mark";
 /** Shown as 100 %. */
@@ -14,15 +14,15 @@ const HOURS = Array.from({ length: 24 }, (_, hour) => `${hour}`.padStart(2, "0")
 const colour = (token: string) => ({ backgroundColor: `var(--${token})` });
 
 /**
- * Use by weekday and hour. `total`: seats of the one feature that it is of, to mark hours in which none was left; null
- * where several are laid together. Shades go by the share of the seats, or of the busiest hour where there is no total.
+ * Use by weekday and hour. `total`: seats of a single feature, to mark full hours; null for several
+ * features. Shades show the share of the seats, or of the busiest hour without a total.
  */
 export function HeatMap(props: {
   readonly cells: readonly HeatCellRecord[];
   readonly total: number | null;
-  /** What is counted. */
+  /** Unit of the counts. */
   readonly unit?: Unit;
-  /** Large cells, which have their percent in them. */
+  /** Large cells with their percentage. */
   readonly isBig?: boolean;
 }) {
   const { cells, total, unit = "seats", isBig = false } = props;

@@ -8,7 +8,7 @@ import { words } from "../words-pages.ts";
 import { Known, Person } from "./cells.tsx";
 import { State, Unknown } from "./marks.tsx";
 
-/** The order of an address that says none: who holds longest. */
+/** Default order: longest first. */
 export const FIRST = "since";
 const LONG_MS = 86_400_000;
 const { columns: heads } = words;
@@ -29,7 +29,7 @@ export const HELD: ListColumn<Lasting> = {
   cell: (row) => <Held row={row} />,
 };
 
-/** A checkout of more than a day is marked. */
+/** Marks checkouts of more than a day. */
 function Held({ row: { since, kind } }: { readonly row: Lasting }) {
   if (since === null) return <Unknown />;
   const ms = now.value - since;
@@ -107,7 +107,7 @@ export function hrefOfFeature({ server, feature }: Pick<HolderRow, "server" | "f
   return linkTo("feature", { server: server.id, daemon, name });
 }
 
-/** Who has what, or waits for it, of any feature; the heads change `sort` in the address. */
+/** Lists holders and waiting requests of any feature; the heads change `sort` in the address. */
 export function HolderList({ rows }: { readonly rows: readonly HolderRow[] }) {
   return (
     <ListTable
@@ -137,7 +137,7 @@ const OF_FEATURE: readonly ListColumn<HolderRow>[] = [
   { ...HOST, class: "a-s m el", cell: ({ host }) => host ?? <Unknown /> },
 ];
 
-/** Who has a feature, or waits for it. `lasts`: the head of how long that lasts. */
+/** Lists holders and waiting requests of one feature. `lasts`: head of the duration column. */
 export function HolderTable(props: {
   readonly rows: readonly HolderRow[];
   readonly label: string;

@@ -18,7 +18,7 @@ export type IconName =
   | "admin"
   | "more";
 
-/** A drawing of the sprite in index.html. `size`: pixels at the usual text size. */
+/** A drawing of the sprite in index.html. `size`: pixels at the default text size. */
 export function Icon({ name, size = 12 }: { readonly name: IconName; readonly size?: number }) {
   const side = `${size / 16}rem`;
   return (
@@ -28,10 +28,10 @@ export function Icon({ name, size = 12 }: { readonly name: IconName; readonly si
   );
 }
 
-/** A state: shape, colour, and a word that is always there, for readers of screens alone where `quiet`. */
+/** A state as shape, color and word; with `quiet` the word is for screen readers only. */
 export function State(props: {
   readonly is: Mark;
-  /** Has the colour of another state. */
+  /** Uses the color of another state. */
   readonly tone?: Mark;
   readonly quiet?: boolean;
   readonly children: ComponentChildren;
@@ -44,7 +44,7 @@ export function State(props: {
   );
 }
 
-/** Something that is not known: never 0. */
+/** An unknown value, never 0. */
 export const Unknown = () => (
   <span class="q" title={words.notKnown}>
     <span aria-hidden="true">–</span>
@@ -52,14 +52,14 @@ export const Unknown = () => (
   </span>
 );
 
-/** Of a figure that is still being read. */
+/** A value that is loading. */
 export const Loading = () => (
   <span class="q" title={words.loadingPage}>
     …
   </span>
 );
 
-/** Seats in use, and of how many where there are so many: `39/298`, or with other words between. */
+/** Seats in use and total: `39/298`, or with another separator. */
 export function UsedOf(props: {
   readonly used: number | null;
   readonly total: number | null;
@@ -81,7 +81,7 @@ export function UsedOf(props: {
   );
 }
 
-/** How long ago that was; counts on by itself. */
+/** Shows the age of a time; updates itself. */
 export function Age({ at }: { readonly at: number }) {
   return <>{duration(now.value - at)}</>;
 }

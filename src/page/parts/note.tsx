@@ -4,7 +4,7 @@ import { now } from "../live/live.ts";
 import { daysLeft, type FeatureRow } from "../model.ts";
 import { words } from "../words.ts";
 
-/** What most needs to be said beside the bar. */
+/** The most important remark next to the bar. */
 export function Note({ row }: { readonly row: FeatureRow }) {
   const { feature, server } = row;
   const over = -(feature.available ?? 0);

@@ -18,23 +18,23 @@ import { CopyLink } from "./copy-link.tsx";
 import { PrintFoot } from "./print-foot.tsx";
 import { Choice } from "./search-field.tsx";
 
-/** The range of the address: it stands still while the place is shown. */
+/** Returns the range of the address; fixed while the page is shown. */
 export const rangeHere = (otherwise: RangeWord): Range =>
   rangeOf(query.value.get("range"), now.peek(), otherwise);
 
-/** The server of the address and a range, for a question. */
+/** Returns server and range of the address as parameters. */
 export function askedHere(range: Range | null): Query {
   const server = query.value.get("server");
   return { ...(server !== null && { server }), ...(range !== null && rangeQuery(range)) };
 }
 
-/** Of a range, or of an answer: what is kept may begin later than what was asked for. */
+/** Formats the period of a range or an answer, which may begin later than requested. */
 export const periodOf = ({ start, end }: Record<"start" | "end", number | string>): string =>
   rangeInWords({ start: new Date(start).getTime(), end: new Date(end).getTime() }, now.peek());
 
 export const zoom = (start: number, end: number): void => setQuery({ range: rangeText(start, end) }, true);
 
-/** What a place that looks back is of: its name, its neighbours, its range (null = it has none) and its filters. */
+/** Head of a page about the past: name, neighbors, range (null: none) and filters. */
 export function PastHead(props: { readonly range: Range | null; readonly children?: ComponentChildren }) {
   const { range } = props;
   const report = query.value.get("report");
@@ -78,7 +78,7 @@ export function PastHead(props: { readonly range: Range | null; readonly childre
   );
 }
 
-/** How far back a place looks. */
+/** Chooses the range of a page. */
 export function RangeChoice({ range }: { readonly range: Range }) {
   return (
     <div class="range" role="group" aria-label={past.range}>

@@ -4,10 +4,7 @@ import { type Range, rangeInWords } from "../range.ts";
 import { query } from "../router.ts";
 import { words } from "../words.ts";
 
-/**
- * Stands at the end of every printed sheet: the period (null = what is known now), the filters, when it was printed, and its
- * address.
- */
+/** Footer of every printed sheet: period (null: now), filters, time of printing, and address. */
 export function PrintFoot({ range }: { readonly range: Range | null }) {
   const filter = [...query.value].filter(([name]) => name !== "range");
   const parts = [

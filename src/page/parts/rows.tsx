@@ -19,15 +19,15 @@ function cellOf<T>(column: Column<T>, row: T): ComponentChildren {
   return at === null ? column.otherwise : <time dateTime={at}>{moment(Date.parse(at), now.peek())}</time>;
 }
 
-/** Rows shown at first, and more each time they are wanted; paper has all of them. */
+/** Number of rows shown at first, and added on request; print has all. */
 const FIRST = 20;
 const MORE = 500;
-/** A table of fewer rows needs no filter. */
+/** A table with fewer rows has no filter. */
 const FILTERED = 6;
 
 /**
- * A table of figures that sorts by every column and filters by text; the address has both, under the name of the table.
- * `total`: how many rows there are beyond those of the answer.
+ * A table that sorts by every column and filters by text; the address has both, under the table's name.
+ * `total`: number of rows without the limit.
  */
 export function Rows<T>(props: {
   readonly label: string;

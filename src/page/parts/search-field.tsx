@@ -1,7 +1,7 @@
 import { query, setQuery } from "../router.ts";
 import { Icon } from "./marks.tsx";
 
-/** The search of a list: what is typed stands in the address, and Back leads to before it. */
+/** Search field of a list. The address has its text, and Back returns to the state before. */
 export function SearchField(props: {
   readonly label: string;
   readonly hint: string;
@@ -33,7 +33,7 @@ export function SearchField(props: {
   );
 }
 
-/** One of several values that stands in the address, as a chip; the first option is "any". */
+/** A chip that chooses one of several values in the address; the first option is "any". */
 export function Choice(props: {
   readonly name: string;
   readonly any: string;

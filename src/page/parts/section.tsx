@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import type { Place } from "../model.ts";
 import { hrefOf } from "../router.ts";
 
-/** A section of the page: its head with what it is of, and a link to where all of it is. */
+/** A section with its head and a link to the full list. */
 export function Section(props: {
   readonly title: string;
   readonly note?: ComponentChildren;

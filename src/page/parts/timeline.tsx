@@ -1,10 +1,10 @@
 import type { Range } from "../range.ts";
 
-/** A stretch of time, epoch ms; a moment where both are one. */
+/** A period in epoch ms; a moment if start and end are equal. */
 export interface Stretch {
   readonly from: number;
   readonly until: number;
-  /** One of the tokens, or the pattern of what nobody looked at. */
+  /** A color token, or the pattern for time without data. */
   readonly colour:
     | "bg"
     | "use"
@@ -16,7 +16,7 @@ export interface Stretch {
     | "unread";
 }
 
-/** Of an answer, which has times as texts. */
+/** Returns a period from the ISO times of an answer. */
 export const stretch = (colour: Stretch["colour"], start: string, end: string): Stretch => ({
   colour,
   from: Date.parse(start),
@@ -25,7 +25,7 @@ export const stretch = (colour: Stretch["colour"], start: string, end: string): 
 
 const WIDTH = 1000;
 
-/** Stretches on the time of a range; what stands beside it says them in words. */
+/** Periods on the time axis of a range; the text next to it describes them. */
 export function Timeline({ range, of }: { readonly range: Range; readonly of: readonly Stretch[] }) {
   const { start, end } = range;
   const x = (at: number) =>

@@ -4,7 +4,7 @@ import { State } from "./marks.tsx";
 
 const MOST = 20;
 
-/** Servers of which no feature was ever read, and why: a list without them would look whole. */
+/** Servers without any read feature, and the reason: without them a list would look complete. */
 export function Unread({ site }: { readonly site: Site }) {
   const unread = [...site.values()].filter(({ features }) => features.size === 0);
   if (unread.length === 0) return null;

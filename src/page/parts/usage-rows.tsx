@@ -5,18 +5,18 @@ import { past } from "../words-past.ts";
 import { asShare, FeatureLink, featureText, Person } from "./cells.tsx";
 import { Rows } from "./rows.tsx";
 
-/** Who or what used how much, the most first. */
+/** Lists use, most first. */
 export function UsageRows(props: {
   readonly by: string;
   readonly groups: readonly UsageRecord[];
   readonly total: number;
-  /** In place of the bars. */
+  /** Shown in place of the bars. */
   readonly lane?: Column<UsageRecord>;
-  /** They are of one person: how many there are says nothing. */
+  /** Rows of one person: the number of people is not shown. */
   readonly isOfOne?: boolean;
 }) {
   const { by, groups, total, lane, isOfOne = by === "user" } = props;
-  /** The seat-hours of all rows of a unit; not known where the answer has not all rows. */
+  /** Returns the seat-hours of all rows of a unit; unknown if the answer is truncated. */
   const sumOf = (of: UsageRecord["unit"]) =>
     groups.reduce((sum, { heldSeatHours, unit }) => sum + (unit === of ? heldSeatHours : 0), 0);
   const sums = { seats: sumOf("seats"), tokens: sumOf("tokens"), credits: sumOf("credits") };

@@ -5,13 +5,13 @@ import { go, linkTo } from "../router.ts";
 import { keep, kept } from "../storage.ts";
 import type { words } from "../words.ts";
 
-/** What a button, a key and the palette can do alike. */
+/** Actions shared by buttons, keys and the palette. */
 
 type Theme = keyof typeof words.themes;
 const NEXT: Readonly<Record<Theme, Theme>> = { system: "light", light: "dark", dark: "system" };
 export const theme = signal<Theme>((document.documentElement.dataset.theme as Theme | undefined) ?? "system");
 
-/** System, light, dark. */
+/** Cycles through system, light and dark. */
 export function nextTheme(): void {
   theme.value = NEXT[theme.value];
   if (theme.value === "system") delete document.documentElement.dataset.theme;
@@ -20,21 +20,24 @@ export function nextTheme(): void {
 }
 
 export async function signOut(): Promise<void> {
-  // Its stream ends with the sign-in: nothing is asked because of that.
+  // The stream ends with the sign-in: ignore its errors.
   forget();
   try {
     await post("/api/signout", null);
   } catch {
-    // Whether the sign-in has ended by itself or nothing answers, the picture tells.
+    // The picture shows whether the sign-in ended or the daemon is unreachable.
     return again();
   }
   go(linkTo("signin"));
 }
 
-/** What is open over the page. */
+/** The open overlay. */
 export const overlay = signal<"palette" | "sites" | "keys" | null>(null);
 
-/** Keys without Ctrl do something; who dictates or types with a stick may switch them off (WCAG 2.1.4). */
+/**
+ * Single keys act without Ctrl; people who dictate or use a pointing stick may switch them off (WCAG
+ * 2.1.4).
+ */
 export const singleKeys = signal(kept("single-keys") !== "off");
 
 export function setSingleKeys(on: boolean): void {

@@ -11,7 +11,7 @@ import { nextTheme, overlay, signOut } from "./actions.ts";
 import { isShown, PLACES, WITHIN } from "./places.ts";
 import type { Entry } from "./rank.ts";
 
-/** Expiry and denials are places, too. */
+/** Expiry and denials are also places. */
 const ASIDE = REPORTS.filter(
   ({ path }) => !PLACES.some((place) => place.path === path && path !== "history"),
 );
@@ -54,7 +54,7 @@ const ACTIONS = actions.map(
   ([name, detail, also, act]): Entry => ({ id: `action ${name}`, kind: "action", name, detail, also, act }),
 );
 
-/** People or hosts, each once, with what they have or wait for. */
+/** People or hosts, each once, with their checkouts. */
 function holdersOf(site: Site, kind: "person" | "host"): Entry[] {
   const all = new Map<string, { seats: number; other: string | null }>();
   for (const row of countedRows(allHolders(site))) {
@@ -74,7 +74,7 @@ function holdersOf(site: Site, kind: "person" | "host"): Entry[] {
   }));
 }
 
-/** The other sites of the fleet: the same page there, and all of them together. */
+/** The other sites of the fleet: the same page there, and all sites together. */
 export function siteEntries(sites: readonly SiteRecord[]): readonly Entry[] {
   const here = page.peek();
   const path = isOfNoSite(here) ? "" : (WITHIN[here] ?? here);
@@ -91,7 +91,7 @@ export function siteEntries(sites: readonly SiteRecord[]): readonly Entry[] {
   return [all, ...others];
 }
 
-/** All that the palette can lead to, in no order. */
+/** All targets of the palette, unsorted. */
 export function entriesOf(site: Site): readonly Entry[] {
   const servers = [...site.values()].map(
     ({ id, name }): Entry => ({
@@ -115,7 +115,7 @@ export function entriesOf(site: Site): readonly Entry[] {
   return [...pages(), ...ACTIONS, ...servers, ...features, ...people];
 }
 
-/** The servers of all sites. */
+/** Servers of all sites. */
 export async function fleetServers(): Promise<readonly Entry[]> {
   const { servers } = await get("/api/licenses/servers", ALL);
   return servers.map(({ id }) => ({
@@ -127,7 +127,7 @@ export async function fleetServers(): Promise<readonly Entry[]> {
   }));
 }
 
-/** Features and people of all sites in whose names a text is, as the hub finds them. */
+/** Features and people of all sites whose names contain a text, from the hub. */
 export async function fleetEntries(search: string, signal: AbortSignal): Promise<readonly Entry[]> {
   const asked = { search, limit: "20" };
   const [{ features }, { users }] = await Promise.all([

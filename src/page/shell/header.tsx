@@ -17,9 +17,9 @@ import { PaletteButton, SiteButton, show } from "./palette-button.tsx";
 import { isShown, PLACES, WITHIN } from "./places.ts";
 import { FreeNote, Note } from "./watch-button.tsx";
 
-/** Pages with a search of their own. */
+/** Pages that have a search field. */
 const SEARCHED: readonly string[] = [...(IS_FLEET ? [""] : []), "features", "people", "servers"];
-/** From here on the header's dot does not suffice. */
+/** After this time the header's dot does not suffice. */
 const TELL_AFTER_MS = 10_000;
 
 function Links({ isDock = false }) {
@@ -38,7 +38,7 @@ function Links({ isDock = false }) {
 
 const MOST_COUNTED = 999;
 
-/** How many alerts fire, in the colour of the worst that is neither acknowledged nor silenced. */
+/** Number of firing alerts, in the color of the worst unhandled one. */
 function Firing() {
   const all = [...(firing.value?.values() ?? [])];
   const count = firingCount.value ?? 0;
@@ -91,7 +91,7 @@ export function Header() {
 const SPEAKS_EVERY_MS = 10_000;
 const begun = signal("");
 let spokenAt = Number.NEGATIVE_INFINITY;
-// For readers of screens: an alert that begins, seldom enough to listen to.
+// Announces a new alert to screen readers.
 effect(() => {
   const alert = lastAlert.value;
   if (alert?.change !== "fired" || performance.now() - spokenAt < SPEAKS_EVERY_MS) return;
@@ -99,7 +99,7 @@ effect(() => {
   begun.value = words.begins(alert.message);
 });
 
-/** The pages again, at the bottom of a phone; those that have no room are in the palette. */
+/** The pages at the bottom of a phone; others are in the palette. */
 export function Dock() {
   return (
     <nav class="dock" aria-label={words.pages}>
@@ -112,7 +112,7 @@ export function Dock() {
   );
 }
 
-/** Not live for so long that the header's dot does not suffice. */
+/** Reports an interruption that is too long for the header's dot. */
 const isLong = (since: number) => now.value - since >= TELL_AFTER_MS;
 
 export function Live() {
@@ -141,7 +141,7 @@ export function Live() {
   );
 }
 
-/** What is out of order with the page as a whole: one line each, and what to do. */
+/** Problems of the page as a whole: one line each, with the remedy. */
 function Notes() {
   const since = lostSince.value;
   const wait = waitsUntil.value - now.value;
@@ -168,14 +168,14 @@ function Notes() {
   );
 }
 
-/** Since when nothing was heard of a site. */
+/** Returns the start of a site's silence. */
 function silenceOf({ site, lastPushAt, stoppedAt }: SiteRecord): string {
   if (stoppedAt !== null) return words.stoppedAt(site, moment(Date.parse(stoppedAt), now.value));
   if (lastPushAt === null) return words.neverHeard(site);
   return words.silentSince(site, moment(Date.parse(lastPushAt), now.value));
 }
 
-/** Why the picture cannot be read, in the daemon's words, with what an administrator finds in its log. */
+/** Shows why the picture cannot be read, with the daemon's message and request id. */
 export function Reason() {
   const { value } = trouble;
   if (value === null || value === "signedOut") return null;

@@ -3,7 +3,7 @@ import { words } from "../words-pages.ts";
 import { overlay, setSingleKeys, singleKeys } from "./actions.ts";
 import { PLACES } from "./places.ts";
 
-/** Every key of the page, and the switch for those without Ctrl. */
+/** Lists all keys of the page, with the switch for single keys. */
 export function KeyList() {
   const box = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => box.current?.showModal(), []);

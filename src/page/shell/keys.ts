@@ -3,13 +3,14 @@ import { nextTheme, overlay, singleKeys } from "./actions.ts";
 import { isShown, PLACES } from "./places.ts";
 
 const TYPING = "input:not([type=checkbox]), select, textarea, [contenteditable]";
-/** What a row leads to. */
+/** Link of a row. */
 const ROWS = '[role="row"] .name:is(a, button), .rt td:first-child a';
 const GOES_ON_MS = 1_500;
 
 /**
- * Ctrl-K opens the palette; `/` the search of the list, or the palette where there is none; `?` lists the keys; `g` and a
- * letter lead to a page; `t` changes the theme; `[` and `]` the range; `j` `k` and arrows go through rows; Esc leaves a field.
+ * Ctrl-K opens the palette; `/` the search of the list, or the palette; `?` lists keys; `g` and a letter
+ * open a page; `t` changes the theme; `[` and `]` the range; `j`, `k` and arrows move through rows; Esc
+ * leaves a field.
  */
 export function startKeys(): void {
   let goesAt = Number.NEGATIVE_INFINITY;
@@ -36,7 +37,7 @@ export function startKeys(): void {
   }
 
   function pressed({ key }: KeyboardEvent): boolean {
-    // What is open over the page may still be loading.
+    // The overlay may still be loading.
     if (overlay.value !== null) return false;
     if (key === "ArrowDown" || key === "ArrowUp") return step(key === "ArrowDown" ? 1 : -1);
     if (!singleKeys.value) return false;
@@ -60,7 +61,7 @@ export function startKeys(): void {
   });
 }
 
-/** Focuses the link of the next row; the first one when none has the focus. False where there are no rows to go to. */
+/** Focuses the link of the next row, or of the first. Returns false without rows. */
 function step(by: number): boolean {
   const links = [...document.querySelectorAll<HTMLElement>(ROWS)];
   const here = links.indexOf(document.activeElement as HTMLElement);
@@ -72,7 +73,7 @@ function step(by: number): boolean {
   return next !== undefined;
 }
 
-/** The next longer (1) or shorter (-1) range, where the place has any. */
+/** Chooses the next longer (1) or shorter (-1) range, if the page has ranges. */
 function stepRange(by: 1 | -1): boolean {
   const pressed = document.querySelector('.range [aria-pressed="true"]');
   const next = by === 1 ? pressed?.nextElementSibling : pressed?.previousElementSibling;

@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { words } from "../words.ts";
 
-/** A component in a file of its own, which `load`, or being shown, fetches. */
+/** A component in a separate file, loaded by `load` or when shown. */
 export function later<Props extends object = object>(fetchPage: () => Promise<ComponentType<Props>>) {
   const loaded = signal<{ readonly Shown: ComponentType<Props> } | "failed" | null>(null);
   let isAsked = false;
@@ -26,7 +26,7 @@ export function later<Props extends object = object>(fetchPage: () => Promise<Co
         </p>
       );
     if (value !== "failed") return <value.Shown {...props} />;
-    // Nothing answers, or after an upgrade there is no such file any more: browsers keep that it failed until they reload.
+    // No answer, or the file is gone after an upgrade: browsers remember the failure until a reload.
     return (
       <div class="empty" role="alert">
         <p>{words.pageFailed}</p>

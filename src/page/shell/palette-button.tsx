@@ -3,7 +3,7 @@ import { Icon } from "../parts/marks.tsx";
 import { words } from "../words.ts";
 import { overlay } from "./actions.ts";
 
-/** On pages without a search of their own. */
+/** Shown on pages without a search field. */
 export function PaletteButton() {
   return (
     <button class="find ask" type="button" onClick={() => show("palette")}>
@@ -18,7 +18,7 @@ export const show = (what: typeof overlay.value) => {
   overlay.value = what;
 };
 
-/** Leads to another site of the fleet. */
+/** Opens the list of the fleet's sites. */
 export function SiteButton() {
   return (
     <button class="chip site" type="button" onClick={() => show("sites")}>

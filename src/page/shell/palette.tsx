@@ -12,13 +12,13 @@ import { entriesOf, fleetEntries, fleetServers, siteEntries } from "./entries.ts
 import { show } from "./palette-button.tsx";
 import { type Entry, ranked } from "./rank.ts";
 
-/** Leads to every feature, server, person, host, page and site by a part of its name; or to sites alone. */
+/** Finds features, servers, people, hosts, pages and sites by part of their name; or only sites. */
 export function Palette() {
   const isOfSites = overlay.value === "sites";
   const [sites, setSites] = useState<readonly SiteRecord[]>([]);
   const [fleet, setFleet] = useState<readonly Entry[]>([]);
   useEffect(() => {
-    // What cannot be read is not offered.
+    // Leave out sites that cannot be read.
     if (IS_HUB) readSites().then(setSites, () => {});
     if (IS_FLEET && !isOfSites) fleetServers().then(setFleet, () => {});
   }, []);
@@ -41,7 +41,7 @@ export function Palette() {
   const found = isOfSites && search.trim() === "" ? entries : ranked(entries, search);
   const at = Math.min(chosen, found.length - 1);
   const label = isOfSites ? words.searchSites : words.palette;
-  // Before anything else is typed, which would be taken for single keys.
+  // Focus before anything else is typed, which would act as single keys.
   useLayoutEffect(() => box.current?.showModal(), []);
   useEffect(() => document.getElementById(`entry-${at}`)?.scrollIntoView({ block: "nearest" }), [at]);
 

@@ -5,43 +5,43 @@ import { mayNot } from "../me.ts";
 import type { IconName } from "../parts/marks.tsx";
 import { words } from "../words.ts";
 
-/** A page as the header, the palette and the keys know it. */
+/** A page in the header, the palette and the keys. */
 interface Place {
   readonly path: PagePath | "";
   readonly word: string;
-  /** Leads there after `g`. */
+  /** Opens the page after `g`. */
   readonly letter: string;
-  /** Those with an icon stand at the bottom of a phone, too. */
+  /** Places with an icon are also at the bottom of a phone. */
   readonly icon?: IconName;
-  /** Not in the row of the header: the palette and its letter lead there. */
+  /** Not in the header: opened by the palette or its letter. */
   readonly isAside?: true;
-  /** The word there. */
+  /** Short label for phones. */
   readonly short?: string;
-  /** Other words that people may type for it. */
+  /** Synonyms for the search. */
   readonly also: string;
 }
 
-/** The pages that a page with a single subject belongs to. */
+/** The parent pages of pages with a single subject. */
 export const WITHIN: Readonly<Partial<Record<PagePath | "", PagePath>>> = {
   feature: "features",
   person: "people",
   server: "servers",
 };
 
-/** What a page cannot do without. */
+/** Permissions that a page requires. */
 const NEEDS: Readonly<Partial<Record<PagePath | "", Permission>>> = {
   people: "holders",
   person: "holders",
   denials: "holders",
   logs: "logs",
 };
-/** What needs no picture, which a fleet has none of. */
+/** Pages that need no picture, for a fleet. */
 const OF_FLEET: readonly string[] = [
   ...(["", "expiry", "denials", "outages", "history", "alerts", "admin", "logs", "signin"] as const),
 ];
 export const isOfFleet = (path: PagePath | ""): boolean => OF_FLEET.includes(path);
 
-/** False where the page could only say that it is not for the viewer. */
+/** Returns false if the viewer may not see the page's content. */
 export function isShown(path: PagePath | ""): boolean {
   const needed = NEEDS[path];
   return (needed === undefined || !mayNot(needed)) && (!IS_FLEET || isOfFleet(path));

@@ -1,24 +1,27 @@
 import type { Identified } from "../rows.ts";
 
-/** Something that the palette leads to. */
+/** A target of the palette. */
 export interface Entry extends Identified {
   readonly kind: "page" | "site" | "action" | "server" | "feature" | "person" | "host";
   readonly name: string;
-  /** What tells it from others of the same name; searched, too. */
+  /** Distinguishes entries of one name; searched too. */
   readonly detail: string;
-  /** Other words that people may type for it. */
+  /** Synonyms for the search. */
   readonly also?: string;
-  /** Where it leads; an action does something instead. */
+  /** Address; an action has none. */
   readonly href?: string;
   readonly act?: () => void;
 }
 
-/** Of one kind, so that the many do not hide the few. */
+/** Maximum per kind, so that frequent kinds do not hide rare ones. */
 const MOST_OF_KIND = 8;
-/** Among equals: what there is less of comes first. */
+/** Order among equal matches: rare kinds first. */
 const KINDS: readonly Entry["kind"][] = ["page", "site", "server", "feature", "person", "host", "action"];
 
-/** How well a word fits, 0 best: it is the name, begins it, begins a part of it, is within it, is in the detail; null = nowhere. */
+/**
+ * Ranks a match, 0 best: equals the name, begins it, begins a part of it, is within it, is in the detail;
+ * null: no match.
+ */
 function fit(name: string, detail: string, word: string): number | null {
   const at = name.indexOf(word);
   if (at === -1) return detail.includes(word) ? 4 : null;
@@ -26,7 +29,7 @@ function fit(name: string, detail: string, word: string): number | null {
   return /[\s_\-./:@]/.test(name[at - 1] ?? "") ? 2 : 3;
 }
 
-/** The entries in which all words of the search occur, the best first; pages and actions where there is no search. */
+/** Returns entries that have all words, best first; pages and actions without a search. */
 export function ranked(entries: readonly Entry[], search: string): Entry[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return entries.filter(({ kind }) => kind === "page" || kind === "action");

@@ -5,7 +5,7 @@ import { linkTo } from "../router.ts";
 import { words } from "../words.ts";
 import { cameFree, canNotify, unwatch, watch, watched } from "./watch.ts";
 
-/** Tells when a seat is free; says how, as that depends on the browser. */
+/** Notifies when a seat is free; explains how, which depends on the browser. */
 export function WatchButton({ row: { id, free, feature } }: { readonly row: FeatureRow }) {
   const isOn = watched.value.includes(id);
   if (!isOn && (free !== 0 || feature.state !== "ok")) return null;
@@ -44,7 +44,7 @@ export function Note(props: {
   );
 }
 
-/** On every page, until it is dismissed. */
+/** Shown on every page until dismissed. */
 export function FreeNote() {
   const row = cameFree.value;
   if (row === null) return null;

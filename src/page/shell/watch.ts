@@ -6,16 +6,19 @@ import { linkTo } from "../router.ts";
 import { keep, kept } from "../storage.ts";
 import { words } from "../words.ts";
 
-/** What comes free is told once, so a watch names a feature until then. Kept in this browser, as ids, one a line. */
+/**
+ * Ids of watched features, one per line, in this browser's storage. A watch ends with its first
+ * notification.
+ */
 const NAME = SITE === null ? "watches" : `watches-${SITE}`;
 const idsKept = () => (kept(NAME) ?? "").split("\n").filter(Boolean);
 export const watched = signal<readonly string[]>(idsKept());
-/** The one that came free last, until it is dismissed. */
+/** The feature that became free last, until dismissed. */
 export const cameFree = signal<FeatureRow | null>(null);
 
 let sound: AudioContext | null = null;
 
-/** By notification where the browser lets a page ask for that: in secure contexts alone. Else by title and sound. */
+/** Browsers allow notifications only in secure contexts; others get a title and a sound. */
 export const canNotify = () =>
   globalThis.isSecureContext && "Notification" in globalThis && Notification.permission === "granted";
 
@@ -24,13 +27,13 @@ const save = (ids: readonly string[]) => {
   keep(NAME, ids.join("\n") || null);
 };
 
-/** Called by a click, without which a browser lets nobody ask for notifications or make a sound. */
+/** Must be called by a click: browsers require one for notifications and sound. */
 export async function watch(id: string): Promise<void> {
   save([...watched.peek().filter((each) => each !== id), id]);
   sound ??= new AudioContext();
   if (globalThis.isSecureContext && "Notification" in globalThis && Notification.permission === "default")
     await Notification.requestPermission();
-  // What it says depends on the answer.
+  // The label depends on the answer.
   watched.value = [...watched.peek()];
 }
 
@@ -60,7 +63,7 @@ function tell(row: FeatureRow): void {
   };
 }
 
-/** Tells of each watched feature when a seat of it is free, by figures that are fresh. */
+/** Notifies once for each watched feature with a free seat, by fresh numbers. */
 export function startWatching(): void {
   effect(() => {
     if (watched.value.length === 0 || site.value === null) return;

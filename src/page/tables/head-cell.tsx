@@ -1,13 +1,13 @@
 import { query, setQuery } from "../router.ts";
 
-/** The head of a column that rows can be sorted by. */
+/** Head of a sortable column. */
 export function SortHead(props: {
   readonly order: string;
-  /** The order of a table whose address says none. */
+  /** Default order of the table. */
   readonly first: string;
-  /** Parameter of the address that has the order. */
+  /** Parameter of the address with the order. */
   readonly name?: string;
-  /** Largest first, then smallest first. */
+  /** Sorts largest first at the first click. */
   readonly falls?: boolean;
   /** A cell of a `<table>`. */
   readonly isCell?: boolean;

@@ -5,28 +5,28 @@ import { words } from "../words-pages.ts";
 import { SortHead } from "./head-cell.tsx";
 import { VirtualRows } from "./virtual.tsx";
 
-/** A column of a list: its head, and what it shows of a row. */
+/** A column of a list: head and cell. */
 export interface ListColumn<T> {
   readonly head: string;
-  /** What the head orders the list by; without one it is no button. */
+  /** Sort word of the head; without one it is not a button. */
   readonly order?: string;
   readonly width: string;
-  /** Of the head and its cells. `opt` is left out where there is little room; `a-n`, … are places on the card of a phone. */
+  /** Class of head and cells. `opt` is hidden in narrow windows; `a-n`, … are places on a phone's card. */
   readonly class?: string;
   readonly cell: (row: T) => ComponentChildren;
 }
 
-/** A live list. Only the rows in the window have elements, unless the list `isWhole` or is printed. */
+/** A live list. Only visible rows have elements, unless the list `isWhole` or is printed. */
 export function ListTable<T extends Identified>(props: {
   readonly label: string;
   readonly rows: readonly T[];
   readonly columns: readonly ListColumn<T>[];
   readonly class: string;
-  /** The order of an address that says none. */
+  /** Default order. */
   readonly first?: string;
   readonly rowClass?: (row: T) => string;
   readonly isWhole?: boolean;
-  /** Is told which rows have elements, when these are others. */
+  /** Called when the set of rendered rows changes. */
   readonly seen?: (rows: readonly T[]) => void;
 }) {
   const { label, rows, columns, first = "", rowClass, isWhole = false, seen } = props;
@@ -73,7 +73,7 @@ export function ListTable<T extends Identified>(props: {
   );
 }
 
-/** Where filters leave nothing. */
+/** Shown when no row matches the filters. */
 export function NoMatch() {
   return (
     <div class="empty">
@@ -85,7 +85,7 @@ export function NoMatch() {
   );
 }
 
-/** Sorts again the rows that kept their places. */
+/** Sorts the rows that kept their places. */
 export function SortAgain({ moved, again }: { readonly moved: number; readonly again: () => void }) {
   if (moved === 0) return null;
   return (

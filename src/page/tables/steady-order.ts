@@ -1,12 +1,12 @@
 import { useRef, useState } from "preact/hooks";
 import { type Identified, steady } from "../rows.ts";
 
-/** Who leaves the rows for the button that sorts them finds it still there. */
+/** Time in which the sort button stays after the pointer leaves the rows. */
 const LEAVES_MS = 3_000;
 
 /**
- * Rows stay at their place while the pointer or the focus is on them, so that nobody hits another one than they meant.
- * A change of the `question` (filter, sort) orders them anew, and so does `again`.
+ * Keeps rows in place while the pointer or the focus is on them, so that clicks hit the intended row. A
+ * changed `question` (filter, sort) and `again` sort them.
  */
 export function useSteadyOrder<T extends Identified>(fresh: readonly T[], question: string) {
   const [isHeld, setHeld] = useState(false);

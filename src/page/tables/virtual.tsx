@@ -3,20 +3,21 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type Identified, slotsOf } from "../rows.ts";
 import { isOnPaper } from "./paper.ts";
 
-/** Rows beyond the window at each end, so that a scroll shows no hole. */
+/** Extra rows at each end, so that scrolling shows no gap. */
 const SPARE = 4;
 
 interface Props<T> {
   readonly rows: readonly T[];
-  /** One `role="row"`, of the same height as each other. `index` is for `aria-rowindex`: the head is 1. */
+  /** One `role="row"`, all of equal height. `index` is for `aria-rowindex`: the head is 1. */
   readonly children: (row: T, index: number) => ComponentChildren;
-  /** Is told which rows have elements, when these are others. */
+  /** Called when the set of rendered rows changes. */
   readonly seen?: ((rows: readonly T[]) => void) | undefined;
 }
 
 /**
- * The rows that are in the window, as the page is scrolled, with room for the others; on paper all rows. A row keeps its elements while it is
- * shown, and with them the focus; those of a row that has gone are filled with one that has come, which costs less than new ones.
+ * Renders the visible rows and reserves room for the others; in print, all rows. A row keeps its elements,
+ * and with them the focus, while it is shown. Elements of removed rows are reused, which is cheaper than
+ * new ones.
  */
 export function VirtualRows<T extends Identified>({ rows, children, seen }: Props<T>) {
   const box = useRef<HTMLDivElement>(null);
@@ -32,7 +33,7 @@ export function VirtualRows<T extends Identified>({ rows, children, seen }: Prop
         old.from === from && old.end === end && old.height === height ? old : { from, end, height },
       );
     };
-    // An observer is told after the layout, so that reading sizes forces none.
+    // The observer runs after the layout, so reading sizes forces none.
     const observer = new ResizeObserver(() => {
       const element = box.current;
       if (element === null) return;
