@@ -3,8 +3,8 @@ import fc from "fast-check";
 import { flexnet } from "../../src/managers/flexnet/index.ts";
 import { createOutputMemory } from "../../src/managers/output-memory.ts";
 import { readOutputSync } from "../../src/managers/read-output.ts";
+import { arbitraryReading } from "./flexnet/arbitrary-reading.ts";
 import { around, block } from "./flexnet/read.ts";
-import { readings } from "./flexnet/readings.ts";
 
 const NOW = Date.UTC(2017, 9, 20);
 const parserIn = (zone: string) => () =>
@@ -31,7 +31,7 @@ function edited(lines: readonly string[], [kind, at]: readonly [string, number])
 test("an output reads the same whether or not the ones before it are known", () => {
   const polls = fc.array(fc.array(edit, { maxLength: 3 }), { maxLength: 6 });
   const asAlone = fc.asyncProperty(
-    readings,
+    arbitraryReading,
     polls,
     fc.boolean(),
     async ({ reading, zone }, edits, truncated) => {

@@ -1,24 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Reading } from "../../../src/domain/reading.ts";
-import { createKnownHosts } from "../../../src/managers/manager.ts";
-import { readOutputSync } from "../../../src/managers/read-output.ts";
-import { managerOf } from "../../../src/managers/registry.ts";
+import { type ReadOptions, readAs } from "../read-as.ts";
 
-interface Options {
-  readonly zone?: string;
-  readonly step?: string;
-  readonly truncated?: boolean;
-}
-
-export function parse(
-  text: string | Uint8Array,
-  { zone = "UTC", step, truncated = false }: Options = {},
-): Reading {
-  const bytes = typeof text === "string" ? new TextEncoder().encode(text) : text;
-  const context = { zone, now: 0, knownHosts: createKnownHosts(), ...(step !== undefined && { step }) };
-  return readOutputSync(bytes, managerOf("dsls").createParser(context), truncated);
-}
+export const parse = (text: string | Uint8Array, options: ReadOptions = {}): Reading =>
+  readAs("dsls", text, options);
 
 export function fixture(name: string): string {
   return readFileSync(join(import.meta.dir, "../../fixtures/dsls", name), "utf8");

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import fc from "fast-check";
 import type { FeatureReading, PoolReading, Reading } from "../../../src/domain/reading.ts";
 import { UNKNOWN_EXPIRY } from "../../../src/domain/reading.ts";
 import { around, FIXTURES, fixture, readText } from "./read.ts";
@@ -120,51 +119,6 @@ describe("a text that was cut", () => {
   test("in the expiry of a pool: the date is not known", () => {
     const text = around(head.map((line) => line.replace("31-dec-2025", "31-dec-20"))).slice(0, -1);
     expect(readText(text).features[0]?.pools[0]?.expiry).toEqual(UNKNOWN_EXPIRY);
-  });
-});
-
-describe("damaged texts", () => {
-  const sources = FIXTURES.map((name) => utf8(fixture(name)));
-  const source = fc.constantFrom(...sources);
-  const place = fc.double({ min: 0, max: 1, noNaN: true });
-  const at = (bytes: Uint8Array, where: number) => Math.floor(where * bytes.length);
-
-  test("bytes changed, removed, inserted", () => {
-    const edit = fc.record({ where: place, remove: fc.nat(40), insert: fc.uint8Array({ maxLength: 12 }) });
-    fc.assert(
-      fc.property(source, fc.array(edit, { minLength: 1, maxLength: 8 }), (bytes, edits) => {
-        let text = Buffer.from(bytes);
-        for (const { where, remove, insert } of edits) {
-          const from = at(text, where);
-          text = Buffer.concat([text.subarray(0, from), insert, text.subarray(from + remove)]);
-        }
-        expectSound(readText(new Uint8Array(text)));
-      }),
-      { numRuns: 300 },
-    );
-  });
-
-  test("one text spliced into another", () => {
-    fc.assert(
-      fc.property(source, source, place, place, place, (one, other, cut, from, to) => {
-        const where = at(one, cut);
-        const text = [
-          one.subarray(0, where),
-          other.subarray(at(other, from), at(other, to)),
-          one.subarray(where),
-        ];
-        expectSound(readText(new Uint8Array(Buffer.concat(text))));
-      }),
-      { numRuns: 300 },
-    );
-  });
-
-  test("lines in any order", () => {
-    const lines = FIXTURES.flatMap((name) => fixture(name).split("\n"));
-    fc.assert(
-      fc.property(fc.shuffledSubarray(lines), (shuffled) => expectSound(readText(shuffled.join("\n")))),
-      { numRuns: 300 },
-    );
   });
 });
 

@@ -1,26 +1,8 @@
 import { expect, test } from "bun:test";
-import fc from "fast-check";
 import { flexnet } from "../../../src/managers/flexnet/index.ts";
-import { FIXTURES, fixture, readText } from "./read.ts";
-import { readings } from "./readings.ts";
+import { fixture, readText } from "./read.ts";
 
 const OPTIONS = { address: "27000@lic", zone: "UTC" };
-
-test("what was printed reads as what it was printed from", () => {
-  fc.assert(
-    fc.property(readings, ({ reading, zone }) => {
-      const text = flexnet.render(reading, { address: "27000@lic", zone });
-      expect(readText(text, { zone })).toEqual(reading);
-    }),
-    { numRuns: 300 },
-  );
-});
-
-test.each(FIXTURES)("%s survives being printed and read", (name) => {
-  const { unparsed, unparsedLines, ...reading } = readText(fixture(name));
-  const again = readText(flexnet.render({ ...reading, unparsed, unparsedLines }, OPTIONS));
-  expect(again).toEqual({ ...reading, unparsed: [], unparsedLines: 0 });
-});
 
 test("the text looks like a modern lmstat's", () => {
   const printed = flexnet.render(readText(fixture("modern")), OPTIONS).split("\n");

@@ -352,7 +352,7 @@ const raw = fc
   });
 
 /** Readings as lmstat could have printed them, with the zone in which it did. */
-export const readings = raw.map(({ zone, listed, unlisted, isQuiet, daemons, ...rest }) => {
+export const arbitraryReading = raw.map(({ zone, listed, unlisted, isQuiet, daemons, ...rest }) => {
   const quiet = { name: "quiet", status: "up", version: null, error: null, totals: null } as const;
   const reading: Reading = {
     manager: "flexnet",
