@@ -7,10 +7,10 @@ export interface KnownFeature extends CountedFeature {
   readonly id: number;
 }
 
-/** Features have ids below this: a day and a feature are one number. */
+/** Feature ids are below this, so that a day and a feature fit into one number. */
 const FEATURES = 2 ** 24;
 
-/** Key of a packed row: `day` counts days since 1970-01-01 UTC. */
+/** Returns the key of a packed row: `day` counts days since 1970-01-01 UTC. */
 export function packedKey(day: number, featureId: number): number {
   return day * FEATURES + featureId;
 }
@@ -35,7 +35,7 @@ export function hourEnd(at: number): number {
   return Math.ceil(at / HOUR_MS) * HOUR_MS;
 }
 
-/** An hour or a day that is still to be rolled up, again or for the first time; `at` is its begin. */
+/** An hour or day that must be rolled up, again or for the first time, beginning at `at`. */
 export interface OpenBucket {
   readonly span: number;
   readonly at: number;
@@ -43,10 +43,10 @@ export interface OpenBucket {
 
 export type OpenBuckets = ReturnType<typeof createOpenBuckets>;
 
-/** The hours and days that are to be rolled up. All of this runs in the caller's transaction. */
+/** Hours and days to roll up. Everything here runs in the caller's transaction. */
 export function createOpenBuckets({ sqlite }: Pick<Store, "sqlite">) {
   const on = (sql: string) => sqlite.query<null, [number, number]>(sql);
-  // What is known as open already is not written again: every poll says so.
+  // Most polls touch a bucket that is already open; such a row is not written again.
   const insert = on(
     "INSERT INTO history_open (span, at, touches) VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET touches = 1 WHERE touches = 0",
   );
@@ -62,7 +62,7 @@ export function createOpenBuckets({ sqlite }: Pick<Store, "sqlite">) {
       for (const span of [HOUR_MS, DAY_MS])
         for (let at = Math.floor(from / span) * span; at <= until; at += span) insert.run(span, at);
     },
-    /** Begins the work on the earliest bucket that was over before an instant: hours before the days that they make up. */
+    /** Starts work on the earliest bucket that ended before `overBefore`; hours come before their days. */
     next(overBefore: number): OpenBucket | null {
       const hour = earliest.get(HOUR_MS, overBefore - HOUR_MS);
       const day = earliest.get(DAY_MS, overBefore - DAY_MS);
@@ -70,7 +70,7 @@ export function createOpenBuckets({ sqlite }: Pick<Store, "sqlite">) {
       if (next !== null) begin.run(next.span, next.at);
       return next;
     },
-    /** Ends the work on a bucket, unless there was news since `next` named it. */
+    /** Finishes work on a bucket, unless it was touched since `next` returned it. */
     close: ({ span, at }: OpenBucket): void => void remove.run(span, at),
   };
 }

@@ -11,35 +11,38 @@ import type {
   ToWorker,
 } from "./serve.ts";
 
-/** A query that is not answered by then is given up: before the HTTP side cuts the silent connection, after 30 s. */
+/** Queries are abandoned after this time, before the HTTP side closes the silent connection after 30 s. */
 const DEFAULT_TIMEOUT_MS = 25_000;
-/** Queries that wait for the worker: more than this is refused at once. */
+/** Maximum number of queued queries; further ones are refused at once. */
 const MAX_WAITING = 500;
-/** A worker that goes on for longer than this with a query that was given up is stuck in one statement. */
+/** A worker that runs an abandoned query for longer than this is stuck in one statement. */
 const STUCK_MS = 1_000;
-/** Workers that were given up and whose statement still runs: with so many, new queries have to wait. */
+/** Maximum number of replaced workers with a running statement; beyond that, new queries wait. */
 const MAX_STUCK = 3;
 
-/** History from the main thread: it never waits for the database, a worker with a connection of its own reads. */
+/**
+ * Reads history from the main thread without blocking on the database: a worker reads with its own
+ * connection.
+ */
 export type HistoryClient<Queries extends QueryTable> = ReturnType<typeof createHistoryClient<Queries>>;
 
-/** A query took longer than it may. */
+/** A query took too long. */
 export class HistoryTimeout extends Error {
   override readonly name = "HistoryTimeout";
 }
 
 interface HistoryClientDeps {
-  /** The database file, or what tells the worker where history is now. */
+  /** The database file, or a function that returns the current location. */
   readonly path: string | (() => string);
-  /** How messages call it. */
+  /** Name of the history in messages. */
   readonly title?: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** Starts the worker; tests give their own. */
+  /** Starts the worker; tests replace it. */
   readonly startWorker?: () => Worker;
-  /** How long the worker may go on with a query that was given up; tests have less patience. */
+  /** How long the worker may run an abandoned query; tests use less. */
   readonly stuckMs?: number;
-  /** Called each time that the worker met damage in the database (`CORRUPT`). */
+  /** Called whenever the worker finds damage in the database (`CORRUPT`). */
   readonly onDamage?: (error: StoreError) => void;
 }
 
@@ -48,13 +51,13 @@ interface Waiting {
   settle(outcome: { value: unknown } | { error: unknown }): void;
 }
 
-/** The worker is an entry point of its own, which in the binary lies beside the program's. */
+/** Starts a worker. Each worker is a separate entry point; the binary embeds it next to the program. */
 export function startWorkerOf(name: "history" | "hub-history"): Worker {
   const file = `workers/${name}.ts`;
   return new Worker(Bun.isStandaloneExecutable ? `./${file}` : new URL(`../${file}`, import.meta.url).href);
 }
 
-/** `Queries` is what the worker serves. */
+/** `Queries` are the queries that the worker serves. */
 export function createHistoryClient<Queries extends QueryTable>({
   path,
   title = String(path),
@@ -65,9 +68,9 @@ export function createHistoryClient<Queries extends QueryTable>({
   onDamage = () => {},
 }: HistoryClientDeps) {
   const waiting = new Map<number, Waiting>();
-  /** Ids of queries that were not posted yet, by client. The first client has the next turn. */
+  /** Ids of queries not posted yet, by client. The first client is served next. */
   const queues = new Map<string, number[]>();
-  /** The query that the worker has not answered yet, wanted or not; 0 = none. */
+  /** The query that the worker has not answered yet, abandoned or not; 0 means none. */
   let posted = 0;
   /** Replaced workers whose statement still runs. */
   const ending = new Set<Worker>();
@@ -76,16 +79,15 @@ export function createHistoryClient<Queries extends QueryTable>({
   let lastId = 0;
   let stopped = false;
 
-  /** The worker that runs, or a new one: after its death the next query starts it again. */
+  /** Returns the worker, starting a new one if the last one died. */
   function running(): Worker {
     if (worker !== null) return worker;
     const fresh = startWorker();
     const died = (reason: string) => {
       if (worker !== fresh) return;
       forget();
-      if (!stopped)
-        log.error("The worker of history ended, the next query starts it again", { error: reason });
-      failAll(new StoreError("IO", "The query of history ended half-way", "Ask again; see the log."));
+      if (!stopped) log.error("The history worker ended; the next query restarts it", { error: reason });
+      failAll(new StoreError("IO", "The history query was interrupted", "Ask again; see the log."));
     };
     fresh.onmessage = ({ data }: MessageEvent<FromWorker>) => {
       if (worker !== fresh) return;
@@ -105,7 +107,7 @@ export function createHistoryClient<Queries extends QueryTable>({
       if (ending.delete(fresh)) watch();
       died("closed");
     });
-    // It must not keep the process alive.
+    // Do not keep the process alive.
     fresh.unref();
     worker = fresh;
     return fresh;
@@ -117,14 +119,14 @@ export function createHistoryClient<Queries extends QueryTable>({
     watch();
   }
 
-  /** Watches a worker that is busy with a query that was given up: one statement of SQL cannot be called off. */
+  /** Watches a worker that is busy with an abandoned query: an SQL statement cannot be cancelled. */
   function watch(): void {
     clearTimeout(stuck);
     if (posted === 0 || waiting.has(posted) || ending.size >= MAX_STUCK) return;
     stuck = setTimeout(replace, stuckMs).unref();
   }
 
-  /** Another worker serves what waits; the stuck one ends when its statement does. */
+  /** Starts another worker for the queued queries; the stuck one ends after its statement. */
   function replace(): void {
     const old = worker;
     forget();
@@ -135,7 +137,7 @@ export function createHistoryClient<Queries extends QueryTable>({
     postNext();
   }
 
-  /** Takes the oldest query of the client that had no turn for the longest time; those given up have none. */
+  /** Takes the oldest query of the client that has waited longest for a turn, skipping abandoned ones. */
   function takeNext(): Waiting | undefined {
     for (const [who, ids] of queues) {
       queues.delete(who);
@@ -169,9 +171,9 @@ export function createHistoryClient<Queries extends QueryTable>({
 
   return {
     /**
-     * Served one after the other, round-robin per client (`who`), so that one busy client cannot delay the others.
-     * Rejects with a StoreError (the database; `BUSY` also when too many queries wait), a HistoryTimeout, the reason
-     * of `signal`, or an Error that tells of a bug.
+     * Queries run one after the other, round-robin per client (`who`), so that a busy client cannot delay the
+     * others. Rejects with a StoreError (from the database, or `BUSY` if too many queries wait), a
+     * HistoryTimeout, the reason of `signal`, or an Error for a bug.
      */
     query<Name extends QueryName<Queries>>(
       name: Name,
@@ -183,7 +185,7 @@ export function createHistoryClient<Queries extends QueryTable>({
       if (stopped) reject(closed());
       else if (signal?.aborted === true) reject(signal.reason);
       else if (waiting.size >= MAX_WAITING)
-        reject(new StoreError("BUSY", "Too many queries of history wait for an answer", "Ask again later."));
+        reject(new StoreError("BUSY", "Too many history queries are waiting", "Ask again later."));
       else {
         const id = ++lastId;
         const cancelled = new SharedArrayBuffer(4);
@@ -193,8 +195,9 @@ export function createHistoryClient<Queries extends QueryTable>({
           watch();
         };
         const abort = () => giveUp(signal?.reason);
-        const late = `The query of history took longer than ${timeoutMs / 1000} s`;
-        // The worker keeps the time too, between pieces of work; this is for one that is stuck or busy with others.
+        const late = `The history query took longer than ${timeoutMs / 1000} s`;
+        // The worker also checks the time, but only between steps; this timer covers a worker that is stuck
+        // or busy.
         const timer = setTimeout(() => giveUp(new HistoryTimeout(late)), timeoutMs);
         signal?.addEventListener("abort", abort, { once: true });
         waiting.set(id, {
@@ -212,7 +215,7 @@ export function createHistoryClient<Queries extends QueryTable>({
             clearTimeout(timer);
             signal?.removeEventListener("abort", abort);
             if ("error" in outcome) reject(outcome.error);
-            // The name decides on the type of the answer: see QueryTable.
+            // The name determines the type of the result: see QueryTable.
             else resolve(outcome.value as QueryResult<Queries, Name>);
           },
         });
@@ -221,7 +224,7 @@ export function createHistoryClient<Queries extends QueryTable>({
       }
       return promise;
     },
-    /** Ends the worker; what waits is rejected. */
+    /** Ends the worker and rejects the queued queries. */
     stop(): void {
       stopped = true;
       const last = worker;

@@ -9,13 +9,14 @@ import {
 import { DAY_MS, HOUR_MS } from "../domain/time/clock.ts";
 
 /**
- * Packed history: a feature's samples of a UTC day, its rollups of the day's hours, and its rollup of the day. Whole
- * numbers from 0 on take seven bits a byte, the lowest first; the high bit says that more follow (LEB128).
+ * Packed history: a feature's samples of a UTC day, its rollups of the day's hours, and its rollup of the
+ * day. Non-negative integers take seven bits per byte, lowest first; the high bit means that more follow
+ * (LEB128).
  *
- * A day's samples are a segment for each hour that has any: `hour, count, samples`. A sample is the time since the one
- * before (or since the hour began), a byte of flags, and what differs from the one before. A day's hours are a record an
- * hour: a byte that says which hour, and its body, or a bit that says "as the record before": quiet nights are one byte an
- * hour. Segments and records stand alone.
+ * A day's samples have a segment for each hour with samples: `hour, count, samples`. A sample is the time
+ * since the previous one (or since the hour began), a byte of flags, and the differences to the previous one.
+ * A day's hours have one record each: a byte for the hour, and its body, or a bit for "same as the previous
+ * record", so quiet nights take one byte per hour. Segments and records can be decoded independently.
  */
 
 // Flags of a sample.
@@ -28,17 +29,17 @@ const UNLIMITED = 16;
 // Flags of a rollup.
 const TO_THE_END = 1;
 const DENIALS = 2;
-/** One group whose levels fill the bucket: the last level's time follows from the others. */
+/** One group whose levels fill the bucket: the last level's time is the remaining time. */
 const FULL = 4;
 
-/** What the total of a group is written as: else the total and 2. */
+/** Codes for the total of a group; known totals are stored as total + 2. */
 const TOTAL_UNKNOWN = 0;
 const TOTAL_UNLIMITED = 1;
 
 const HOUR_BITS = 31;
 const SAME_AS_BEFORE = 32;
 
-/** Throws RangeError on what is no whole number from 0 to 2^53 - 1. */
+/** Appends a number. Throws RangeError unless it is an integer from 0 to 2^53 - 1. */
 export function putNumber(bytes: number[], value: number): void {
   if (!Number.isSafeInteger(value) || value < 0) throw new RangeError(`${value} cannot be packed`);
   let rest = value;
@@ -46,19 +47,19 @@ export function putNumber(bytes: number[], value: number): void {
   bytes.push(rest);
 }
 
-/** Unknown as 0. */
+/** Appends a number, or 0 for unknown. */
 function putOptional(bytes: number[], value: number | null): void {
   putNumber(bytes, value === null ? 0 : value + 1);
 }
 
-/** Where the statistics of whole sites spend their time: it makes no object a value. */
+/** Decodes numbers without allocating per value: statistics of whole sites spend their time here. */
 export class ByteReader {
   constructor(
     private readonly data: Uint8Array,
     public at = 0,
   ) {}
 
-  /** Throws RangeError where the bytes end too early. */
+  /** Throws RangeError if the bytes end too early. */
   number(): number {
     const { data } = this;
     let { at } = this;
@@ -85,7 +86,7 @@ export class ByteReader {
   }
 }
 
-/** The samples of a day that begins at `dayAt`, with those of an hour put in their place, once or again. */
+/** Returns the samples of a day that begins at `dayAt`, with those of an hour added or replaced. */
 export function withHour(
   dayAt: number,
   data: Uint8Array | null,
@@ -117,7 +118,7 @@ function packSamples(bytes: number[], hourAt: number, samples: readonly Step[]):
         (unlimited ? UNLIMITED : 0),
     );
     if (used !== null) {
-      // Of either sign: 0, -1, 1, -2, … as 0, 1, 2, 3, …
+      // Zigzag encoding: 0, -1, 1, -2, … as 0, 1, 2, 3, …
       const more = used - lastUsed;
       putNumber(bytes, more < 0 ? -more * 2 - 1 : more * 2);
       lastUsed = used;
@@ -129,7 +130,7 @@ function packSamples(bytes: number[], hourAt: number, samples: readonly Step[]):
   }
 }
 
-/** The samples of a day, ascending. */
+/** Returns the samples of a day, ascending. */
 export function samplesOfDay(dayAt: number, data: Uint8Array): Step[] {
   const reader = new ByteReader(data);
   const samples: Step[] = [];
@@ -166,13 +167,13 @@ export function readDayRollup(dayAt: number, data: Uint8Array, sink: RollupSink)
   readRollup(new ByteReader(data), dayAt, DAY_MS, sink);
 }
 
-/** The day with an hour put in its place, once or again; one without known counts is left out. */
+/** Returns the day with an hour added or replaced; an hour without known counts is left out. */
 export function withHourRollup(dayAt: number, data: Uint8Array | null, bucket: Bucket): Uint8Array {
   const others = data === null ? [] : unpackHours(dayAt, data).filter(({ at }) => at !== bucket.at);
   return packHours(dayAt, [...others, bucket]);
 }
 
-/** The hours of a day; those without known counts are left out. */
+/** Packs the hours of a day; those without known counts are left out. */
 export function packHours(dayAt: number, hours: readonly Bucket[]): Uint8Array {
   const parts: Uint8Array[] = [];
   let before: Uint8Array | null = null;
@@ -188,7 +189,7 @@ export function packHours(dayAt: number, hours: readonly Bucket[]): Uint8Array {
   return Buffer.concat(parts);
 }
 
-/** The hours of a day, ascending; those that nothing is known of are left out. */
+/** Returns the hours of a day with known counts, ascending. */
 export function unpackHours(dayAt: number, data: Uint8Array): Bucket[] {
   const sums: { readonly at: number; readonly sum: RollupSum }[] = [];
   readHours(dayAt, data, (at) => {
@@ -199,7 +200,7 @@ export function unpackHours(dayAt: number, data: Uint8Array): Bucket[] {
   return sums.map(({ at, sum }) => ({ at, rollup: sum.take() }));
 }
 
-/** Reads the hours of a day into the sink of each; an hour without a sink is passed over. */
+/** Reads each hour of a day into its sink; hours without a sink are skipped. */
 export function readHours(dayAt: number, data: Uint8Array, sinkOf: (at: number) => RollupSink | null): void {
   const reader = new ByteReader(data);
   let body = 0;

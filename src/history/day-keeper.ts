@@ -26,7 +26,7 @@ interface DayAsked extends Asked {
   readonly day: number;
 }
 
-/** What the keeper asks the worker of history: of a large site it takes some tenths of a second. */
+/** Queries that the keeper sends to the history worker; for a large site each takes tenths of a second. */
 export const DAY_QUERIES = {
   site: async (read: Reader, { day }: DayAsked): Promise<MadeDay> => ({
     data: await makeSiteDay(read, day),
@@ -46,17 +46,20 @@ interface MadeDay {
   readonly sums: readonly HeldSum[];
 }
 
-/** What held seats before the day is to be told from what began with it. */
+/**
+ * Clips a holding to the day, but keeps 1 ms before it, so that earlier holdings differ from those that begin
+ * with the day.
+ */
 function clipped(holding: Holding, from: number, to: number): Holding | null {
   if (clip(holding, from, to) === null) return null;
   return { from: Math.max(holding.from, from - 1), to: Math.min(holding.to, to) };
 }
 
 export type DayQueries = typeof DAY_QUERIES;
-/** Of a day with a million sessions. */
+/** Enough for a day with a million sessions. */
 const ASKING = { who: "days", timeoutMs: 120_000 };
 
-/** A day is made this long after its end. */
+/** A day is summed this long after its end. */
 const GRACE_MS = 120_000;
 const IDLE_MS = 60_000;
 
@@ -65,7 +68,7 @@ interface Due {
   readonly day: number;
 }
 
-/** Keeps what answers over long ranges are made of: the sums of days that are over. */
+/** Keeps sums of past days, from which answers over long ranges are computed. */
 export function createDayKeeper({ store, history, clock, timers, log, intervals }: DayKeeperDeps) {
   const { sqlite } = store;
   const edges = sqlite.query<{ seen: number | null; kept: number; sampled: number | null }, []>(
@@ -73,7 +76,7 @@ export function createDayKeeper({ store, history, clock, timers, log, intervals 
        ifnull((SELECT value FROM event_marks WHERE name = 'deleted_sessions'), 0) AS kept,
        (SELECT min(key) / 16777216 FROM sample_days) AS sampled`,
   );
-  /** What is open held its seats on all of a day only if its server was read after it. */
+  /** An open session held its seats for the whole day only if its server was read after it. */
   const unread = sqlite.query<{ readAt: number | null }, []>(
     `SELECT min(ifnull((SELECT max(read_at) FROM coverage WHERE coverage.server_id = servers.id), 0)) AS readAt
      FROM servers WHERE EXISTS (SELECT 1 FROM sessions WHERE sessions.server_id = servers.id AND ended_at IS NULL)`,
@@ -87,7 +90,7 @@ export function createDayKeeper({ store, history, clock, timers, log, intervals 
   });
   const tables = {
     session: tableOf("session_days", ""),
-    // What is still to be packed is not the last word.
+    // Days with open buckets are not final.
     site: tableOf("site_days", "UNION SELECT at / 86400000 FROM history_open"),
   };
 
@@ -96,7 +99,7 @@ export function createDayKeeper({ store, history, clock, timers, log, intervals 
     "INSERT INTO held_days (day, server_id, daemon, feature, seat_ms) VALUES (?, ?, ?, ?, ?)",
   );
 
-  /** The newest day that can be made and is not: people ask most about the newest days. */
+  /** Returns the newest day that can be summed and is not yet: most queries are about recent days. */
   function nextDue(): Due | null {
     return store.read(() => {
       const { seen, kept, sampled } = edges.get() ?? { seen: null, kept: 0, sampled: null };
@@ -114,12 +117,12 @@ export function createDayKeeper({ store, history, clock, timers, log, intervals 
     });
   }
 
-  /** Makes a day that is due; false when none is. Rejects when the store or the worker fails. */
+  /** Sums a day that is due; returns false if none is. Rejects if the store or the worker fails. */
   async function step(): Promise<boolean> {
     const due = nextDue();
     if (due === null) return false;
     const { kind, day } = due;
-    // News of the day that come meanwhile delete this row: then the day is made once more.
+    // If the day changes meanwhile, this row is deleted and the day is summed again.
     store.transaction(() => void tables[kind].begin.run(day));
     const asked = { day, now: clock.now(), intervals: intervals() };
     const { data, sums } = await history.query(kind, asked, ASKING);
@@ -132,5 +135,5 @@ export function createDayKeeper({ store, history, clock, timers, log, intervals 
     return true;
   }
 
-  return { ...createLoop(step, IDLE_MS, "The sums of a day could not be made", timers, log), step };
+  return { ...createLoop(step, IDLE_MS, "Cannot compute the sums of a day", timers, log), step };
 }

@@ -2,7 +2,9 @@ import type { FeatureId } from "../domain/history.ts";
 import type { UnmetRequest } from "../domain/stats/demand.ts";
 import type { Rows } from "../store/conditions.ts";
 
-/** What one statement says of a range, remembered: a question about a whole site asks it for thousands of features. */
+/**
+ * Caches the result of a statement by range: a query about a whole site needs it for thousands of features.
+ */
 export function oncePerRange<Answer>(ask: (start: number, end: number) => Answer) {
   const answers = new Map<string, Answer>();
   return (start: number, end: number): Answer =>
@@ -10,8 +12,8 @@ export function oncePerRange<Answer>(ask: (start: number, end: number) => Answer
 }
 
 /**
- * Counts rows by feature, or adds them up. `from` is a table with its condition, which binds the start of a range and its
- * end.
+ * Counts rows by feature, or sums them. `from` is a table with a condition whose parameters are the start and
+ * end of a range.
  */
 export function createFeatureCounts({ all }: Rows, from: string, count = "count(*)") {
   const keyOf = ({ server, daemon, feature }: FeatureId) => `${server}\0${daemon}\0${feature}`;
@@ -24,13 +26,13 @@ export function createFeatureCounts({ all }: Rows, from: string, count = "count(
     countsIn(start, end).get(keyOf(feature)) ?? 0;
 }
 
-/** So many features are counted one by one; of more, all are counted at once. */
+/** Up to this many features are counted one by one; for more, all are counted at once. */
 const FEW = 8;
 
-/** Who tried again counts once; of requests that a manager only counts each one does. */
+/** Retries count once. If the manager reports only a counter, every request counts. */
 const REQUESTS = "sum(iif(user = '' AND host IS NULL, attempts, 1))";
 
-/** Counts denials of an outcome by feature. */
+/** Counts denials of one outcome by feature. */
 export function createOutcomeCounts(rows: Rows, outcome: "denied" | "queued") {
   const where = `at >= ?1 AND at < ?2 AND outcome = '${outcome}'`;
   const ofAll = createFeatureCounts(rows, `denials INDEXED BY denials_by_time WHERE ${where}`, REQUESTS);
@@ -51,12 +53,13 @@ export function createOutcomeCounts(rows: Rows, outcome: "denied" | "queued") {
 }
 
 /**
- * FlexNet's error numbers of a request for which no seat was left: all are in use, others wait in the queue, the rest is
- * reserved. A user who may not use a feature at all asks for no seat. A log without a number is taken for the usual case.
+ * FlexNet error codes of a request without a free seat: all in use, others wait in the queue, or the rest is
+ * reserved. A user who may not use a feature at all does not count. A log without codes counts as the usual
+ * case.
  */
 const NO_SEAT_CODES = "-4, -24, -101";
 
-/** The part of the source that is about denials. */
+/** Reads denials for statistics. */
 export function createDenialReader(rows: Rows, now: number) {
   const seenIn = oncePerRange((start, end) => {
     const servers = rows.all<{ server: string }>(
@@ -72,16 +75,16 @@ export function createDenialReader(rows: Rows, now: number) {
   const countOf = createOutcomeCounts(rows, "denied");
   return {
     /**
-     * Counts denials of a feature in a range, as they are stored; null where they could not be seen, as in what is still
-     * to come. What stayed denied counts, as in the alert rule: the question is how many seats were missing, and a seat
-     * that another pool gave a second later was not. A user who tried again counts once. Where the manager counts denials
-     * and names no feature, no feature's are known. Rollups know them for longer.
+     * Counts stored denials of a feature in a range; null if they could not be seen, including in the future.
+     * Only `denied` counts, as in the alert rule: a seat that another pool granted a second later was not
+     * missing. Retries count once. If the manager counts denials without naming features, no feature's
+     * denials are known. Rollups keep the counts for longer.
      */
     denials: (feature: FeatureId, start: number, end: number): number | null =>
       seenIn(start, end).has(feature.server) ? countOf(feature, start, end) : null,
-    /** How many requests of a feature got a place in the queue, by the log. */
+    /** Counts requests of a feature that were queued according to the log. */
     queuedRequests: createOutcomeCounts(rows, "queued"),
-    /** Requests that found no seat, in the order of time. */
+    /** Returns requests that found no free seat, in time order. */
     unmetRequests: ({ server, daemon, feature }: FeatureId, start: number, end: number) =>
       rows.all<UnmetRequest>(
         `SELECT outcome, at, until, count FROM denials INDEXED BY denials_by_feature
@@ -93,7 +96,7 @@ export function createDenialReader(rows: Rows, now: number) {
         server,
         daemon,
       ),
-    /** For how long of a range a server's log was read, ms. */
+    /** Returns how much of a range a server's log covers, ms. */
     loggedMs: (server: string, start: number, end: number) =>
       rows.all<{ ms: number | null }>(
         `SELECT sum(min(coalesce(to_at, ?1), ?3) - max(from_at, ?2)) AS ms FROM denial_spans
@@ -106,13 +109,14 @@ export function createDenialReader(rows: Rows, now: number) {
   };
 }
 
-/** The next session in the order of the index, by where it differs from a known one. */
+/** Selects the next session in index order that matches `where`. */
 const next = (where: string) =>
   `(SELECT id FROM sessions INDEXED BY sessions_by_feature WHERE ended_at IS NOT NULL AND ${where}
     ORDER BY server_id, daemon, feature LIMIT 1)`;
 /**
- * Every daemon and feature of counts, sessions and denials. Sessions are stepped through by their index, one look a
- * feature: there may be millions. A comparison of all three names at once would read every row of the last one.
+ * All daemons and features of counts, sessions and denials. Sessions are walked by index with one lookup per
+ * feature, because there may be millions. Comparing all three names at once would read every row of the last
+ * one.
  */
 const EVERY_NAME = `WITH RECURSIVE ended (server, daemon, feature) AS (
     SELECT '', '', ''

@@ -17,13 +17,13 @@ import { createReader, type Reader } from "./reader.ts";
 import { createRecorder } from "./recorder.ts";
 import { type Interval, stepsOf } from "./sample-reader.ts";
 
-/** An hour is packed this long after its end, when what was read in it has been stored. Later news opens it again. */
+/** An hour is packed this long after its end, when its readings are stored. Later changes open it again. */
 const GRACE_MS = 60_000;
 
 /**
- * Packs the samples of hours that are over, and rolls hours and days up. Each call is one slice of the work that is due,
- * in a transaction of about so many ms, and answers whether there is more. Throws a StoreError when the store fails:
- * what was begun is begun again then.
+ * Packs the samples of past hours, and rolls up hours and days. Each call does one slice of the pending work
+ * in a transaction of about the given ms, and reports whether there is more. Throws StoreError if the store
+ * fails; the slice is repeated then.
  */
 function createPacker(
   { sqlite, transaction }: Store,
@@ -66,7 +66,7 @@ function createPacker(
 
     const counted = rollupOf({ steps: stepsOf(all, coverage, at, end), end }, at, end);
     const hours = rollupHours.get(key);
-    // Sessions and denials of then may be gone: the hour does not forget the users that it knows.
+    // Old sessions and denials may have been deleted: keep the users that the hour already has.
     const before =
       hours !== null && at < reader.sessionsFrom()
         ? unpackHours(dayAt, hours).find((one) => one.at === at)?.rollup
@@ -91,13 +91,13 @@ function createPacker(
     rollupDays.put(key, hours === null ? new Uint8Array() : packDayRollup(at, mergeRollups(rollups)));
   }
 
-  /** Each step is one feature's. */
+  /** Handles one feature per step. */
   function* work(bucket: OpenBucket): Generator<void> {
     const { samplesFrom } = reader().reach();
-    // What was rolled up from samples that are gone cannot be made again.
+    // Samples are gone, so their rollups cannot be made again.
     const isGone = samplesFrom === null || bucket.at + bucket.span <= samplesFrom;
     for (const feature of isGone ? [] : reader().features()) {
-      // Between two slices anything may have been written.
+      // Other writes may have happened between two slices.
       if (bucket.span === HOUR_MS) packHour(reader(), feature, bucket.at);
       else rollUpDay(feature, bucket.at);
       yield;
@@ -106,7 +106,7 @@ function createPacker(
   }
 
   let ofSlice: Reader | null = null;
-  /** The reader of this slice: it remembers names and coverage. */
+  /** The reader of this slice; it caches names and coverage. */
   const reader = () => {
     ofSlice ??= createReader(sqlite, { now: clock.now() });
     return ofSlice;
@@ -135,7 +135,7 @@ function createPacker(
   };
 }
 
-/** What holds at the begin of a day, as a sample: the day's row stands alone then. */
+/** Returns the state at the start of a day as a sample, so that the day's row can be read alone. */
 function carried(coverage: readonly Interval[], samples: readonly Step[], at: number): Step[] {
   const through = coverage.find(({ from, until }) => from < at && until > at);
   if (through === undefined) return [];
@@ -151,26 +151,26 @@ export interface HistoryDeps {
   readonly log: Log;
 }
 
-/** How often the packer looks whether an hour has ended. */
+/** How often the packer checks whether an hour has ended. */
 const IDLE_MS = 30_000;
 
-/** The writing side of history, one a process: what polls add, and its packing in the background. */
+/** The writing side of history, one per process: records polls and packs them in the background. */
 export function createHistory({ store, clock, timers, log }: HistoryDeps) {
   const open = createOpenBuckets(store);
   const pack = createPacker(store, open, clock);
   return {
-    /** `start` begins to pack hours as they end. */
-    ...createLoop(pack, IDLE_MS, "History could not be packed", timers, log),
+    /** `start` begins to pack hours when they end. */
+    ...createLoop(pack, IDLE_MS, "Cannot pack history", timers, log),
     /** For `createLive`. */
     recorder: createRecorder(store, open),
-    /** Packs everything that is due, now: for back-fills and tests. `between` is called between slices. */
+    /** Packs everything that is due now, for back-fills and tests. `between` is called between slices. */
     packAll(between?: () => void): void {
       while (pack(20)) between?.();
     },
-    /** When the oldest stored counts begin, to the day; null when there are none. */
+    /** Returns the day on which the oldest stored counts begin; null without counts. */
     oldestSampleAt: () =>
       store.read(() => createReader(store.sqlite, { now: clock.now() }).reach().samplesFrom),
-    /** Has the hours and days that [from, until) touches rolled up again, e.g. when sessions were learnt late. */
+    /** Rolls up the hours and days in [from, until) again, e.g. when sessions are imported later. */
     reopen: (from: number, until: number): void =>
       store.transaction(() => open.touch(from, Math.max(from, until - 1))),
   };

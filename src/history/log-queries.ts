@@ -4,9 +4,9 @@ import { allOf, type Condition, compared, noneOf, oneOf } from "../store/conditi
 import { lineMatcher, mayHave, parseLine, wordsOf } from "../store/log-words.ts";
 import type { HistorySource } from "./reader.ts";
 
-/** Which log lines are meant; null = all. Times are epoch ms, [start, end). */
+/** Selects log lines; null means all. Times are epoch ms, [start, end). */
 export interface LogFilter {
-  /** At a hub: of these sites. */
+  /** At a hub: only these sites. */
   readonly sites?: readonly string[] | null;
   readonly levels: readonly LogLevel[] | null;
   readonly sources: readonly string[] | null;
@@ -19,17 +19,17 @@ export interface LogFilter {
   readonly hiddenSources: readonly LogSource[];
 }
 
-/** A page of log events as JSON texts, and how many match in all. */
+/** A page of log events as JSON, and the total number of matches. */
 export type FoundLogs = { readonly rows: readonly string[]; readonly total: number };
 
-/** What reading log lines takes of the read side of history, in whose worker it runs. */
+/** The part of history's read side that log queries need; they run in its worker. */
 type LogRead = Rows & Pick<HistorySource, "checkpoint">;
 
-/** Lines, and rows of the index, that are read between two checkpoints. */
+/** Lines, and index rows, read between two checkpoints. */
 const LINES_AT_ONCE = 2_000;
 const INDEX_ROWS_AT_ONCE = 50;
 
-/** Matches, newest first. */
+/** Finds matching lines, newest first. */
 export function searchLogs(read: LogRead, filter: LogFilter, limit: number, offset: number): FoundLogs {
   const condition = conditionOf(filter);
   const words = wordsOf(filter.q ?? "");
@@ -49,7 +49,7 @@ function countLogs(read: LogRead, filter: LogFilter, condition: Condition): numb
   const { serverIds, start, end } = filter;
   const count = (what: string, { sql, values }: Condition) =>
     read.all<{ total: number | null }>(`SELECT ${what} AS total FROM ${sql}`, ...values)[0]?.total ?? 0;
-  // By level and source the lines are counted already.
+  // Counts by level and source are stored.
   if (serverIds === null && start === null && end === null) {
     const kinds = kindsOf(filter);
     return count("sum(count)", { ...kinds, sql: `log_counts WHERE ${kinds.sql}` });
@@ -57,7 +57,7 @@ function countLogs(read: LogRead, filter: LogFilter, condition: Condition): numb
   return count("count(*)", { ...condition, sql: `events WHERE ${condition.sql}` });
 }
 
-/** Goes from the newest line to the oldest, and leaves out runs of lines that lack a word by the index. */
+/** Searches from the newest line to the oldest, using the index to skip runs of lines that lack a word. */
 function withWords(
   read: LogRead,
   { sql, values }: Condition,
@@ -69,7 +69,7 @@ function withWords(
   const rows: string[] = [];
   let total = 0;
 
-  /** Lines with ids in [from, before). */
+  /** Checks lines with ids in [from, before). */
   function look(from: number, before: number): void {
     for (let end = before; ; ) {
       const lines = read.all<{ id: number; body: string }>(
@@ -109,7 +109,7 @@ function withWords(
   return { rows, total };
 }
 
-/** Counts of stored lines; `byHour` has the hours with lines, oldest first; `sizeBytes` is that of all sources. */
+/** Counts stored lines; `byHour` has the hours with lines, oldest first; `sizeBytes` covers all sources. */
 export function logStats(read: LogRead, hidden: readonly LogSource[]) {
   const { sql, values } = noneOf("source", hidden);
   const sums = <Key extends string | number>(column: "level" | "source" | "hour") =>
@@ -138,20 +138,20 @@ export function logStats(read: LogRead, hidden: readonly LogSource[]) {
   };
 }
 
-/** By what a line says of itself. */
+/** Selects by level and source only. */
 function kindsOf({ levels, sources, hiddenSources }: LogFilter): Condition {
   return allOf([noneOf("source", hiddenSources), oneOf("level", levels), oneOf("source", sources)]);
 }
 
 function conditionOf(filter: LogFilter): Condition {
   const { sources, serverIds, start, end } = filter;
-  // Sources and servers have indexes of their own: without the plus SQLite would take that of the types all the same.
+  // Sources and servers have their own indexes; without the plus SQLite would use the index of types anyway.
   const type = sources === null && serverIds === null ? "type" : "+type";
   return allOf([
     { sql: `${type} = 'log'`, values: [] },
     kindsOf(filter),
     oneOf("server", serverIds),
-    // A line's time never exceeds its id, by which the lines are ordered.
+    // A line's time never exceeds its id, and lines are ordered by id.
     compared("id >=", start),
     compared("at >=", start),
     compared("at <", end),

@@ -3,15 +3,15 @@ import type { Log } from "../domain/log.ts";
 import type { Timers } from "../domain/time/clock.ts";
 import { StoreError } from "../store/database/store-error.ts";
 
-/** Work in the background, one slice after the other. */
+/** Background work in slices. */
 export type Loop = ReturnType<typeof createLoop>;
 
-/** Between two slices of some ms the event loop goes on with other work. */
+/** Pause between two slices, so that the event loop can do other work. */
 const PAUSE_MS = 20;
 
 /**
- * `step` does a slice and answers whether there is more; without more it is called again after `idleMs`. A step that fails
- * is tried again too, and logged the first time.
+ * Calls `step` repeatedly. It does one slice and reports whether there is more; if not, it is called again
+ * after `idleMs`. A failed step is retried and logged the first time.
  */
 export function createLoop(
   step: () => boolean | Promise<boolean>,
@@ -31,7 +31,7 @@ export function createLoop(
       failing = false;
     } catch (error) {
       const fix = error instanceof StoreError ? error.fix : null;
-      if (!failing && !stopped) log.warn(`${failed}, it is tried again`, { error: messageOf(error), fix });
+      if (!failing && !stopped) log.warn(`${failed}, retrying`, { error: messageOf(error), fix });
       failing = true;
     }
     if (!stopped) cancel = timers.after(wait, () => void run());

@@ -16,12 +16,13 @@ interface Stretch {
 }
 
 /**
- * Writes the status that each poll found, in the poll's transaction. The rule is that of coverage: a status holds until the
- * next poll ends, when that comes in time (within 2 × interval + timeout, or one interval after a poll that back-off
- * postponed); else for one interval. While a clock that was set back runs through known time again, nothing is written.
+ * Records the status found by each poll, in the poll's transaction. Like coverage, a status holds until the
+ * next poll ends if that poll is in time (within 2 × interval + timeout, or one interval after a poll
+ * postponed by back-off), else for one interval. After a clock was set back, nothing is written until it
+ * passes the recorded time.
  */
 export function createStatusRecorder({ sqlite }: Pick<Store, "sqlite">) {
-  /** The status of each server since when, as written last. */
+  /** Status of each server and its start, as last written. */
   const current = new Map<string, Pick<Stretch, "from" | "status">>();
   const newest = sqlite.query<Stretch, [string]>(
     `SELECT from_at AS "from", status, read_at AS readAt, until_at AS until, next_by AS nextBy FROM server_statuses
@@ -54,7 +55,7 @@ export function createStatusRecorder({ sqlite }: Pick<Store, "sqlite">) {
   };
   return {
     write,
-    /** Returns since when a server has this status, epoch ms; null when its last poll found another one. */
+    /** Returns since when a server has this status, epoch ms; null if its last poll found another one. */
     since(server: string, status: ServerStatus): number | null {
       const found = current.get(server);
       return found?.status === status ? found.from : null;
@@ -62,7 +63,7 @@ export function createStatusRecorder({ sqlite }: Pick<Store, "sqlite">) {
   };
 }
 
-/** Deletes one step of the statuses that ended before an instant, and answers how many rows these were. */
+/** Deletes one step of statuses that ended before an instant and returns the number of rows. */
 export function createStatusRetention(store: Store): (before: number) => number {
   const servers = store.sqlite.query<{ id: string }, []>("SELECT id FROM servers");
   const remove = store.sqlite.query<null, [string, number, number]>(
@@ -83,13 +84,15 @@ export interface OutageQuery {
   readonly end: number;
   readonly servers: readonly string[] | null;
   readonly statuses: readonly Outage["status"][] | null;
-  /** Null = the newest first. */
+  /** Null means newest first. */
   readonly sort: { readonly field: Exclude<keyof OutageRecord, "site">; readonly descending: boolean } | null;
   readonly limit: number;
   readonly offset: number;
 }
 
-/** A stretch goes on while the next poll may still come in time. `?1` is now, `?2` and `?3` are the range. */
+/**
+ * A stretch is ongoing while the next poll may still come in time. `?1` is now, `?2` and `?3` are the range.
+ */
 const UNTIL = "iif(next_by > ?1, NULL, until_at)";
 const UNTIL_NOW = `ifnull(${UNTIL}, ?1)`;
 const COLUMNS: Readonly<Record<Exclude<keyof OutageRecord, "site">, string>> = {
@@ -101,10 +104,10 @@ const COLUMNS: Readonly<Record<Exclude<keyof OutageRecord, "site">, string>> = {
   durationSeconds: `${UNTIL_NOW} - from_at`,
 };
 
-/** What is asked for statuses; `now`: epoch ms. */
+/** Source of status queries; `now` is epoch ms. */
 type StatusRows = Rows & { readonly now: number };
 
-/** Outages that overlap the range, as they were as a whole. */
+/** Returns outages that overlap the range, not clipped to it. */
 export function outagesOf(
   { all, now }: StatusRows,
   { start, end, servers, statuses, sort, limit, offset }: OutageQuery,
@@ -131,7 +134,7 @@ export function outagesOf(
   return { rows, total: count?.total ?? 0 };
 }
 
-/** For how long of a range polls found a server so, ms. */
+/** Returns how much of a range a server had one of the given statuses, ms. */
 export function statusMs(
   { all, now }: StatusRows,
   server: string,
@@ -150,7 +153,7 @@ export function statusMs(
   return { up, degraded, down };
 }
 
-/** How available a server was, over the time for which that is known. */
+/** Returns the availability of a server over the time for which its status is known. */
 export function availabilityOf(
   read: StatusRows,
   server: string,

@@ -8,13 +8,16 @@ import type { Named } from "../store/conditions.ts";
 import { hourEnd, type KnownFeature } from "./buckets.ts";
 import type { HistorySource, Range } from "./reader.ts";
 
-/** How rows are sorted where they are made: a field of theirs. */
+/** A sort order by one field of the rows. */
 export interface SortBy<Field extends string> {
   readonly field: Field;
   readonly descending: boolean;
 }
 
-/** A sorted copy, by the first field in which two rows differ: nulls last whichever way it goes, equal ones as they came. */
+/**
+ * Returns a sorted copy, by the first field in which two rows differ. Nulls come last in both directions;
+ * equal rows keep their order.
+ */
 export function sortedBy<Field extends string, Row extends { [Key in Field]?: string | number | null }>(
   rows: readonly Row[],
   ...fields: readonly SortBy<Field>[]
@@ -34,7 +37,7 @@ export function sortedBy<Field extends string, Row extends { [Key in Field]?: st
   });
 }
 
-/** Where in a range the history of counts begins; its end where there is none. */
+/** Returns where the history of counts begins in a range; the range's end without history. */
 export async function historyBegins(
   source: Pick<HistorySource, "reach">,
   { start, end }: Range,
@@ -44,8 +47,8 @@ export async function historyBegins(
 }
 
 /**
- * The features that a filter lets through, with `uncounted` ones behind them. Features without known counts in the
- * range are there when features are named. `known` is null where no count of a feature was ever read.
+ * Returns the features that match a filter, followed by the `uncounted` ones. Features without known counts
+ * in the range are included if features are named. `known` is null if no count of the feature was ever read.
  */
 export async function featuresOver(
   source: Pick<HistorySource, "features" | "rollups" | "reach">,
@@ -66,12 +69,12 @@ export async function featuresOver(
 
 type Reading = Pick<HistorySource, "series" | "hours" | "days" | "reach">;
 
-/** What may be taken as one: steps, whole UTC hours, or whole UTC days too. */
+/** Largest pieces that may be used: steps, whole UTC hours, or whole UTC days. */
 type Grain = "step" | "hour" | "day";
 
 /**
- * Feeds a range, by the largest pieces that its grain allows and steps at the edges. Where no samples are left there
- * are hours alone, whatever the grain.
+ * Feeds a range with the largest pieces that its grain allows, and steps at the edges. Where samples are
+ * deleted, only hours are used, regardless of the grain.
  */
 export async function feed(
   read: Reading,
@@ -85,7 +88,7 @@ export async function feed(
   const from = Math.ceil(start / width) * width;
   const lastWhole = Math.floor(end / width) * width;
   const { samplesFrom, rollupsFrom } = await read.reach();
-  // Steps are taken where there are samples.
+  // Steps exist only where there are samples.
   const hoursAlone = (rollupsFrom ?? Infinity) < (samplesFrom ?? 0) ? hourEnd(samplesFrom ?? 0) : 0;
   const until = grain === "step" ? Math.min(lastWhole, hoursAlone) : lastWhole;
   const rest = async (a: number, b: number) => {
@@ -103,7 +106,7 @@ export async function feed(
   await rest(until, end);
 }
 
-/** The points of one feature, of one without counts too. `edges` as of `bucketEdges`. */
+/** Returns the points of one feature, even without counts. Takes `edges` from `bucketEdges`. */
 export async function pointsFor(
   read: Reading,
   feature: KnownFeature | null,
@@ -115,7 +118,7 @@ export async function pointsFor(
   return bucketed.points();
 }
 
-/** Edges divide no piece of this grain. */
+/** Returns the largest grain whose pieces no edge divides. */
 function grainOf(edges: readonly number[]): Grain {
   if (edges.every((edge) => edge % DAY_MS === 0)) return "day";
   return edges.every((edge) => edge % HOUR_MS === 0) ? "hour" : "step";

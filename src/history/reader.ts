@@ -32,20 +32,20 @@ export interface Range {
 }
 
 export interface ResolvedRange extends Range {
-  /** How fine its history is: to the reading (`exact`), or by whole hours where samples are gone. */
+  /** Resolution of the history: per reading (`exact`), or by whole hours where samples are deleted. */
   readonly resolution: "exact" | "1h";
 }
 
-/** From where on data reach back, epoch ms; null when there are none. */
+/** Start of the stored data, epoch ms; null without data. */
 interface Reach {
-  /** Before this there are whole hours alone. */
+  /** Before this, there are only whole hours. */
   readonly samplesFrom: number | null;
   readonly rollupsFrom: number | null;
 }
 
 /**
- * A range as far as history reaches: one that reaches past the samples, to times that only hours are left of, is widened to
- * whole hours. Of times before all history nothing is left to widen to.
+ * Adapts a range to the stored history: one that begins before the samples is widened to whole hours if hours
+ * are stored. A range before all history is unchanged.
  */
 export function resolveRange({ start, end }: Range, { samplesFrom, rollupsFrom }: Reach): ResolvedRange {
   const hoursAlone = samplesFrom !== null && rollupsFrom !== null && rollupsFrom < samplesFrom;
@@ -53,7 +53,7 @@ export function resolveRange({ start, end }: Range, { samplesFrom, rollupsFrom }
   return { start: hourStart(start), end: end <= samplesFrom ? hourEnd(end) : end, resolution: "1h" };
 }
 
-/** History in one connection: a source that answers at once, and rows of any SELECT for lists. */
+/** Reads history over one connection: a synchronous source, plus rows of any SELECT for lists. */
 export type Reader = ReturnType<typeof createReader>;
 
 type Later<Method> = Method extends (...asked: infer Asked) => infer Answer
@@ -61,28 +61,31 @@ type Later<Method> = Method extends (...asked: infer Asked) => infer Answer
   : never;
 type OfSqlite = "all" | "now" | "checkpoint" | "coverage" | "samples" | "holders" | "usersAmong";
 
-/** What statistics read, and all that they know of the store: another one than SQLite may answer later. */
+/**
+ * Everything that statistics read from a store, as an asynchronous interface, so that stores other than
+ * SQLite can implement it.
+ */
 export type HistorySource = Pick<Reader, "checkpoint"> & {
   readonly [Name in Exclude<keyof Reader, OfSqlite>]: Later<Reader[Name]>;
 };
 
-/** The users of parts of hours: none, those of the part, or (long ago, known at once) those of the whole hour. */
+/** Users of parts of hours: none, those of the part, or (for old times, at no cost) those of the whole hour. */
 type Users = "none" | "exact" | "hours";
 type SinkOf = (at: number) => RollupSink | null;
 
-/** Days of features in memory at once, packed. */
+/** Packed days of features in memory at once. */
 const SLICE_DAYS = 15_000;
 
 /**
- * The read side over a connection. What it remembers (names, what is open) holds for the state of the database that
- * it was made in: one reader a transaction. What lies behind `now` (epoch ms) has not been seen. Days are counted from
- * 1970-01-01 UTC, ranges are [start, end). `checkpoint` throws when the client has gone or the time is up.
+ * Reads history over a connection. Caches (names, open buckets) are valid for one state of the database, so
+ * use one reader per transaction. Times after `now` (epoch ms) are unknown. Days count from 1970-01-01 UTC,
+ * ranges are [start, end). `checkpoint` throws if the client has gone or the time is up.
  */
 export function createReader(
   sqlite: Database,
   { now, checkpoint = () => {} }: { readonly now: number; readonly checkpoint?: () => void },
 ) {
-  /** Each statement is prepared once: `query` of the database itself remembers twenty. */
+  /** Prepares each statement once; the database's own `query` caches only twenty. */
   const statements = new Map<string, ReturnType<Database["query"]>>();
   const all = <Row>(sql: string, ...parameters: (string | number | null)[]) =>
     statements.getOrInsertComputed(sql, () => sqlite.query(sql)).all(...parameters) as Row[];
@@ -109,13 +112,13 @@ export function createReader(
     return reached;
   }
 
-  /** Sessions that ended before this are no longer kept, or there were none; 0 = all are. */
+  /** Returns the time since which sessions are kept; 0 means all are kept. */
   const sessionsFrom = () =>
     all<{ value: number }>("SELECT value FROM event_marks WHERE name = 'deleted_sessions'")[0]?.value ?? 0;
 
   /**
-   * Rollups of parts of a range, from the samples alone: the range is read once. `withUsers` says of a part whether it has its
-   * users.
+   * Computes rollups of parts of a range from samples alone, reading the range once. `withUsers` decides
+   * whether a part gets its users.
    */
   function fromSamples(feature: KnownFeature, start: number, end: number) {
     let series: Series | null = null;
@@ -132,7 +135,7 @@ export function createReader(
     };
   }
 
-  /** Adds the hours that begin in [from, until) to the sink that each has. */
+  /** Adds each hour that begins in [from, until) to its sink. */
   function addHours(feature: KnownFeature, from: number, until: number, sinkOf: SinkOf): void {
     const unsettled = open.hours(from, until);
     for (let day = dayOf(from); day * DAY_MS < until; day++) {
@@ -150,7 +153,7 @@ export function createReader(
     }
   }
 
-  /** The packed days of features with ids from `lowest` to `highest`. */
+  /** Returns the packed days of features with ids from `lowest` to `highest`. */
   const packedDays = (day: number, lowest: number, highest: number) =>
     all<{ key: number; data: Uint8Array }>(
       "SELECT key, data FROM rollup_days WHERE key >= ? AND key <= ?",
@@ -159,9 +162,9 @@ export function createReader(
     );
 
   /**
-   * Adds what of [from, until) is not whole days: whole hours as they are stored, the rest from the samples, never over
-   * the edge of an hour, so that who counts as a user does not depend on how the range lies. A part of an hour long ago
-   * would be a search for its users through all that came after.
+   * Adds the part of [from, until) outside whole days: stored whole hours, and the rest from samples, never
+   * across an hour, so that the users counted do not depend on how the range is split. For a part of an old
+   * hour, finding its users would search everything after it.
    */
   function addEdge(feature: KnownFeature, from: number, until: number, users: Users): void {
     if (from >= until) return;
@@ -184,7 +187,7 @@ export function createReader(
     all,
     reach,
     sessionsFrom,
-    /** By server, daemon, name. */
+    /** Sorted by server, daemon, name. */
     features({ servers, daemons, features }: Partial<Named> = {}) {
       const { sql, values } = allOf([
         oneOf("server_id", servers),
@@ -198,7 +201,7 @@ export function createReader(
         ...values,
       );
     },
-    /** Whole UTC hours that begin in the range, ascending, without users; those without known counts are left out. */
+    /** Returns the whole UTC hours with known counts that begin in the range, ascending, without users. */
     hours(feature: KnownFeature, start: number, end: number): Bucket[] {
       const buckets: Bucket[] = [];
       let last: number | null = null;
@@ -207,7 +210,7 @@ export function createReader(
         const rollup = sum.take();
         if (rollup.groups.length > 0 || rollup.denials !== null) buckets.push({ at: last, rollup });
       };
-      // Each hour comes as a whole, before the next one.
+      // Each hour is complete before the next one begins.
       addHours(feature, hourEnd(start), hourEnd(end), (at) => {
         take();
         last = at;
@@ -216,7 +219,7 @@ export function createReader(
       take();
       return buckets.sort((a, b) => a.at - b.at);
     },
-    /** Whole UTC days that begin in the range, ascending, without users; those without coverage are left out. */
+    /** Returns the covered whole UTC days that begin in the range, ascending, without users. */
     days(feature: KnownFeature, start: number, end: number): Bucket[] {
       const [first, behind] = [Math.ceil(start / DAY_MS), Math.ceil(end / DAY_MS)];
       const unsettled = open.days(first * DAY_MS, behind * DAY_MS);
@@ -231,10 +234,10 @@ export function createReader(
       return buckets;
     },
     /**
-     * All of the range in one rollup a feature, in the order of the features: whole days and hours where they are
-     * stored, steps at the edges. Where only rollups reach, the range is widened to whole hours. `users` only when asked
-     * for: those who had a session in a UTC hour of the range, cut to it, in which the server was read; of ranges of
-     * more than a day the hours at both ends count in full.
+     * Returns one rollup of the range per feature, in the order of the features: stored days and hours, and
+     * steps at the edges. If only rollups are kept, the range is widened to whole hours. `users` only on
+     * request: those with a session in a UTC hour of the range, clipped to it, in which the server was read.
+     * For ranges of more than a day, the hours at both ends count in full.
      */
     rollups(features: readonly KnownFeature[], from: number, to: number, withUsers = false): Rollup[] {
       const { start, end } = resolveRange({ start: from, end: to }, reach());
@@ -267,12 +270,12 @@ export function createReader(
       }
       return features.map(({ id }) => rollups.get(id) ?? NO_ROLLUP);
     },
-    /** For how long of a range a server was read, ms. */
+    /** Returns how much of a range a server was read, ms. */
     readMs: (server: string, start: number, end: number) =>
       samples
         .coverage(server, start, end)
         .reduce((sum, { from, until }) => sum + Math.min(until, end) - Math.max(from, start), 0),
-    /** What is made of all features, of those days that are: see `site-days.ts`. */
+    /** Returns the stored sums of days over all features: see `site-days.ts`. */
     siteDays(first: number, behind: number) {
       const sql = "SELECT day, data FROM site_days WHERE day >= ? AND day < ? AND data IS NOT NULL";
       const made = all<{ day: number; data: Uint8Array }>(sql, first, behind);

@@ -7,18 +7,18 @@ import { hourStart, type OpenBuckets } from "./buckets.ts";
 import { createStatusRecorder } from "./outages.ts";
 import { gapAt, sameCounts } from "./sample-reader.ts";
 
-/** What one poll adds. */
+/** The changes of one poll. */
 interface Recording {
   /**
-   * Stores it; runs in the caller's transaction, once more when that failed. Hours that are over may turn out to be those
-   * in which `opened` sessions began: they are rolled up again, as far as the server was read then.
+   * Stores the changes in the caller's transaction; called again if that failed. Hours in which `opened`
+   * sessions began may already be over: they are rolled up again, as far as the server was read then.
    */
   write(opened?: readonly Pick<Session, "beganAt">[]): void;
-  /** Takes it for stored: what comes next is compared with it. */
+  /** Called after the commit: the next poll is compared with this one. */
   committed(): void;
 }
 
-/** A feature of a server: its small id, what it counts, and its counts as they are stored. */
+/** A feature of a server: its id, its unit, and its counts as stored. */
 interface Known extends Required<Shared> {
   readonly id: number;
   readonly daemon: string;
@@ -26,9 +26,9 @@ interface Known extends Required<Shared> {
   readonly counts: Step;
 }
 
-/** What this process stored of a server last. */
+/** The last stored state of a server. */
 interface ServerState {
-  /** Begin of the coverage that the next good reading goes on with; null = it begins another one. */
+  /** Start of the coverage that the next good reading continues; null if it starts a new one. */
   readonly from: number | null;
   readonly features: ReadonlyMap<string, Known>;
 }
@@ -37,11 +37,11 @@ type CoverageRow = Omit<Coverage, "running"> & { readonly running: number };
 
 export type Recorder = ReturnType<typeof createRecorder>;
 
-/** Writes what each poll adds to history: its status, counts that changed, and that the server was read. */
+/** Writes the changes of each poll to history: status, changed counts, and coverage. */
 export function createRecorder({ sqlite }: Store, open: Pick<OpenBuckets, "touch">) {
   const states = new Map<string, ServerState>();
   const statuses = createStatusRecorder({ sqlite });
-  /** Answers the row that is there, or the new one. */
+  /** Returns the existing row, or a new one. */
   const putFeature = sqlite.query<{ id: number }, [string, string, string, string, string | null]>(
     `INSERT INTO history_features (server_id, daemon, name, unit, seat_group) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT (server_id, daemon, name) DO UPDATE SET unit = excluded.unit, seat_group = excluded.seat_group
@@ -93,7 +93,7 @@ export function createRecorder({ sqlite }: Store, open: Pick<OpenBuckets, "touch
   }
 
   return {
-    /** Compares a poll's picture with what is stored. Polls of one server come one after the other. */
+    /** Compares a poll's picture with the stored state. Polls of one server come one after the other. */
     look(picture: ServerPicture): Recording {
       const { server, lastPollAt: at, collectedAt, error } = picture;
       if (at === null) return { write() {}, committed() {} };
@@ -105,7 +105,7 @@ export function createRecorder({ sqlite }: Store, open: Pick<OpenBuckets, "touch
       return {
         write(opened = []) {
           statuses.write(picture);
-          // A failure ends the coverage at hand also where the clock was set back to before its begin.
+          // A failure ends the current coverage even if the clock was set back to before its start.
           const around = coverageAround(serverId, look.good ? at : Math.max(at, state?.from ?? at));
           const looked = takeLook(state?.from, look, around);
           for (const row of looked.rows) {
@@ -135,13 +135,14 @@ export function createRecorder({ sqlite }: Store, open: Pick<OpenBuckets, "touch
   };
 }
 
-/** Whether two features count the same, of the same set. */
+/** Reports whether two features have the same unit and seat group. */
 function isShared(a: Shared, b: Shared): boolean {
   return a.unit === b.unit && a.seatGroup === b.seatGroup;
 }
 
 /**
- * Counts that differ from the stored ones, or count something else; a feature that the picture no longer has is a gap.
+ * Returns counts that differ from the stored ones, or have another unit. A feature missing from the picture
+ * becomes a gap.
  */
 function changesOf(
   picture: ServerPicture,
@@ -167,12 +168,12 @@ function changesOf(
   return changed;
 }
 
-/** A coverage begins with nothing known. */
+/** Starts coverage with all counts unknown. */
 function unread(features: ReadonlyMap<string, Known>): ReadonlyMap<string, Known> {
   return new Map([...features].map(([key, known]) => [key, { ...known, counts: gapAt(0) }]));
 }
 
-/** The counts that this poll read; a feature that it did not read is a gap. */
+/** Returns the counts that this poll read; a feature that it did not read is a gap. */
 function countsOf(feature: FeaturePicture, at: number): Step {
   if (feature.collectedAt !== at || feature.state === "failed" || feature.used === null) return gapAt(at);
   const { total, used, reserved, queued, unlimited } = feature;
@@ -184,7 +185,7 @@ export interface Coverage {
   readonly from: number;
   readonly readAt: number;
   readonly until: number;
-  /** A poll in time goes on with it: nothing ended it yet. */
+  /** A poll in time continues it: it has not ended. */
   readonly running: boolean;
 }
 
@@ -196,21 +197,25 @@ export interface Look {
   readonly timeoutMs: number;
 }
 
-/** The stored rows around an instant: the last that begins at or before it, and where the first after it begins. */
+/**
+ * The stored rows around an instant: the last that begins at or before it, and the start of the first after
+ * it.
+ */
 interface Around {
   readonly before: Coverage | null;
-  /** `Infinity` where there is none. */
+  /** `Infinity` without a next row. */
   readonly nextFrom: number;
 }
 
 /**
- * What one poll proves of a server's coverage. The rule: a reading holds until the next poll ends, when that is within
- * 2 × interval + timeout; else for one interval, because no more is known. A poll that failed, or that comes later, ends
- * the coverage; the next good reading begins another one. Time that is covered stays as it is: while a clock that was set
- * back runs through it again, nothing is recorded.
+ * Derives a server's coverage from a poll. A reading holds until the next poll ends if that is
+ * within 2 × interval + timeout, else for one interval. A failed or late poll ends the coverage; the next
+ * good reading starts a new one. Covered time is never changed: after a clock was set back, nothing is
+ * recorded until it passes the covered time.
  *
- * `own` is the begin of the coverage that this process goes on with; undefined at its first poll. Answers the rows to
- * write, and that begin for the next poll: equal to `at` where a coverage begins, null where nothing is to be recorded.
+ * `own` is the start of the coverage that this process continues; undefined at its first poll. Returns the
+ * rows to write, and that start for the next poll: `at` if a coverage begins, null if nothing is to be
+ * recorded.
  */
 export function takeLook(
   own: number | null | undefined,
@@ -224,9 +229,9 @@ export function takeLook(
   if (good && isBack) return { from: null, rows: [] };
   const inTime = running && !isBack && at - readAt <= 2 * intervalMs + timeoutMs;
   if (good && inTime && own === before.from) return { from: own, rows: [{ ...next, from: own }] };
-  // What an earlier process left running is joined without a gap when this one looks in time.
+  // Coverage that an earlier process left running is continued without a gap if this poll is in time.
   const holds = inTime && (!good || own === undefined);
-  // Where the clock was set back, nothing is proven of what lies behind the last reading.
+  // After the clock was set back, nothing is proven after the last reading.
   const proven = isBack ? (running ? readAt : before.until) : holds ? at : Math.min(before.until, at);
   const isChanged = running || proven !== before.until;
   const ended = isChanged ? [{ ...before, until: proven, running: false }] : [];

@@ -11,7 +11,7 @@ import { createLoop, type Loop } from "./loop.ts";
 import { createStatusRetention } from "./outages.ts";
 import { createSessions } from "./sessions/sessions.ts";
 
-/** How long stored things are kept. */
+/** How long each kind of data is kept. */
 interface Keep {
   readonly samplesMs: number;
   readonly rollupsMs: number;
@@ -25,14 +25,14 @@ interface Keep {
 
 interface RetentionDeps extends Omit<HistoryDeps, "clock"> {
   readonly watch: Pick<ClockWatch, "look" | "save">;
-  /** Asked before every round, so that a reload holds from the next one on. */
+  /** Read before every round, so that a reload applies from the next one. */
   readonly keep: () => Keep;
 }
 
 const ROUND_MS = 60_000;
 const STEP_ROWS = 500;
 
-/** Deletes what is older, or more, than it may be: in small steps that hold up nothing else. */
+/** Deletes old or excess data in small steps that block nothing else. */
 export function createRetention({ store, watch, timers, log, keep }: RetentionDeps): Loop {
   const logs = createLogs(store);
   const events = createEventRetention(store, STEP_ROWS);
@@ -42,7 +42,9 @@ export function createRetention({ store, watch, timers, log, keep }: RetentionDe
   const history = createHistoryRetention(store);
   const statuses = createStatusRetention(store);
   const takeBack = createTakeBack(store);
-  /** After so many doubts nothing is left of a clock that was ahead. */
+  /**
+   * Value of the clock's doubt counter after which all effects of a clock that was ahead have been removed.
+   */
   let takenBackAfter = -1;
 
   const step = (): number => {
@@ -65,7 +67,7 @@ export function createRetention({ store, watch, timers, log, keep }: RetentionDe
       logs.indexStep()
     );
   };
-  // A full disk is the very time to go on deleting: the next round tries again.
+  // Keep deleting when the disk is full: the next round retries.
   return createLoop(
     () => {
       const isMore = step() > 0;
@@ -73,15 +75,15 @@ export function createRetention({ store, watch, timers, log, keep }: RetentionDe
       return isMore;
     },
     ROUND_MS,
-    "Old entries could not be deleted",
+    "Cannot delete old entries",
     timers,
     log,
   );
 }
 
 /**
- * Deletes one step of the samples and rollups before two instants, and answers how many rows these were. A day goes when
- * all of it is older.
+ * Deletes one step of samples and rollups before two instants and returns the number of rows. A day is
+ * deleted when all of it is older.
  */
 export function createHistoryRetention(store: Store): (samplesFrom: number, rollupsFrom: number) => number {
   const { sqlite } = store;
@@ -114,10 +116,10 @@ export function createHistoryRetention(store: Store): (samplesFrom: number, roll
   };
 }
 
-/** Later than this after the clock nothing is stored by a clock that is right. */
+/** A correct clock stores nothing later than this after the current time. */
 const AHEAD_MS = DAY_MS;
 
-/** Takes back what a clock that was ahead left behind. */
+/** Removes the effects of a clock that was ahead. */
 export function createTakeBack(store: Store) {
   const { sqlite } = store;
   const deletes = (table: string, key: string, column: string) =>
@@ -162,9 +164,9 @@ export function createTakeBack(store: Store) {
 
   return {
     /**
-     * Takes one step, once the clock is right. Sessions that a doubted clock dated to the future get their times; other
-     * history of the future is deleted, and rows that reach into the future are cut. Returns the number of changed rows; 0 =
-     * done.
+     * Takes one step once the clock is right. Sessions that a doubted clock dated to the future get correct
+     * times; other history of the future is deleted, and rows that reach into the future are cut. Returns the
+     * number of changed rows; 0 means done.
      */
     step(now: number): number {
       const after = now + AHEAD_MS;
@@ -178,8 +180,8 @@ export function createTakeBack(store: Store) {
       });
     },
     /**
-     * Sessions are kept from the oldest that is stored: a mark that says a time to come is wrong. Where none is stored
-     * they are kept from now on, if the clock is right.
+     * Corrects a retention mark in the future: sessions are kept from the oldest stored one, or without any,
+     * from now on if the clock is trusted.
      */
     mendMark: (now: number, isTrusted: boolean): void => void mend.run(now, isTrusted),
   };

@@ -13,9 +13,9 @@ export interface Interval {
 }
 
 /**
- * What samples and coverage say of [start, end): the first step at `start`, gaps as gaps, no two equal neighbours.
- * Samples hold only within the coverage in which they were taken: it begins with one for each feature that was read.
- * Both are ascending, the intervals do not overlap.
+ * Combines samples and coverage of [start, end) into steps: the first at `start`, gaps included, no two equal
+ * neighbors. Samples hold only within the coverage in which they were taken, which begins with one sample per
+ * feature read. Both inputs are ascending, and intervals do not overlap.
  */
 export function stepsOf(
   samples: readonly Step[],
@@ -70,7 +70,9 @@ export function sameCounts(a: Step, b: Step): boolean {
 
 type Unsettled = ReturnType<typeof createUnsettled>;
 
-/** Begins of the hours, and of the days, in a range that are still to be rolled up: what is stored is not the last word. */
+/**
+ * Returns the hours, and days, of a range that must still be rolled up: their stored rollups are not final.
+ */
 export function createUnsettled({ all }: Rows) {
   const of = (span: number) =>
     oncePerRange((start, end): ReadonlySet<number> => {
@@ -84,15 +86,15 @@ interface SampleRow extends Omit<Step, "unlimited"> {
   readonly unlimited: number;
 }
 
-/** Counts as they were read: coverage and samples. What lies behind `now` has not been seen. Ranges are [start, end). */
+/** Reads counts: coverage and samples. Times after `now` are unknown. Ranges are [start, end). */
 export function createSampleReader({ all }: Rows, open: Unsettled, now: number) {
   /** Features of a server share its coverage. */
   const coverages = new Map<string, Interval[]>();
 
-  /** When the server was read. */
+  /** Returns when the server was read. */
   const coverage = (serverId: string, start: number, end: number): Interval[] =>
     coverages.getOrInsertComputed(`${start} ${end} ${serverId}`, () =>
-      // Intervals do not overlap: all that end after the start lie behind the last one that begins before it.
+      // Intervals do not overlap: all that end after the start come after the last one that begins before it.
       all<Interval>(
         `SELECT from_at AS "from", min(until_at, ?4) AS until FROM coverage WHERE server_id = ?1 AND from_at < ?3
            AND from_at >= ifnull((SELECT max(from_at) FROM coverage WHERE server_id = ?1 AND from_at <= ?2), ?2)
@@ -106,8 +108,8 @@ export function createSampleReader({ all }: Rows, open: Unsettled, now: number) 
 
   let known: Gaps | null = null;
   /**
-   * Returns when servers were not read, although they were before and after. The time from the counts of another monitor to
-   * the first own reading is not a gap: only logs tell who held seats then.
+   * Returns gaps in the reading of servers. The time between another monitor's counts and the first own
+   * reading is not a gap: only logs show who held seats then.
    */
   function gaps(): Gaps {
     known ??= gapsOf(
@@ -128,7 +130,7 @@ export function createSampleReader({ all }: Rows, open: Unsettled, now: number) 
     return rows.flatMap(({ data }) => samplesOfDay(day * DAY_MS, data));
   }
 
-  /** The samples that say what held in a range: those in it, and the last one before. */
+  /** Returns the samples in a range, and the last one before it. */
   function samples(
     feature: KnownFeature,
     start: number,
@@ -137,7 +139,8 @@ export function createSampleReader({ all }: Rows, open: Unsettled, now: number) 
   ): readonly Step[] {
     const first = intervals.find(({ until }) => until > start);
     if (first === undefined) return [];
-    // A packed day begins with what held then; where its first hour is not packed yet that stands in the day before.
+    // A packed day begins with the state at its start; if its first hour is not packed yet, the state is in
+    // the day before.
     const isOpen = (day: number) => open.hours(day * DAY_MS, day * DAY_MS + 1).size > 0;
     let day = dayOf(start);
     while (isOpen(day) && day > dayOf(first.from)) day--;
@@ -163,12 +166,12 @@ export function createSampleReader({ all }: Rows, open: Unsettled, now: number) 
   };
 }
 
-/** Groups the gaps of all servers, which come in order. */
+/** Groups the gaps of all servers, which are sorted. */
 export function gapsOf(rows: readonly (Holding & { readonly server: string })[]): Gaps {
   return Map.groupBy(rows, ({ server }) => server);
 }
 
-/** Two ascending lists as one; of two samples of the same instant the second list's holds. */
+/** Merges two ascending lists; for equal times, the second list wins. */
 function inOrder(a: readonly Step[], b: readonly Step[]): readonly Step[] {
   if (b.length === 0) return a;
   const byTime = new Map([...a, ...b].map((one) => [one.at, one]));

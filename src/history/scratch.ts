@@ -2,17 +2,17 @@ import { Database } from "bun:sqlite";
 import { MIGRATIONS } from "../store/migrations/migrations.ts";
 import { createReader, type Reader } from "./reader.ts";
 
-/** The daemon's tables that its reader of history asks, as far as a hub fills them. */
+/** Tables of the daemon that its history reader uses and a hub fills. */
 const TABLES = [
   ...["coverage", "samples", "sample_days", "rollup_hours", "rollup_days", "history_open", "history_users"],
   ...["sessions", "denials", "denial_spans", "denial_cursors", "server_statuses", "event_marks"],
 ];
-/** Indexes for what no question asks of a scratch database. */
+/** Indexes that no query on a scratch database uses. */
 const UNUSED = ["sessions_by_end", "sessions_by_start", "denials_once", "denials_by_user", "denials_by_end"];
 
 let statements: readonly string[] | null = null;
 
-/** What makes the tables: as the daemon's migrations leave them, without triggers. */
+/** Returns the statements that create the tables as the daemon's migrations leave them, without triggers. */
 function schema(): readonly string[] {
   if (statements !== null) return statements;
   const whole = new Database(":memory:");
@@ -28,20 +28,20 @@ function schema(): readonly string[] {
   return statements;
 }
 
-/** A value of SQLite, or a row's in the order of its columns. */
+/** A SQLite value, or a row's values in column order. */
 type Value = string | number | null | Uint8Array;
 
 export type Scratch = ReturnType<typeof openScratch>;
 
-/** A database in memory with the daemon's tables of history, for one question. */
+/** Opens an in-memory database with the daemon's history tables, for one query. */
 export function openScratch() {
   const sqlite = new Database(":memory:", { strict: true });
-  // Nothing of it is to outlive a crash.
+  // Nothing needs to survive a crash.
   sqlite.run("PRAGMA journal_mode = OFF");
   for (const sql of schema()) sqlite.run(sql);
   return {
     readerAt: (now: number, checkpoint: () => void): Reader => createReader(sqlite, { now, checkpoint }),
-    /** Adds rows: values in the order of the columns, which are separated by commas. */
+    /** Adds rows: values in the order of the comma-separated columns. */
     fill(table: string, columns: string, rows: readonly (readonly Value[])[]): void {
       if (rows.length === 0) return;
       const marks = columns.split(",").map(() => "?");

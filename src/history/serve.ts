@@ -4,9 +4,9 @@ import { asStoreError, type StoreError, type StoreErrorCode } from "../store/dat
 import { createReader, type Reader } from "./reader.ts";
 
 /**
- * Named queries of history, run in the worker: each takes the read side and plain parameters, and answers plain data
- * (both cross a thread: structured clone; a `body` of bytes is handed over). The worker's entry point says which there
- * are, and what they read.
+ * Named history queries that run in the worker: each takes the read side and plain parameters, and returns
+ * plain data. Both cross a thread by structured clone; a `body` of bytes is transferred. The worker's entry
+ * point defines the queries and their source.
  */
 export type QueryTable<Source = never> = Readonly<Record<string, (source: Source, params: never) => unknown>>;
 export type QueryName<Queries extends QueryTable> = keyof Queries & string;
@@ -17,17 +17,17 @@ export type QueryResult<Queries extends QueryTable, Name extends QueryName<Queri
   ReturnType<Queries[Name]>
 >;
 
-/** One query, as it crosses to the worker of history. */
+/** A query sent to the history worker. */
 export interface ToWorker {
   readonly id: number;
-  /** The database file, or what else says where history is. */
+  /** The database file, or another description of where history is. */
   readonly path: string;
   readonly name: string;
   readonly params: unknown;
-  /** Epoch ms of the client's clock: what lies behind has not been seen. */
+  /** Epoch ms of the client's clock: later times are unknown. */
   readonly now: number;
   readonly timeoutMs: number;
-  /** One number, set to 1 when the answer is no longer wanted: a busy worker reads no messages. */
+  /** One number, set to 1 when the query is abandoned: a busy worker reads no messages. */
   readonly cancelled: SharedArrayBuffer;
 }
 
@@ -35,33 +35,40 @@ export type FromWorker =
   | { readonly type: "result"; readonly id: number; readonly value: unknown }
   | { readonly type: "failed"; readonly id: number; readonly failure: Failure };
 
-/** What went wrong. Neither a timeout nor of the store: the answer is no longer wanted, or there is a bug. */
+/**
+ * Describes a failed query. Neither a timeout nor a store error: the query was abandoned, or there is a bug.
+ */
 export interface Failure {
   readonly message: string;
   readonly timeout: boolean;
   readonly store: { readonly code: StoreErrorCode; readonly fix: string } | null;
 }
 
-/** The answer takes too long, or would take more than may be read for it. */
+/** The query takes too long, or would read too much. */
 export class TooMuch extends Error {}
 
-/** What lies behind the queries of a worker. */
+/** Data source of a worker. */
 export interface Backend<Source> {
-  /** Runs a query in a read transaction of its own. `checkpoint` throws when the client has gone or the time is up. */
+  /**
+   * Runs a query in its own read transaction. `checkpoint` throws if the client has gone or the time is up.
+   */
   run(
     asked: ToWorker,
     checkpoint: () => void,
     query: (source: Source) => unknown,
   ): Promise<unknown> | unknown;
-  /** What an error says of the store; null = nothing. After one that says something it is opened anew. */
+  /**
+   * Returns the store error that an exception means; null if none. After a store error the store is opened
+   * again.
+   */
   troubleOf(error: unknown, asked: ToWorker): StoreError | null;
 }
 
-/** A file of SQLite. */
+/** Runs queries on an SQLite file. */
 export function sqliteBackend(): Backend<Reader> {
   let open: { readonly path: string; readonly sqlite: Database } | null = null;
 
-  /** The connection; a new one after an error, because the file may have been replaced. */
+  /** Returns the connection; a new one after an error, because the file may have been replaced. */
   function connection(path: string): Database {
     if (open?.path === path) return open.sqlite;
     open?.sqlite.close();
@@ -93,7 +100,7 @@ export function sqliteBackend(): Backend<Reader> {
   };
 }
 
-/** The worker's side of the protocol: the client asks one query after the other. */
+/** Serves queries in the worker; the client sends one at a time. */
 export function serveHistory<Source>(
   worker: Worker,
   queries: QueryTable<Source>,
@@ -104,13 +111,13 @@ export function serveHistory<Source>(
     const flag = new Int32Array(cancelled);
     const deadline = performance.now() + timeoutMs;
     const checkpoint = () => {
-      if (Atomics.load(flag, 0) !== 0) throw new Error("The answer is no longer wanted");
+      if (Atomics.load(flag, 0) !== 0) throw new Error("The query was abandoned");
       if (performance.now() > deadline)
-        throw new TooMuch(`The query of history took longer than ${timeoutMs / 1000} s`);
+        throw new TooMuch(`The history query took longer than ${timeoutMs / 1000} s`);
     };
     checkpoint();
-    if (!Object.hasOwn(queries, name)) throw new Error(`There is no query of history named ${name}`);
-    // The client's types tie each name to its parameters; here any name may come.
+    if (!Object.hasOwn(queries, name)) throw new Error(`Unknown history query ${name}`);
+    // The client's types tie each name to its parameters; here any name may arrive.
     const query = queries[name] as (source: Source, params: unknown) => unknown;
     return backend.run(asked, checkpoint, (source) => query(source, params));
   }
@@ -122,7 +129,7 @@ export function serveHistory<Source>(
     return { message, timeout: false, store: { code, fix } };
   }
 
-  /** The bytes of a finished answer go to the other thread without a copy. */
+  /** Transfers the bytes of a finished answer without a copy. */
   const post = (message: FromWorker, bytes: ArrayBuffer[] = []) => worker.postMessage(message, bytes);
 
   worker.onmessage = ({ data }: MessageEvent<ToWorker>) => {

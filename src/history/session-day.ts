@@ -4,15 +4,15 @@ import type { SessionFilter } from "../store/conditions.ts";
 import { ByteReader, putNumber } from "./codec.ts";
 
 /**
- * The seats that sessions held on a UTC day: the length of the names, the names as JSON under zstd, and numbers. They
- * say how many holders there are and four numbers of each, how many sessions there are, by begin the time since the one
- * before and the holder, and by end the time since the one before and the place. What held seats before the day begins 1 ms
- * before it.
+ * Held seats of a UTC day in packed form: the length of the names, the names as JSON compressed with zstd,
+ * and numbers: the number of holders with four numbers each; the number of sessions; sorted by start, the
+ * time since the previous start and the holder; sorted by end, the time since the previous end and the row.
+ * Seats held before the day begin 1 ms before it.
  */
 
 const NOT_ASKED_FOR = 0xffffffff;
 
-/** Seats must be cut to the day. */
+/** Packs a day. Seats must be clipped to the day. */
 export function packSessionDay(
   dayAt: number,
   { names, holders, whose, from, to, byEnd }: HeldSeats,
@@ -38,7 +38,7 @@ export function packSessionDay(
   return Buffer.concat([packedNames(names), Uint8Array.from(bytes)]);
 }
 
-/** The same day with other names of people. */
+/** Returns the day with replaced user and host names. */
 export function renamed(
   data: Uint8Array,
   user: (name: string) => string,
@@ -59,7 +59,7 @@ function packedNames(names: HeldNames): Uint8Array {
   return Buffer.concat([Uint8Array.from(length), packed]);
 }
 
-/** The names as JSON, and where the numbers begin. */
+/** Returns the names as JSON, and the offset of the numbers. */
 function headOf(data: Uint8Array): { readonly names: string; readonly body: number } {
   const head = new ByteReader(data);
   const length = head.number();
@@ -67,7 +67,7 @@ function headOf(data: Uint8Array): { readonly names: string; readonly body: numb
   return { names: Bun.zstdDecompressSync(data.subarray(head.at, body)).toString(), body };
 }
 
-/** The seats of those that a filter lets through. */
+/** Unpacks the seats that match a filter. */
 export function unpackSessionDay(day: number, data: Uint8Array, filter: SessionFilter): HeldSeats {
   const { names: json, body } = headOf(data);
   const names = namesIn(json);
@@ -122,9 +122,9 @@ export function unpackSessionDay(day: number, data: Uint8Array, filter: SessionF
   };
 }
 
-/** The names in a day's JSON. A list is parsed when it is asked for: most answers need one of the three. */
+/** Splits the names in a day's JSON. Lists are parsed on demand: most queries need one of the three. */
 function namesIn(json: string): HeldNames {
-  // A quote within a name is escaped in JSON: these are the lists' own keys.
+  // Quotes within names are escaped in JSON, so these match only the lists' own keys.
   const users = json.indexOf(',"users":[');
   const hosts = json.indexOf(',"hosts":[', users);
   const lists: { -readonly [Key in keyof HeldNames]?: HeldNames[Key] } = {};
@@ -138,7 +138,7 @@ function namesIn(json: string): HeldNames {
   });
 }
 
-/** Which places a filter lets through; a list of names for which it asks nothing is not read. */
+/** Returns which indices match a filter; lists of names that the filter does not use are not parsed. */
 function wantedOf(names: HeldNames, filter: SessionFilter) {
   const setOf = (wanted: readonly string[] | null) => wanted && new Set(wanted);
   const servers = setOf(filter.servers);

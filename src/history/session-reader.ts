@@ -19,14 +19,14 @@ import { dayOf, type KnownFeature } from "./buckets.ts";
 import { createFeatureCounts, oncePerRange } from "./feature-counts.ts";
 import { unpackSessionDay } from "./session-day.ts";
 
-/** Ids of users who stand in no rollup yet; stored ones are lower. */
+/** Ids above this belong to users who are in no rollup yet; stored ids are lower. */
 const UNSTORED_USERS = 2 ** 40;
 
-/** What the statistics need of a session. */
+/** Fields of a session that statistics need. */
 export const HELD_COLUMNS = `id, server_id AS server, daemon, feature, user, host, count,
   began_at AS beganAt, first_seen_at AS firstSeenAt, last_seen_at AS lastSeenAt, ended_at AS endedAt, end_reason AS endReason`;
 
-/** The same of sessions whose names are known: texts take longer to read than numbers. */
+/** The same for sessions whose names are known: strings take longer to read than numbers. */
 const FEATURE_COLUMNS = `count, first_seen_at AS firstSeenAt, last_seen_at AS lastSeenAt, ended_at AS endedAt,
   end_reason AS endReason`;
 
@@ -34,15 +34,15 @@ function ofFeature({ server, daemon, feature }: FeatureId): Condition {
   return { sql: "server_id = ? AND daemon = ? AND feature = ?", values: [server, daemon, feature] };
 }
 
-/** As in the index `sessions_long`, word for word: else it is not used. */
+/** Must match the index `sessions_long` literally, or SQLite does not use it. */
 const IS_LONG = "ended_at - began_at > 86400000";
 
 /**
- * Rows of sessions that overlap a range, by what is stored of them: an open one has no end yet. As a table in
- * parentheses with the columns asked for. Several SELECTs that exclude each other where there is a start, because each
- * has an index of its own; an OR of them would read every session there is. What began before the end and ended more than
- * a day after it is a long one, and there are as many of these as there are seats, at most, for all were held at one
- * moment; the rest ended by then. What is open at `now` says nothing of what is still to come.
+ * Selects sessions that overlap a range, judged by their stored rows: an open one has no end yet. Returns a
+ * table in parentheses with the given columns. With a start, it consists of several SELECTs that exclude each
+ * other, because each uses its own index; an OR would read every session. Sessions that began before the
+ * range's start and ended more than a day after it are long sessions. There are at most as many of them as
+ * seats, because all were held at one moment. Sessions open at `now` do not count for later times.
  */
 export function overlapping(
   columns: string,
@@ -73,9 +73,10 @@ export function overlapping(
 const COUNTED = `SELECT count(*) FROM sessions INDEXED BY sessions_by_feature
   WHERE server_id = ?1 AND daemon = ?2 AND feature = ?3`;
 /**
- * How many sessions of a feature ended in a range or after it, and began before its end. Of years there are many: those
- * that ended in the range are counted in an index, of those that ended later only the next day's are looked at, and the
- * few long ones. What was seen before the end began before it: the index has that.
+ * Counts a feature's sessions that ended in or after a range and began before its end. Over years there are
+ * many: those that ended in the range are counted in an index; of those that ended later, only the next day's
+ * and the few long ones are read. Sessions first seen before the end also began before it, which the index
+ * knows.
  */
 const ENDED_IN = `SELECT (${COUNTED} AND ended_at > ?4 AND ended_at < ?5)`;
 const ENDED = `${ENDED_IN} AS count`;
@@ -83,7 +84,7 @@ const ENDED_IN_OR_LATER = `${ENDED_IN}
   + (${COUNTED} AND ended_at >= max(?5, ?4 + 1) AND ended_at <= ?6 AND (first_seen_at < ?5 OR began_at < ?5))
   + (${COUNTED.replace("sessions_by_feature", "sessions_long")} AND ended_at > ?6 AND began_at < ?5 AND ${IS_LONG}) AS count`;
 
-/** What tells when a session of a known feature held its seats. */
+/** Fields that determine when a session of a known feature held its seats. */
 type FeatureSession = Pick<
   HeldSession,
   "server" | "count" | "firstSeenAt" | "lastSeenAt" | "endedAt" | "endReason"
@@ -95,13 +96,13 @@ interface Holder {
   readonly endedAt: number | null;
 }
 
-/** The part of the source that is about sessions. */
+/** Reads sessions for statistics. */
 export function createSessionReader({ all }: Rows, now: number, checkpoint: () => void) {
   const openSessions = createFeatureCounts(
     { all },
     "sessions WHERE ended_at IS NULL AND began_at >= ? AND began_at < ?",
   );
-  // Where the range ends now, nothing ended later, and a count takes a third of the time.
+  // If the range ends now, nothing ended later, and a count takes a third of the time.
   const endsLater = oncePerRange(
     (end) => all("SELECT 1 FROM sessions WHERE ended_at >= ? LIMIT 1", end).length > 0,
   );
@@ -113,7 +114,7 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
       return stored?.id ?? UNSTORED_USERS + userIds.size;
     });
 
-  /** Who had a session of a feature in [start, end), as sessions are counted, and when; a name may come several times. */
+  /** Returns users with a session of a feature in [start, end), and when; a name may occur several times. */
   function holders(feature: KnownFeature, start: number, end: number): Holder[] {
     const columns = "user, began_at AS beganAt, ended_at AS endedAt";
     const { sql, values } = overlapping(columns, ofFeature(feature), start, end, now);
@@ -121,8 +122,9 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
   }
 
   function sessions(start: number, end: number, filter: SessionFilter | null): HeldSession[] {
-    // What ended more than a day after it was seen is a long one; the rest of what was held ended within a day. Of the
-    // long ones and the open ones there are as many as there are seats, at most: all were held at one moment.
+    // Sessions that ended more than a day after they were seen are long; all others held during the range
+    // ended within a day. There are at most as many long and open ones as seats, because all were held at one
+    // moment.
     const soon = start + DAY_MS;
     const parts = [
       ["sessions_by_end", "ended_at >= ? AND ended_at <= ? AND first_seen_at < ?", start, soon, start],
@@ -138,7 +140,7 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
     });
   }
 
-  /** Null where the day is not packed. */
+  /** Returns a packed day; null if it is not packed. */
   function heldDay(day: number, filter: SessionFilter): HeldSeats | null {
     const [row] = all<{ data: Uint8Array | null }>("SELECT data FROM session_days WHERE day = ?", day);
     return row?.data ? unpackSessionDay(day, row.data, filter) : null;
@@ -146,7 +148,7 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
 
   return {
     holders,
-    /** The small ids in the rollups of those who had one in [start, end), ascending. */
+    /** Returns the rollup ids of users with a session in [start, end), ascending. */
     usersAmong(list: readonly Holder[], start: number, end: number): number[] {
       const isThere = ({ beganAt, endedAt }: Holder) =>
         beganAt < end && (endedAt === null ? start < now : endedAt > start);
@@ -161,17 +163,20 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
     },
     featureSessions(feature: FeatureId, start: number, end: number): FeatureSession[] {
       checkpoint();
-      // What ended at the start may have held its seats for that moment.
+      // A session that ended at the start may have held its seats at that moment.
       const { sql, values } = overlapping(FEATURE_COLUMNS, ofFeature(feature), start - 1, end, Infinity);
       const { server } = feature;
       const rows = all<Omit<FeatureSession, "server">>(sql.slice(1, -1), ...values);
       return rows.map((row) => ({ ...row, server }));
     },
     sessions,
-    /** The seats held in a part of a UTC day, at least. */
+    /** Returns the seats held in a part of a UTC day, or in the whole day. */
     held: (from: number, to: number, filter: SessionFilter, holdingOf: (session: HeldSession) => Holding) =>
       heldDay(dayOf(from), filter) ?? heldSeatsOf(sessions(from, to, filter), holdingOf),
-    /** Another monitor's counts were imported for some of the range: of then only logs tell who had the seats. */
+    /**
+     * Reports whether a part of the range has another monitor's counts, for which only logs show who held
+     * seats.
+     */
     hasOthersCounts(server: string, start: number, end: number): boolean {
       const sql =
         "SELECT 1 FROM coverage WHERE server_id = ? AND looks = 0 AND until_at > ? AND from_at < ? LIMIT 1";
@@ -183,7 +188,7 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
       const [ended] = endsLater(end, end)
         ? all<{ count: number }>(ENDED_IN_OR_LATER, ...values, end + DAY_MS)
         : all<{ count: number }>(ENDED, ...values);
-      // What is open now says nothing of what is still to come.
+      // Open sessions do not count for times after now.
       const open = start < now ? openSessions(of, Number.MIN_SAFE_INTEGER, end) : 0;
       return (ended?.count ?? 0) + open;
     },

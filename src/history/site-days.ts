@@ -8,20 +8,21 @@ import { ByteReader, putNumber } from "./codec.ts";
 import type { HistorySource, Range } from "./reader.ts";
 
 /**
- * What is made of all features of a UTC day: what the heat map adds up, by quarters of an hour, and behind it when each
- * feature was full. Of that, for each feature: the difference of its id from the one before, how many stretches, and of each
- * the time since the one before, and twice its length, and 1 where it was cut, as it is at the day's end. Numbers are LEB128.
+ * Packed sums over all features of a UTC day: the heat map's sums by 15 minutes, then the stretches in which
+ * each feature was full. For each feature: the difference of its id to the previous one, the number of
+ * stretches, and for each stretch the time since the previous one and twice its length, plus 1 if it is cut,
+ * as at the end of the day. Numbers are LEB128.
  */
 
-/** Zones keep offsets of whole quarters, so that every hour of every zone is made of these. */
+/** Zone offsets are multiples of 15 minutes, so that every hour of every zone consists of whole quarters. */
 export const QUARTER_MS = 900_000;
 const QUARTERS = DAY_MS / QUARTER_MS;
 const NUMBERS = 5;
 const SUMS_BYTES = QUARTERS * NUMBERS * 8;
-/** Days of features read at once where days are not made: each has its steps in memory, some hundreds. */
+/** Days of features read at once if not packed: each has hundreds of steps in memory. */
 const FEATURE_DAYS = 5_000;
 
-/** The series of each feature. */
+/** Yields the series of each feature. */
 export async function seriesOf(
   source: Pick<HistorySource, "series" | "checkpoint">,
   features: readonly KnownFeature[],
@@ -35,7 +36,7 @@ export async function seriesOf(
   return series;
 }
 
-/** Packs a day; it is counted from 1970-01-01 UTC. */
+/** Packs a day, which counts from 1970-01-01 UTC. */
 export async function makeSiteDay(
   source: Pick<HistorySource, "features" | "series" | "checkpoint">,
   day: number,
@@ -75,13 +76,13 @@ export async function makeSiteDay(
   return Buffer.concat([new Uint8Array(numbers.buffer), Uint8Array.from(bytes)]);
 }
 
-/** The sums of each quarter that has known counts. */
+/** Visits the sums of each quarter with known counts. */
 export function eachQuarter(
   day: number,
   data: Uint8Array,
   visit: (at: number, sums: Readonly<UsageSums>) => void,
 ): void {
-  if (data.length < SUMS_BYTES) throw new RangeError("the sums of a day have another size");
+  if (data.length < SUMS_BYTES) throw new RangeError("the sums of a day have the wrong size");
   const numbers = new Float64Array(data.slice(0, SUMS_BYTES).buffer);
   for (let quarter = 0; quarter < QUARTERS; quarter++) {
     const [coveredMs = 0, usedMs = 0, peakUsed = 0, ratedMs = 0, utilizationMs = 0] = numbers.subarray(
@@ -93,10 +94,10 @@ export function eachQuarter(
   }
 }
 
-/** What is told of each stretch in which a feature was full, in the order of time. */
+/** Called for each stretch in which a feature was full, in time order. */
 export type VisitFullTime = (from: number, until: number, cut: boolean) => void;
 
-/** Calls back for the full times of a day, by feature: what `of` answers for the feature's id. */
+/** Visits the full stretches of a day by feature, with the visitor that `of` returns for the feature's id. */
 export function eachFullTime(
   day: number,
   data: Uint8Array,
@@ -117,7 +118,7 @@ export function eachFullTime(
   }
 }
 
-/** A range in pieces: the made days that lie in it, and between them as many days at once as fit in memory. */
+/** Splits a range into packed days and, in between, as many days at once as fit in memory. */
 export function* dayPieces(
   { start, end }: Range,
   made: ReadonlyMap<number, Uint8Array>,
@@ -128,7 +129,7 @@ export function* dayPieces(
     const day = dayOf(from);
     const data = from % DAY_MS === 0 && from + DAY_MS <= end ? made.get(day) : undefined;
     let behind = day + 1;
-    // Samples are stored by the day: a piece that ends within one would unpack it twice.
+    // Samples are stored by day: a piece that ends within one would unpack it twice.
     while (data === undefined && behind < day + most && !made.has(behind)) behind++;
     to = Math.min(behind * DAY_MS, end);
     yield { start: from, end: to, day, data };

@@ -15,20 +15,23 @@ interface BackFillDeps {
   readonly store: Store;
   readonly servers: readonly MonitoredServer[];
   readonly log: Log;
-  /** As in `createLive`. */
+  /** Same as in `createLive`. */
   readonly orderIds?: (ids: number[]) => number[];
-  /** Called with each round's pictures at its end, before its hours are packed: it stores what belongs to them. */
+  /**
+   * Called after each round with its pictures, before its hours are packed, to store data that belongs to
+   * them.
+   */
   readonly looked?: (pictures: readonly ServerPicture[], now: number) => Promise<void>;
 }
 
-/** Whether anything was ever recorded. */
+/** Reports whether anything was ever recorded. */
 export function hasHistory({ read, sqlite }: Pick<Store, "read" | "sqlite">): boolean {
   return read(() => sqlite.query("SELECT 1 FROM coverage LIMIT 1").get() !== null);
 }
 
-/** Takes polls of the past as the daemon takes polls: counts, sessions, rollups. No event is made of them. */
+/** Takes past polls as the daemon takes polls (counts, sessions, rollups), but without events. */
 export function createBackFill({ store, servers, log, orderIds, looked }: BackFillDeps) {
-  // Time is that of the polls: an hour is over when they are past it.
+  // Time comes from the polls: an hour ends when they are past it.
   const clock = { time: 0, now: () => clock.time };
   const history = createHistory({ store, clock, log, timers: { after: () => () => {} } });
   const tracker = createTracker(store, orderIds);
@@ -37,7 +40,7 @@ export function createBackFill({ store, servers, log, orderIds, looked }: BackFi
   let packedAt = 0;
 
   return {
-    /** Polls in the order of time, stored in one transaction. */
+    /** Takes polls in time order, in one transaction. */
     async take(outcomes: readonly PollOutcome[]): Promise<void> {
       const [first] = outcomes;
       if (first === undefined) return;
@@ -52,7 +55,7 @@ export function createBackFill({ store, servers, log, orderIds, looked }: BackFi
         const server = known.get(serverId);
         if (server === undefined) throw new Error(`A poll of a server that is not configured: ${serverId}`);
         const tracked = await tracker.track(applyPoll(pictures.get(serverId) ?? null, server, outcome, null));
-        // The next poll is compared with it. If the transaction fails, so does the whole.
+        // The next poll is compared with this one. If the transaction fails, everything fails.
         tracker.committed(serverId, tracked);
         pictures.set(serverId, tracked.picture);
         polls.push(tracked);
@@ -73,7 +76,7 @@ export function createBackFill({ store, servers, log, orderIds, looked }: BackFi
       packedAt = clock.time;
     },
 
-    /** Packs what is left and stores the last pictures: the daemon goes on from there. */
+    /** Packs the rest and stores the last pictures, from which the daemon continues. */
     async finish(): Promise<void> {
       history.packAll();
       const stored = createPictures(store, clock, log);

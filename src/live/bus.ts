@@ -9,39 +9,39 @@ import { type Clock, iso, type Timers } from "../domain/time/clock.ts";
 import type { Audience } from "../domain/words.ts";
 import type { Events } from "../store/events.ts";
 
-/** How far ahead of the clock an id may be and still be taken as its time. */
+/** How far an id may be ahead of the clock and still serve as its time. */
 const TRUSTED_AHEAD_MS = 1_000;
-/** Ids reserved at a time: one small write a second under load, none when nothing happens. */
+/** Ids reserved at a time: one small write a second under load, none when idle. */
 const RESERVE_STEP = 1_000;
 
 type Ids = ReturnType<typeof createIds>;
 
 interface IdsDeps {
   readonly clock: Clock;
-  /** Highest id that an earlier process may have given: what it had reserved. 0 for a new store. */
+  /** Highest id that an earlier process may have used: the highest it had reserved. 0 for a new store. */
   readonly start: number;
-  /** Notes durably that ids up to `highest` may be given. A failure must not stop the ids: it is the store's to report. */
+  /** Records durably that ids up to `highest` may be used. Must not throw: the store reports its failures. */
   readonly reserve: (highest: number) => void;
   /**
-   * Called once when ids run ahead of the clock: it was set back, or more than one event a millisecond came for long.
-   * The id that was asked for has not been used yet: an event about it must wait its turn.
+   * Called once when ids run ahead of the clock: the clock was set back, or there was more than one event per
+   * millisecond for a long time. The requested id is not used yet, so an event about this must be queued.
    */
   readonly onAhead: (aheadMs: number) => void;
 }
 
 /**
- * Event ids: id = max(now in ms, last id + 1). They increase strictly over all streams, bursts inside one
- * millisecond, restarts and clocks that jump back.
+ * Event ids: id = max(now in ms, last id + 1). They strictly increase across all streams, bursts within one
+ * millisecond, restarts, and clocks that jump back.
  */
 export function createIds({ clock, start, reserve, onAhead }: IdsDeps) {
   let last = start;
   let reserved = start;
   let saidAhead = false;
   return {
-    /** The next id, and the instant that it stands for (epoch ms). */
+    /** Returns the next id and its time (epoch ms). */
     next(): { readonly id: number; readonly timestamp: number } {
       const now = clock.now();
-      // Kept: the functions called below may ask for an id of their own.
+      // Keep the id: the functions called below may request ids themselves.
       const id = Math.max(now, last + 1);
       last = id;
       if (id > reserved) {
@@ -59,30 +59,30 @@ export function createIds({ clock, start, reserve, onAhead }: IdsDeps) {
       }
       return { id, timestamp: now };
     },
-    /** The highest id given so far, or the start when none was. */
+    /** Returns the highest id so far, else the start. */
     last: (): number => last,
   };
 }
 
-/** Polls and events are committed in groups, this long after the first of a group at the latest. */
+/** Longest wait from the first poll or event of a group until the group is committed. */
 export const GROUP_COMMIT_MS = 20;
 
-/** While the store is busy with another program, a group is tried again this often. */
+/** How often a group is retried while another program keeps the store busy. */
 export const BUSY_RETRY_MS = 100;
 
-/** An event on its way to the clients: encoded once for all readers. */
+/** An event being published, encoded once for all readers. */
 export interface Published {
   readonly id: number;
   readonly event: StoredEvent | MetricsEvent | PictureNotice;
   /** The event as JSON on one line. */
   readonly json: string;
-  /** False for metrics and pictures, and for events that the store could not take. */
+  /** False for metrics and pictures, and for events that the store could not save. */
   readonly stored: boolean;
-  /** Makes the rest of a picture's fields, as JSON without braces, as an audience may see them. */
+  /** Returns the remaining fields of a picture for an audience, as JSON without braces. */
   readonly patch?: (audience: Audience) => string;
 }
 
-/** Ids from the first to the last event that went out without being stored. */
+/** Ids from the first to the last event that was published without being stored. */
 interface Hole {
   readonly from: number;
   readonly to: number;
@@ -90,12 +90,15 @@ interface Hole {
 
 interface BusDeps {
   readonly ids: Ids;
-  /** Where events are stored. A transaction that fails changes nothing. */
+  /** Where events are stored. A failed transaction changes nothing. */
   readonly sink: Pick<Events, "transaction" | "insert" | "insertHole">;
   readonly timers: Timers;
-  /** Whether a group that failed is to be tried again, because the store is busy; else it goes out without being stored. */
+  /**
+   * Reports whether to retry a failed group because the store is busy; otherwise it is published without
+   * being stored.
+   */
   readonly isWorthWaiting?: (error: unknown) => boolean;
-  /** Called when the store fails and when it works again: once each, never per event. */
+  /** Called once when the store fails and once when it works again, never per event. */
   readonly onStore: (state: "failing" | "working", cause: unknown) => void;
 }
 
@@ -108,17 +111,17 @@ interface Item {
 export type Bus = ReturnType<typeof createBus>;
 
 /**
- * The one writer: facts and events queue here, are committed in groups, and are published in the order of their ids.
- * Ids are given when an event is queued and the queue is emptied in order, so that a client that has seen id n has seen
- * every event before it. The cost of a commit is shared by all that came within {@link GROUP_COMMIT_MS}.
+ * The single writer: facts and events are queued here, committed in groups, and published in id order. Ids
+ * are assigned on queueing and the queue is emptied in order, so a client that has seen id n has seen every
+ * event before it. All items that arrive within {@link GROUP_COMMIT_MS} share one commit.
  */
 export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onStore }: BusDeps) {
   let queue: Item[] = [];
-  /** Calls the next flush off; null = none is due. */
+  /** Cancels the next flush; null if none is scheduled. */
   let cancel: (() => void) | null = null;
   let failing = false;
   let lastPublished = ids.last();
-  /** What the store has no note of yet. */
+  /** Published events whose gap is not recorded in the store yet. */
   let hole: Hole | null = null;
   const listeners = new Set<(batch: readonly Published[]) => void>();
 
@@ -132,12 +135,12 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
     stored: boolean,
   ): Published => {
     const { id, timestamp } = ids.next();
-    // The order of the keys is the order in which people read them.
+    // Keys are in the order in which people read them.
     const event = { type, id: `${type}-${id}`, timestamp: iso(timestamp), ...fields } as Published["event"];
     return { id, event, json: JSON.stringify(event), stored };
   };
 
-  /** Answers the error of a group that could not be stored, else null. */
+  /** Returns the error of a group that could not be stored, else null. */
   const tryWrite = (items: readonly Item[]): unknown => {
     try {
       sink.transaction(() => {
@@ -156,8 +159,8 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
   };
 
   /**
-   * Commits a group; when that fails, its facts one by one, so that one bad item takes no other with it.
-   * Null = it `mayWait`, and is to be tried again.
+   * Commits a group; if that fails, commits its facts one by one, so that a bad item affects no other.
+   * Returns null if the group `mayWait` and should be retried.
    */
   const commitGroup = (items: readonly Item[], mayWait: boolean): Published[] | null => {
     const owesNote = hole !== null;
@@ -175,7 +178,7 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
     );
     const [first] = lost;
     if (first !== undefined) hole = { from: hole?.from ?? first.id, to: lost.at(-1)?.id ?? first.id };
-    // That a metrics sample went through shows nothing: it asks nothing of the store.
+    // A metrics sample proves nothing, because it is not stored.
     const works =
       (error === null && owesNote) ||
       items.some((item, index) => errors[index] === null && hasToBeStored(item));
@@ -195,7 +198,7 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
       const batch = commitGroup(items, mayWait);
       if (batch === null) {
         queue = items.concat(queue);
-        // The failure may have been logged, which is an event.
+        // The failure may have been logged, which queued another event.
         (cancel as (() => void) | null)?.();
         cancel = timers.after(BUSY_RETRY_MS, flushWhenFree);
         return;
@@ -205,7 +208,8 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
         try {
           listener(batch);
         } catch (error) {
-          // One reader's bug must not keep the event from the others; it surfaces as an uncaught exception.
+          // A bug in one reader must not keep the event from the others; it surfaces as an uncaught
+          // exception.
           queueMicrotask(() => {
             throw error;
           });
@@ -217,33 +221,33 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
   const flushWhenFree = () => empty(true);
 
   return {
-    /** Queues an event; it goes out after its commit. */
+    /** Queues an event, which is published after its commit. */
     emit: (input: EventInput): void => enqueue({ work: null, events: [encoded(input, true)], done: null }),
-    /** Queues a metrics sample: it takes an id and its place in the order, and is not stored. */
+    /** Queues a metrics sample: it takes an id and a place in the order, but is not stored. */
     sample: (event: Omit<MetricsEvent, "id" | "timestamp">): void =>
       enqueue({ work: null, events: [encoded(event, false)], done: null }),
-    /** Queues a picture's event, which is not stored either; `patch` is called when a client wants it. */
+    /** Queues a picture event, which is not stored either; `patch` is called when a client needs it. */
     pass: (notice: Omit<PictureNotice, "id" | "timestamp">, patch: (audience: Audience) => string): void =>
       enqueue({ work: null, events: [{ ...encoded(notice, false), patch }], done: null }),
     /**
-     * Queues facts with their events: one transaction, so that neither stands without the other. Resolves once
-     * committed; rejects when the store could not take `work`. Then only those of the events are published that may go
-     * out unstored, see `NEVER_UNSTORED`: the caller must not take for known what the others say.
+     * Queues facts with their events in one transaction. Resolves once committed; rejects if the store could
+     * not save `work`. In that case only events that may be sent unstored are published, see
+     * `NEVER_UNSTORED`, and the caller must treat the others as not happened.
      */
     commit: (work: () => void, events: readonly EventInput[]): Promise<void> =>
       new Promise((resolve, reject) => {
         const done = (error: unknown) => (error === null ? resolve() : reject(error));
         enqueue({ work, events: events.map((event) => encoded(event, true)), done });
       }),
-    /** Commits and publishes what waits, now: also when the store could take it a moment later. */
+    /** Commits and publishes the queue now, without waiting for a busy store. */
     flush: (): void => empty(false),
     subscribe(listener: (batch: readonly Published[]) => void): () => void {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    /** Highest id published so far: everything stored up to it can be read from the store. */
+    /** Returns the highest published id: all stored events up to it can be read from the store. */
     lastPublished: (): number => lastPublished,
-    /** Ids that went out without being stored, and are not noted in the store yet. */
+    /** Returns ids that were published without being stored and are not recorded in the store yet. */
     holes: (): readonly Hole[] => (hole === null ? [] : [hole]),
   };
 }

@@ -16,16 +16,16 @@ import { createServers } from "../store/servers.ts";
 import type { Bus } from "./bus.ts";
 import { createTracker } from "./sessions.ts";
 
-/** A deadline is looked at again this often, because the wall clock may jump while a timer waits. */
+/** Longest wait until a deadline is checked again, because the wall clock may jump while a timer runs. */
 const MAX_WAIT_MS = MINUTE_MS;
 
-/** One server's picture became another: by a poll, by age, or by a new config. */
+/** A change of one server's picture by a poll, by age, or by a new config. */
 export interface Change {
   readonly server: MonitoredServer;
-  /** Null when the server is new. */
+  /** Null if the server is new. */
   readonly before: ServerPicture | null;
   readonly after: ServerPicture;
-  /** The snapshot that holds `after`. */
+  /** The snapshot that contains `after`. */
   readonly snapshot: Snapshot;
 }
 
@@ -34,12 +34,15 @@ interface LiveDeps {
   /** Commits facts with their events. */
   readonly commit: Bus["commit"];
   readonly servers: readonly MonitoredServer[];
-  /** Keeps the counts of each poll; none = they are not kept. */
+  /** Records the counts of each poll; absent means counts are not kept. */
   readonly recorder?: Pick<Recorder, "look">;
-  /** Gives ids of new sessions another order than that of the tool's rows; none = they keep it. */
+  /** Reorders the ids of new sessions; absent means they follow the tool's rows. */
   readonly orderIds?: (ids: number[]) => number[];
   readonly clock: Clock;
-  /** By how much the clock is ahead of the stored time, in ms, negative = behind; null = nothing speaks against it. */
+  /**
+   * Returns by how many ms the clock is ahead of the stored time; negative means behind, null means not in
+   * doubt.
+   */
   readonly clockAheadMs?: () => number | null;
   readonly timers: Timers;
   readonly log: Log;
@@ -47,7 +50,7 @@ interface LiveDeps {
 
 export type Live = ReturnType<typeof createLive>;
 
-/** What licmond believes now: immutable snapshots in memory, each poll stored before it is shown. */
+/** Current state of all servers: immutable snapshots in memory. Each poll is stored before it is shown. */
 export function createLive(deps: LiveDeps) {
   const { store, commit, recorder, clock, timers, log } = deps;
   const stored = createPictures(store, clock, log);
@@ -55,23 +58,25 @@ export function createLive(deps: LiveDeps) {
   const tracker = createTracker(store, deps.orderIds);
   const listeners = new Set<(change: Change) => void>();
   const running = new Map<string, Promise<unknown>>();
-  /** Servers that a reload removed: a poll of theirs may still be under way. */
+  /** Servers that a reload removed; one of their polls may still be running. */
   const former = new Map<string, MonitoredServer>();
   let configured = deps.servers;
-  /** The store knows that `configured` are configured. */
+  /** Whether the store has recorded the `configured` servers. */
   let noted = false;
   let failing = false;
   let cancelTimer = () => {};
-  /** When the timer runs next, epoch ms: a poll moves deadlines away, so it mostly stays as it is. */
+  /**
+   * When the timer runs next, epoch ms. Polls only postpone deadlines, so the timer rarely needs to change.
+   */
   let armedFor = Number.POSITIVE_INFINITY;
   let stopped = false;
   let pictures = new Map<string, ServerPicture>();
   let snapshot: Snapshot = { version: 0, servers: [] };
 
   /**
-   * The path of one poll: lay it over what was known, compare it with the stored sessions, commit, publish. When the
-   * store cannot be read or written, the picture goes on all the same; sessions and counts stay as if there had been
-   * no poll, and the next one is compared with what is stored.
+   * Processes one poll: merge it with the previous picture, compare it with the stored sessions, commit,
+   * publish. If the store cannot be read or written, the picture is updated anyway; sessions and counts stay
+   * unchanged, and the next poll is compared with the stored ones.
    */
   async function take(outcome: PollOutcome, nextPollAt: number | null): Promise<ServerPicture> {
     const before = pictures.get(outcome.serverId);
@@ -96,7 +101,7 @@ export function createLive(deps: LiveDeps) {
     return show(picture);
   }
 
-  /** What a poll means beside what is stored; null when that cannot be read. */
+  /** Compares a poll with the stored sessions; returns null if they cannot be read. */
   async function compare(polled: ServerPicture) {
     try {
       const tracked = await tracker.track(polled, deps.clockAheadMs?.());
@@ -104,14 +109,14 @@ export function createLive(deps: LiveDeps) {
       const row = await stored.rowOf(tracked.picture);
       return {
         tracked,
-        /** Runs in the transaction; once more when that failed. */
+        /** Runs in the transaction, and again if that failed. */
         write() {
           if (!noted) memory.configured(configured);
           stored.write(row);
           tracker.write(tracked.changes);
           recording?.write(tracked.changes.opened);
         },
-        /** The transaction stands: the next poll is compared with it. */
+        /** Called after the commit: the next poll is compared with this one. */
         committed() {
           noted = true;
           stored.committed(row);
@@ -126,7 +131,7 @@ export function createLive(deps: LiveDeps) {
     }
   }
 
-  /** Shows a polled picture, unless the config or the clock went on while it was being stored. */
+  /** Shows a polled picture, unless config or time changed while it was being stored. */
   function show(polled: ServerPicture): ServerPicture {
     const before = pictures.get(polled.server.id);
     if (before === undefined || before.server.manager !== polled.server.manager) return polled;
@@ -158,7 +163,7 @@ export function createLive(deps: LiveDeps) {
     const loaded = stored.load();
     pictures = new Map(configured.map((server) => [server.id, restored(server, loaded.get(server.id))]));
     for (const picture of pictures.values()) tracker.resume(picture);
-    // Servers that were taken out of the config while no process ran.
+    // Servers that were removed from the config while licmond was not running.
     attempt(() => {
       for (const id of tracker.withSessions()) {
         if (pictures.has(id)) continue;
@@ -170,7 +175,7 @@ export function createLive(deps: LiveDeps) {
     arm();
   }
 
-  /** Ends the open sessions of a server that is not configured (any more). */
+  /** Ends the open sessions of a server that is not configured. */
   function release(id: string): void {
     attempt(() => {
       const sessions = tracker.release(id);
@@ -180,17 +185,17 @@ export function createLive(deps: LiveDeps) {
     });
   }
 
-  /** Releases a server after its poll that may still be under way. */
+  /** Releases a server after its running poll, if any. */
   function releaseInTurn(id: string): void {
     void inTurn(id, async () => {
-      // A site may take out many at once: others get the event loop between them.
+      // A site may remove many servers at once: let the event loop run in between.
       await nextTurn();
-      // It may be back by now.
+      // It may have been added again.
       if (!pictures.has(id)) release(id);
     });
   }
 
-  /** Polls of one server, and what ends them, one after the other. */
+  /** Runs a server's polls, and its release, one after the other. */
   function inTurn<T>(id: string, turn: () => Promise<T>): Promise<T> {
     const done = (running.get(id) ?? Promise.resolve()).then(turn, turn);
     running.set(id, done);
@@ -206,7 +211,10 @@ export function createLive(deps: LiveDeps) {
     noted = true;
   }
 
-  /** Runs work on the store, which returns false when it wrote nothing. A failure is logged once, until a write succeeds. */
+  /**
+   * Runs work on the store; false means that it wrote nothing. A failure is logged once until a write
+   * succeeds.
+   */
   function attempt(work: () => unknown): void {
     try {
       if (work() !== false) works();
@@ -219,20 +227,20 @@ export function createLive(deps: LiveDeps) {
     if (!failing) return;
     failing = false;
     log.info("Pictures are stored again");
-    // What could not be ended while the store failed ends now.
+    // Ends sessions that could not be ended while the store failed.
     for (const id of tracker.withSessions()) if (!pictures.has(id)) releaseInTurn(id);
   }
 
   function fails(error: unknown): void {
     if (failing) return;
     failing = true;
-    log.error("Pictures cannot be stored: a restart would not know what is known now", {
+    log.error("Cannot store pictures: a restart would lose the current ones", {
       error: messageOf(error),
       fix: error instanceof StoreError ? error.fix : null,
     });
   }
 
-  /** Waits for the next moment at which numbers become too old. */
+  /** Sets the timer for the next time at which numbers become stale. */
   function arm(): void {
     cancelTimer();
     if (stopped) return;
@@ -260,11 +268,14 @@ export function createLive(deps: LiveDeps) {
   return {
     snapshot: (): Snapshot => snapshot,
 
-    /** Stores a poll, then shows it. Polls of one server are taken in the order of the calls. A failing store does not reject. */
+    /**
+     * Stores a poll, then shows it. Polls of one server are processed in call order. A failing store does not
+     * reject.
+     */
     record: (outcome: PollOutcome, nextPollAt: number | null): Promise<ServerPicture> =>
       inTurn(outcome.serverId, () => take(outcome, nextPollAt)),
 
-    /** After a reload: new servers appear, removed ones vanish, the numbers of the others stay. */
+    /** Applies a reload: adds new servers, removes missing ones, and keeps the numbers of the others. */
     setServers(next: readonly MonitoredServer[]): void {
       // The removed ones were configured until now.
       attempt(note);
@@ -290,13 +301,13 @@ export function createLive(deps: LiveDeps) {
       arm();
     },
 
-    /** A listener that throws is logged and does not keep others from their change. */
+    /** Adds a listener. An exception in a listener is logged and does not affect others. */
     subscribe(listener: (change: Change) => void): () => void {
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
 
-    /** Ends the timer and waits for what is being stored. */
+    /** Stops the timer and waits for pending writes. */
     async stop(): Promise<void> {
       stopped = true;
       cancelTimer();
@@ -306,7 +317,7 @@ export function createLive(deps: LiveDeps) {
   };
 }
 
-/** The checkouts of sessions that could not be stored have none: the next poll gives them another id. */
+/** Removes sessions that could not be stored from the checkouts: the next poll assigns other ids. */
 function withoutSessions(picture: ServerPicture, opened: readonly Session[]): ServerPicture {
   if (opened.length === 0) return picture;
   const unstored = new Set(opened.map(({ id }) => id));
@@ -320,15 +331,16 @@ function withoutSessions(picture: ServerPicture, opened: readonly Session[]): Se
   return { ...picture, features };
 }
 
-/** What an earlier process knew: shown at once, as stale, until the first poll. */
+/** Returns an earlier process's picture, shown as stale until the first poll. */
 function restored(server: MonitoredServer, picture: ServerPicture | undefined): ServerPicture {
   if (picture === undefined) return initialPicture(server);
   return { ...markStale(underConfig(server, picture)), nextPollAt: null };
 }
 
 /**
- * A picture under the server's present config. Another manager is another server: nothing of the old numbers holds.
- * Another address mostly is not (a member moved or joined): the numbers stay, as stale, until the next poll.
+ * Adapts a picture to the server's current config. Another manager means another server, so the old numbers
+ * are dropped. Another address usually is the same server (a member moved or joined): its numbers stay, as
+ * stale, until the next poll.
  */
 function underConfig(server: MonitoredServer, picture: ServerPicture): ServerPicture {
   const before = picture.server;

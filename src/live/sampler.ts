@@ -2,24 +2,23 @@ import type { MetricsEvent } from "../domain/events.ts";
 import type { Clock, Timers } from "../domain/time/clock.ts";
 import type { Bus, Published } from "./bus.ts";
 
-/** At most one sample in this time, however many clients ask. */
+/** Shortest time between two samples, regardless of the number of clients. */
 const SAMPLE_SPACING_MS = 250;
-/** One sample of each such span is kept for clients that resume … */
+/** For clients that resume, one sample per span is kept for an hour. */
 const RING_STEP_MS = 10_000;
-/** … for an hour. */
 const RING_LENGTH = 360;
 
 interface SamplerDeps {
   readonly bus: Pick<Bus, "sample" | "subscribe">;
   readonly clock: Clock;
   readonly timers: Timers;
-  /** Reads the host and the snapshot; called once a sample. */
+  /** Reads the host and the snapshot; called once per sample. */
   readonly read: () => Omit<MetricsEvent, "type" | "id" | "timestamp">;
 }
 
 export type Sampler = ReturnType<typeof createSampler>;
 
-/** One sample of the moment for all clients that want one, and an hour of them in memory. */
+/** Takes one sample for all clients that want one, and keeps an hour of samples in memory. */
 export function createSampler({ bus, clock, timers, read }: SamplerDeps) {
   const ring: Published[] = [];
   let keptSpan = -1;
@@ -48,7 +47,7 @@ export function createSampler({ bus, clock, timers, read }: SamplerDeps) {
 
   const request = () => {
     if (waiting !== null || stopped) return;
-    // A clock that was set back must not stop the samples.
+    // A clock that was set back must not stop sampling.
     const wait = Math.min(takenAt + SAMPLE_SPACING_MS - clock.now(), SAMPLE_SPACING_MS);
     if (wait <= 0) take();
     else waiting = timers.after(wait, take);
@@ -62,12 +61,12 @@ export function createSampler({ bus, clock, timers, read }: SamplerDeps) {
   keepRing();
 
   return {
-    /** Asks for a sample: the bus publishes it, at once or when the last one is old enough. */
+    /** Requests a sample, which the bus publishes at once or when the last one is old enough. */
     request,
-    /** The last sample when it is younger than {@link SAMPLE_SPACING_MS}, else null. */
+    /** Returns the last sample if it is younger than {@link SAMPLE_SPACING_MS}, else null. */
     fresh: (): Published | null =>
       last !== null && Math.abs(clock.now() - last.at) < SAMPLE_SPACING_MS ? last.published : null,
-    /** Samples of the last hour above an id, oldest first, one per {@link RING_STEP_MS}. */
+    /** Returns samples of the last hour above an id, oldest first, one per {@link RING_STEP_MS}. */
     since: (id: number): Published[] => ring.filter((published) => published.id > id),
     stop(): void {
       stopped = true;

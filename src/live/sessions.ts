@@ -14,21 +14,21 @@ import { inSlices } from "../domain/time/slices.ts";
 import { createSessions } from "../history/sessions/sessions.ts";
 import type { Store } from "../store/open/open.ts";
 
-/** Of features that nothing is known of (null), each open session was last seen when its server was last read. */
+/** If the features are unknown (null), each open session was last seen when its server was last read. */
 interface LastPicture extends Pick<ServerPicture, "collectedAt"> {
   readonly server: { readonly id: string };
   readonly features: ServerPicture["features"] | null;
 }
 
 /**
- * The seats of all servers as they are stored: what a poll changes is known once its commit stands. `order` gives new
- * ids the order in which they go to a feature's rows, see `NextIds`.
+ * Stored sessions of all servers; changes by a poll apply after its commit. `order` shuffles new ids before
+ * they are assigned to a feature's rows, see `NextIds`.
  */
 export function createTracker(store: Store, order = (ids: number[]) => ids) {
   const sessions = createSessions(store);
   const nextIds: NextIds = (count) => order(Array.from({ length: count }, sessions.nextId));
   const known = new Map<string, Tracking>();
-  /** Servers whose stored sessions were not read yet. */
+  /** Servers whose stored sessions have not been read yet. */
   const unread = new Map<string, LastPicture>();
 
   function trackingOf(id: string): Tracking {
@@ -54,27 +54,30 @@ export function createTracker(store: Store, order = (ids: number[]) => ids) {
   }
 
   return {
-    /** A server appears: what is stored of it, beside its last picture, is read when it is first asked for. */
+    /** Adds a server with its last picture; its stored sessions are read on first use. */
     resume: (picture: LastPicture): void => void unread.set(picture.server.id, picture),
-    /** Ends the open sessions of a server that is not configured, in the store; answers how many. Throws StoreError. */
+    /**
+     * Ends the stored open sessions of a server that is not configured and returns their number. Throws
+     * StoreError.
+     */
     release(id: string): number {
       const changes = releaseAll(trackingOf(id));
       if (changes.closed.length > 0) store.transaction(() => sessions.write(changes));
       known.delete(id);
       return changes.closed.length;
     },
-    /** Servers with open sessions in the store. */
+    /** Returns servers with open sessions in the store. */
     withSessions: sessions.openServers,
     /**
-     * Compares a new picture with the stored open sessions, in slices. Polls of one server come one after the other.
-     * `aheadMs` is what speaks against the clock.
-     * Rejects with StoreError when the store has to be read and cannot be.
+     * Compares a new picture with the stored open sessions, in slices. Polls of one server come one after the
+     * other. `aheadMs` is how far the clock may be ahead. Rejects with StoreError if the store must be read
+     * and cannot be.
      */
     track: async (picture: ServerPicture, aheadMs: number | null = null): Promise<Tracked> =>
       inSlices(trackSessions(trackingOf(picture.server.id), picture, nextIds, aheadMs)),
-    /** Stores what changed; runs in the caller's transaction. */
+    /** Stores the changes in the caller's transaction. */
     write: sessions.write,
-    /** What `track` answered is stored: the next poll is compared with it. */
+    /** Called after the commit of `track`'s result: the next poll is compared with it. */
     committed(id: string, { tracking }: Tracked): void {
       known.set(id, tracking);
       unread.delete(id);
@@ -82,7 +85,7 @@ export function createTracker(store: Store, order = (ids: number[]) => ids) {
   };
 }
 
-/** An open session's row does not follow every poll: the last picture knows which seats were there, and when. */
+/** Returns when each seat was last seen, from the last picture: polls do not update an open session's row. */
 function lastSeen(features: ServerPicture["features"]): Map<string, number> {
   const seen = new Map<string, number>();
   for (const { daemon, name, collectedAt, checkouts } of features) {

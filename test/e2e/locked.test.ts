@@ -72,7 +72,7 @@ test("while another program locks both databases, reads work, and seats are stor
   // Sessions of ada and linus; polls with grace could not be stored.
   await at.stored(2);
   expect(await users()).toMatchObject([{ user: "linus", session: expect.any(Number) }]);
-  for (const line of ["Pictures cannot be stored", "Pictures are stored again"])
+  for (const line of ["Cannot store pictures", "Pictures are stored again"])
     expect(daemon.output().split(line).length - 1).toBe(1);
 });
 

@@ -3,7 +3,7 @@ import { messageOf } from "../../domain/error-code.ts";
 import { createOldMonitor, type OldMonitor, OldMonitorError } from "./old-monitor.ts";
 
 /**
- * Tables of licet's database at the version of its schema that is known. Source: internal/database/migrations of
+ * Tables of licet's database in the supported schema version. Source: internal/database/migrations of
  * https://github.com/thoscut/licet.
  */
 const TABLES = [
@@ -20,7 +20,7 @@ const SERIES = `SELECT server, feature, max(nullif(vendor_daemon, '')) AS daemon
   FROM (SELECT DISTINCT server, feature FROM readings)
   LEFT JOIN features ON server_hostname = server AND name = feature GROUP BY server, feature`;
 
-/** Reads licet's SQLite database. Throws OldMonitorError on what is none, or is of another version. */
+/** Reads licet's SQLite database. Throws OldMonitorError for any other file or version. */
 export function readLicet(path: string): OldMonitor {
   let sqlite: Database | null = null;
   try {

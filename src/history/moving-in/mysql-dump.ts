@@ -2,14 +2,14 @@ import { OldMonitorError } from "./old-monitor.ts";
 
 type Value = string | null;
 
-/** Rows of a table, as a line of a dump has them; none where the table is made. */
+/** Rows from one line of a dump; empty for a CREATE TABLE. */
 export interface DumpedRows {
   readonly table: string;
   readonly columns: readonly string[];
   readonly rows: readonly (readonly Value[])[];
 }
 
-/** mysqldump begins another INSERT, and another line, after 16 MiB at the latest unless it is told otherwise. */
+/** By default mysqldump starts a new INSERT, on a new line, after at most 16 MiB. */
 const MAX_LINE = 64 * 1024 * 1024;
 
 const NAME = '[`"]?(\\w+)[`"]?';
@@ -19,7 +19,7 @@ const INSERT = new RegExp(
   `^(?:INSERT|REPLACE) (?:IGNORE )?INTO (?:${NAME}\\.)?${NAME}\\s*(?:\\(([^()']*)\\)\\s*)?VALUES\\s*`,
   "i",
 );
-// None of these can be read in two ways, so that no text makes them slow.
+// Each pattern is unambiguous, so no input makes it slow.
 const ROW = /\s*\(([^'()]*(?:'[^'\\]*(?:\\[\s\S][^'\\]*)*'[^'()]*)*)\)\s*([,;])\s*/y;
 const VALUE = /(?:'[^'\\]*(?:\\[\s\S][^'\\]*)*')+|[^,'\s][^,]*/g;
 const ESCAPED: Readonly<Record<string, string>> = {
@@ -32,16 +32,16 @@ const ESCAPED: Readonly<Record<string, string>> = {
 };
 
 /**
- * The tables of a dump of MySQL or MariaDB, line by line: mysqldump and phpMyAdmin write a row within one line, and each
- * column of a CREATE TABLE on its own. What is neither is passed over. Throws OldMonitorError on what is no such dump, or
- * ends within a statement.
+ * Reads the tables of a MySQL or MariaDB dump line by line: mysqldump and phpMyAdmin write each row on one
+ * line, and each column of a CREATE TABLE on its own line. Other lines are skipped. Throws OldMonitorError
+ * for other files and for dumps that end within a statement.
  */
 export async function* dumpedRows(
   pieces: AsyncIterable<Uint8Array>,
   name: string,
 ): AsyncGenerator<DumpedRows> {
   const columnsOf = new Map<string, string[]>();
-  /** The table that is being made, and the one whose rows come. */
+  /** The table being created, and the table being filled. */
   let made: string | null = null;
   let filled: Omit<DumpedRows, "rows"> | null = null;
   for await (const line of linesOf(pieces, name)) {
@@ -62,7 +62,7 @@ export async function* dumpedRows(
       const columns = list?.split(",").map((one) => one.replace(/[`"\s]/g, "")) ?? columnsOf.get(table);
       if (columns === undefined)
         throw new OldMonitorError(
-          `${name} has rows of ${table} and no CREATE TABLE: dump without --no-create-info`,
+          `${name} has rows of ${table} but no CREATE TABLE: dump without --no-create-info`,
         );
       filled = { table, columns };
     } else if (/^(?:INSERT|REPLACE)\b/i.test(line)) throw notUnderstood(name, line);
@@ -72,10 +72,10 @@ export async function* dumpedRows(
     if (isLast) filled = null;
   }
   if (made !== null || filled !== null)
-    throw new OldMonitorError(`${name} ends within a statement: it was cut, dump again`);
+    throw new OldMonitorError(`${name} is cut off within a statement; dump it again`);
 }
 
-/** The rows of a line from `at` on; the last one of a statement is told. */
+/** Parses the rows of a line from `at` on, and whether the statement ends with them. */
 function rowsOf(line: string, at: number, name: string) {
   const rows: Value[][] = [];
   let isLast = false;
@@ -107,7 +107,7 @@ async function* linesOf(pieces: AsyncIterable<Uint8Array>, name: string): AsyncG
 
 const notUnderstood = (name: string, what: string) =>
   new OldMonitorError(
-    `${name} is no dump of MySQL that can be read, or was cut, at ${JSON.stringify(what.slice(0, 60))}`,
+    `${name} is not a readable MySQL dump, or is cut off, at ${JSON.stringify(what.slice(0, 60))}`,
   );
 
 function readValue(text: string): Value {

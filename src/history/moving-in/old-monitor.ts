@@ -1,6 +1,9 @@
 import type { Database } from "bun:sqlite";
 
-/** The data are not those of the monitor, or of a version that is not known; in words for an administrator. */
+/**
+ * The data is not from the other monitor, or from an unsupported version. The message is for an
+ * administrator.
+ */
 export class OldMonitorError extends Error {
   override readonly name = "OldMonitorError";
 }
@@ -9,29 +12,30 @@ export class OldMonitorError extends Error {
 export interface OldSeries {
   readonly server: string;
   readonly feature: string;
-  /** Null: it does not say. */
+  /** Null if the monitor does not store it. */
   readonly daemon: string | null;
-  /** Why its counts say nothing; null = they do. */
+  /** Why its counts are unusable; null if they are usable. */
   readonly problem: string | null;
 }
 
 export interface OldReading {
-  /** What the clocks of its host showed, as seconds since 1970-01-01; null when it is no time. */
+  /** Wall-clock time at the monitor's host as seconds since 1970-01-01; null if invalid. */
   readonly wall: number | null;
   readonly used: number | null;
-  /** Seats of that day; null = it does not say. */
+  /** Seats on that day; null if the monitor does not store them. */
   readonly total: number | null;
 }
 
 export type OldMonitor = ReturnType<typeof createOldMonitor>;
 
-/** The distance of readings where there is none. */
+/** Assumed interval if there is only one reading. */
 const USUAL_MINUTES = 10;
 
 /**
- * What another monitor counted, by SQL over its tables. `readings` answers `server, feature, wall, used, total` (see
- * OldReading), `series` what OldSeries has, from the table `readings`. Temporary tables are files that nobody else sees:
- * years of counts may be larger than memory. `notes`: what is to be known of its counts, in sentences.
+ * Reads another monitor's counts by SQL over its tables. `readings` selects `server, feature, wall, used,
+ * total` (see OldReading), `series` selects the fields of OldSeries from the table `readings`. Temporary
+ * tables are private files, because years of counts may exceed memory. `notes`: remarks about the counts, in
+ * sentences.
  */
 export function createOldMonitor(
   sqlite: Database,
@@ -56,12 +60,12 @@ export function createOldMonitor(
     servers: list<{ server: string }>("SELECT DISTINCT server FROM series ORDER BY server").map(
       ({ server }) => server,
     ),
-    /** How many counts there are. */
+    /** Number of readings. */
     count: list<{ count: number }>("SELECT count(*) AS count FROM readings")[0]?.count ?? 0,
     seriesOf: (server: string) => series.all(server),
-    /** In the order of time. */
+    /** In time order. */
     readingsOf: ({ server, feature }: OldSeries) => readings.iterate(server, feature),
-    /** How far apart the readings of a server mostly are, ms. */
+    /** Returns the usual interval between readings of a server, ms. */
     intervalOf: (server: string) => (usual.get(server)?.minutes ?? USUAL_MINUTES) * 60_000,
     [Symbol.dispose]: () => sqlite.close(),
   };

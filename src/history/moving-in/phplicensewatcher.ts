@@ -3,9 +3,10 @@ import { dumpedRows } from "./mysql-dump.ts";
 import { createOldMonitor, type OldMonitor, OldMonitorError } from "./old-monitor.ts";
 
 /**
- * Every table and column of phpLicenseWatcher's database: of its schema since December 2020 (`usage`, with and without
- * `events`), and of that of versions 0.9 to 2.0 (`license_usage`). A column with a `?` is not needed, and some versions
- * lack it. Source: database/ and the history of https://github.com/phpLicenseWatcher/phpLicenseWatcher.
+ * Tables and columns of phpLicenseWatcher's database: the schema since December 2020 (`usage`, with and
+ * without `events`), and that of versions 0.9 to 2.0 (`license_usage`). A column with `?` is optional,
+ * because some versions lack it. Source: database/ and the history of
+ * https://github.com/phpLicenseWatcher/phpLicenseWatcher.
  */
 const TABLES: Readonly<Record<string, string>> = {
   servers:
@@ -25,7 +26,7 @@ const TABLES: Readonly<Record<string, string>> = {
 };
 const columnsOf = (table: string) => TABLES[table]?.replaceAll("?", "").split(" ") ?? [];
 
-// A day with two numbers of seats has none; 0 is what it writes for an uncounted feature, too.
+// A day with two different totals has none. phpLicenseWatcher also writes 0 for uncounted features.
 const PRESENT = `SELECT servers.name AS server, features.name AS feature, unixepoch(usage.time) AS wall,
     CAST(num_users AS INTEGER) AS used, seats.total AS total
   FROM usage LEFT JOIN licenses ON licenses.id = usage.license_id
@@ -44,8 +45,8 @@ const SERIES = `SELECT server, feature, NULL AS daemon, CASE WHEN max(used) = 0 
   FROM readings GROUP BY server, feature`;
 
 /**
- * Reads a dump of phpLicenseWatcher's database. Throws OldMonitorError on a table or column that phpLicenseWatcher does
- * not have, and on counts of nobody.
+ * Reads a dump of phpLicenseWatcher's database. Throws OldMonitorError for unknown tables or columns, and for
+ * counts without a server or feature.
  */
 export async function readPhpLicenseWatcher(
   pieces: AsyncIterable<Uint8Array>,
@@ -58,7 +59,7 @@ export async function readPhpLicenseWatcher(
     sqlite.close();
     if (!(error instanceof SQLiteError)) throw error;
     const where = "temporary tables, in $SQLITE_TMPDIR or /var/tmp";
-    throw new OldMonitorError(`${name} cannot be laid out in ${where}: ${error.message}`);
+    throw new OldMonitorError(`${name} cannot be loaded into ${where}: ${error.message}`);
   }
 }
 
@@ -82,8 +83,8 @@ async function readInto(sqlite: Database, pieces: AsyncIterable<Uint8Array>, nam
   if (seen.has("usage") === seen.has("license_usage"))
     throw new OldMonitorError(
       seen.has("usage")
-        ? `${name} has usage and license_usage, tables of two versions: dump one database`
-        : `${name} has neither usage nor license_usage: it is no dump of phpLicenseWatcher's database`,
+        ? `${name} has usage and license_usage, which are from two versions; dump only one database`
+        : `${name} has neither usage nor license_usage, so it is not a dump of phpLicenseWatcher's database`,
     );
   const counted = sqlite.query<{ name: string }, []>(
     "SELECT name FROM servers WHERE lm_default_usage_reporting = '0' ORDER BY name",
@@ -106,7 +107,7 @@ async function readInto(sqlite: Database, pieces: AsyncIterable<Uint8Array>, nam
   const readings = seen.has("usage") ? PRESENT : OLDER;
   const monitor = createOldMonitor(sqlite, { readings, series: SERIES }, notes);
   if (sqlite.query("SELECT 1 FROM readings WHERE server IS NULL OR feature IS NULL LIMIT 1").get() !== null)
-    throw new OldMonitorError(`${name} has counts of licenses, and not their servers and features`);
+    throw new OldMonitorError(`${name} has counts of licenses without their servers and features`);
   return monitor;
 }
 

@@ -7,17 +7,17 @@ import { packDayRollup, packHours, samplesOfDay, withHour } from "../codec.ts";
 import { createReader } from "../reader.ts";
 import { gapAt, type Interval } from "../sample-reader.ts";
 
-/** What is new of a feature on a UTC day; the first sample has what holds from then on. */
+/** New samples of a feature on a UTC day; the first one sets the state from then on. */
 export interface FeatureDay {
   readonly feature: KnownFeature;
   readonly day: number;
   readonly samples: readonly Step[];
 }
 
-/** Writes counts that another monitor read, packed, a day of a feature at once. Runs in the caller's transaction. */
+/** Writes another monitor's counts, packed by feature and day. Runs in the caller's transaction. */
 export function createCountWriter({ sqlite }: Store, now: number) {
   const open = createOpenBuckets({ sqlite });
-  /** Days that hold more than what was written here: the packer rolls them up, once their time is covered. */
+  /** Days that also contain other data: the packer rolls them up once their time is covered. */
   const mixed = new Set<number>();
   const putFeature = sqlite.query<{ id: number }, [string, string, string]>(
     `INSERT INTO history_features (server_id, daemon, name) VALUES (?, ?, ?)
@@ -33,13 +33,13 @@ export function createCountWriter({ sqlite }: Store, now: number) {
   const covered = sqlite.query<Interval, [string]>(
     `SELECT from_at AS "from", until_at AS until FROM coverage WHERE server_id = ? ORDER BY from_at`,
   );
-  // Without a look of licmond's own: of who had the seats it says nothing.
+  // Zero looks: the imported counts do not name users.
   const cover = sqlite.query<null, [string, number, number]>(
     "INSERT OR IGNORE INTO coverage (server_id, from_at, read_at, until_at, running, looks) VALUES (?1, ?2, ?3, ?3, 0, 0)",
   );
 
   return {
-    /** The feature, with the small id that it has or gets. */
+    /** Returns the feature with its id, creating it if necessary. */
     feature(server: string, daemon: string, feature: string): KnownFeature {
       const id = putFeature.get(server, daemon, feature)?.id;
       if (id === undefined) throw new Error("The store gave no id to a feature");
@@ -70,11 +70,11 @@ export function createCountWriter({ sqlite }: Store, now: number) {
         putDay.run(key, packDayRollup(start, mergeRollups(hours.map(({ rollup }) => rollup))));
       }
     },
-    /** When the server was read, ascending. */
+    /** Returns when the server was read, ascending. */
     coverage: (server: string): readonly Interval[] => covered.all(server),
     /**
-     * The server was read in these times, too. To be written last: what is not covered is not known, so that an import
-     * that broke off is made again as a whole.
+     * Adds covered times. Call this last: uncovered counts are ignored, so an interrupted import can be
+     * repeated from the start.
      */
     cover(server: string, intervals: Iterable<Interval>): void {
       for (const { from, until } of intervals) cover.run(server, from, until);
@@ -83,7 +83,10 @@ export function createCountWriter({ sqlite }: Store, now: number) {
   };
 }
 
-/** Answers the parts of [from, until) in which nothing was read. `covered` is ascending, and calls must be, too. */
+/**
+ * Returns a function that yields the parts of [from, until) without readings. `covered` must be ascending,
+ * and so must the calls.
+ */
 export function createUnread(covered: readonly Interval[]) {
   let next = 0;
   return function* parts(from: number, until: number): Generator<Interval> {
@@ -97,19 +100,19 @@ export function createUnread(covered: readonly Interval[]) {
   };
 }
 
-/** A reading that comes later than two intervals and this ends what the one before says, as for licmond's own polls. */
+/** A count ends if the next reading is later than two intervals plus this, as for licmond's own polls. */
 const SLACK_MS = 30_000;
 
 type Counts = Pick<Step, "used" | "total">;
 
 /**
- * The samples of one series, by days, where nothing was read yet. A count holds to the next one, no longer than two
- * intervals; else for one. Readings come in the order of time.
+ * Splits the samples of one series into days, skipping times that were already read. A count holds until the
+ * next one if that comes within two intervals, else for one interval. Readings come in time order.
  */
 export function createSeriesDays(covered: readonly Interval[], intervalMs: number) {
   const parts = createUnread(covered);
   const days = new Map<number, Step[]>();
-  /** When the server was read by it, in stretches that do not touch. */
+  /** When the series was read, in stretches that do not touch. */
   const read: { from: number; until: number }[] = [];
   let last: (Counts & { readonly at: number }) | null = null;
   let reached = { until: Number.NaN, used: null as number | null, total: null as number | null };
@@ -124,7 +127,7 @@ export function createSeriesDays(covered: readonly Interval[], intervalMs: numbe
     for (const part of parts(at, until)) {
       const goesOn = part.from === reached.until && used === reached.used && total === reached.total;
       if (!goesOn) push(part.from, { used, total });
-      // Each day stands alone.
+      // Each day can be read alone.
       for (let day = Math.ceil(part.from / DAY_MS) * DAY_MS; day < part.until; day += DAY_MS)
         if (goesOn || day > part.from) push(day, { used, total });
       reached = { until: part.until, used, total };
@@ -137,7 +140,7 @@ export function createSeriesDays(covered: readonly Interval[], intervalMs: numbe
   return {
     days,
     read: read as readonly Interval[],
-    /** False when the server was read then, or the series was. */
+    /** Returns false if the server or the series was already read at that time. */
     take(at: number, counts: Counts): boolean {
       if (last !== null && at <= last.at) return false;
       if (last !== null && at - last.at <= 2 * intervalMs + SLACK_MS) hold(at);
@@ -145,7 +148,7 @@ export function createSeriesDays(covered: readonly Interval[], intervalMs: numbe
       last = { at, ...counts };
       return isUnread(at);
     },
-    /** What was read last holds until then, and nothing is known behind it. */
+    /** Ends the series: the last reading holds until then, and nothing is known after it. */
     end(until: number): void {
       hold(until);
       if (reached.until === until && isUnread(until)) push(until, { used: null, total: null });

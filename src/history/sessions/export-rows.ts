@@ -14,30 +14,30 @@ import { createReader } from "../reader.ts";
 import { sessionRecord } from "./session-list.ts";
 import { SESSION_COLUMNS } from "./sessions.ts";
 
-/** Tables that can be exported whole. */
+/** Tables that can be exported. */
 export const EXPORT_TABLES = ["sessions", "samples", "denials", "logs"] as const;
 export type ExportTable = (typeof EXPORT_TABLES)[number];
 
 export interface ExportQuery extends Asked {
-  /** [start, end), epoch ms; null = from ever, for ever. */
+  /** [start, end), epoch ms; null means unbounded. */
   readonly start: number | null;
   readonly end: number | null;
   readonly servers: readonly string[] | null;
-  /** Not for logs. */
+  /** Ignored for logs. */
   readonly daemons: readonly string[] | null;
   readonly features: readonly string[] | null;
 }
 
-/** Some rows, so many that they fit. */
+/** Rows of one slice, limited in number. */
 export interface Slice {
   readonly rows: readonly object[];
-  /** How far it is with them, 0–1. */
+  /** Progress after these rows, 0–1. */
   readonly done: number;
 }
 
 export interface Export {
   readonly record: TSchema;
-  /** In the order of time, or by feature and time (samples). Each slice is read when it is asked for. */
+  /** Yields slices in time order, or by feature and time (samples). Each is read on demand. */
   slices(): Generator<Slice>;
 }
 
@@ -50,7 +50,7 @@ const SampleRecord = Type.Object({
   feature: Type.String(),
   timestamp: Timestamp,
   total: nullable(Type.Integer()),
-  used: nullable(Type.Integer({ description: "Null: from here on it is not known" })),
+  used: nullable(Type.Integer({ description: "Null: unknown from here on" })),
   reserved: nullable(Type.Integer()),
   queued: nullable(Type.Integer()),
   unlimited: Type.Boolean(),
@@ -83,7 +83,7 @@ export function createExport(sqlite: Database, table: ExportTable, query: Export
   return { record: SessionRecord, slices: () => byId(sqlite, "sessions", SESSION_COLUMNS, wanted, recordOf) };
 }
 
-/** Rows of a table in the order of their ids, up to the newest at the beginning. */
+/** Yields rows of a table in id order, up to the newest at the beginning. */
 function* byId<Row>(
   sqlite: Database,
   table: "sessions" | "denials" | "events",
@@ -107,9 +107,9 @@ function* byId<Row>(
   }
 }
 
-/** Counts as they changed, feature by feature; a gap is a row without counts. */
+/** Yields counts where they changed, feature by feature; a gap is a row without counts. */
 function* sampleSlices(sqlite: Database, query: ExportQuery): Generator<Slice> {
-  // What a reader remembers holds for one state of the database: one a slice.
+  // A reader's caches are valid for one state of the database: use one per slice.
   const reader = () => createReader(sqlite, { now: query.now });
   const read = reader();
   const start = query.start ?? read.reach().samplesFrom ?? query.now;
@@ -123,7 +123,7 @@ function* sampleSlices(sqlite: Database, query: ExportQuery): Generator<Slice> {
       const rows: object[] = [];
       for (const { at, ...counts } of reader().series(known, from, until).steps) {
         const what = JSON.stringify(counts);
-        // A slice begins with what the one before ended with.
+        // A slice repeats the last row of the previous one.
         if (what === before || (before === "" && counts.used === null)) continue;
         before = what;
         rows.push({ server, daemon, feature, timestamp: iso(at), ...counts });

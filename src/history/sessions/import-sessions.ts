@@ -3,22 +3,22 @@ import type { Store } from "../../store/open/open.ts";
 import { createOpenBuckets } from "../buckets.ts";
 
 /**
- * Notes features that old logs tell of among those of history, so that one which no poll ever read is known by its name.
- * Runs in the caller's transaction.
+ * Adds features from old logs to history, so that a feature that was never polled is known by name. Runs in
+ * the caller's transaction.
  */
 export function createImportedFeatures({ sqlite }: Pick<Store, "sqlite">) {
   const add = sqlite.query<null, [string, string, string]>(
     "INSERT OR IGNORE INTO history_features (server_id, daemon, name) VALUES (?, ?, ?)",
   );
   return (server: string, named: readonly { daemon: string; feature: string | null }[]): void => {
-    // Counters of a whole server are of no feature.
+    // Counters of a whole server have no feature.
     const features = named.filter(({ feature }) => feature !== null && feature !== "");
     const once = new Map(features.map((one) => [`${one.daemon}\0${one.feature}`, one]));
     for (const { daemon, feature } of once.values()) add.run(server, daemon, feature ?? "");
   };
 }
 
-/** A session that an old log tells of. Times are epoch ms. */
+/** A session from an old log. Times are epoch ms. */
 export interface OldSession {
   readonly daemon: string;
   readonly feature: string;
@@ -26,9 +26,9 @@ export interface OldSession {
   readonly host: string | null;
   readonly version: string | null;
   readonly handle: string | null;
-  /** Part of what it is, and kept nowhere else. */
+  /** Part of its identity; stored nowhere else. */
   readonly data: string | null;
-  /** What tells seats apart that one user took in one second, and the parts in which a seat came back. */
+  /** Distinguishes seats that one user took in one second, and the parts in which a seat was returned. */
   readonly ordinal: number;
   readonly part: number;
   readonly count: number;
@@ -38,9 +38,9 @@ export interface OldSession {
 }
 
 /**
- * Adds sessions beside a running daemon. The daemon numbers its sessions upwards in memory, so these take numbers below
- * zero, made of what a session is: the same log finds its rows again and makes no second ones. They begin with the
- * time, so that a log's rows lie side by side.
+ * Imports sessions next to a running daemon. The daemon numbers its sessions upwards in memory, so imported
+ * ones get negative ids derived from their content: importing a log again finds its rows. Ids begin with the
+ * time, so that a log's rows are adjacent.
  */
 export function createSessionImport({ sqlite, read }: Store) {
   const finish = sqlite.query<null, [number, number, EndReason, number]>(
@@ -63,7 +63,7 @@ export function createSessionImport({ sqlite, read }: Store) {
     `SELECT end_reason FROM sessions WHERE id = ? AND server_id = ? AND daemon = ? AND feature = ? AND user = ?
        AND host IS ? AND began_at = ?`,
   );
-  /** Since when counts of the server at hand are known; before that there is nothing to roll up. */
+  /** Start of the current server's counts; earlier times need no rollup. */
   let polledFrom = Number.POSITIVE_INFINITY;
 
   function rollUpAgain({ startedAt, endedAt }: OldSession): void {
@@ -71,7 +71,7 @@ export function createSessionImport({ sqlite, read }: Store) {
     if (from < endedAt) open.touch(from, endedAt - 1);
   }
 
-  /** False when it was known. */
+  /** Returns false if the session was already known. */
   function addOne(server: string, session: OldSession): boolean {
     const { daemon, feature, user, host, startedAt, endedAt, endReason, count, version, handle } = session;
     const named = [server, daemon, feature, user, host];
@@ -83,7 +83,7 @@ export function createSessionImport({ sqlite, read }: Store) {
       }
       const same = findSame.get(id, ...named, startedAt);
       if (same === null) continue;
-      // A longer log may tell the end that a shorter one did not have.
+      // A longer log may contain an end that a shorter one lacked.
       if (same.end_reason === "unobserved") {
         finish.run(count, endedAt, endReason, id);
         rollUpAgain(session);
@@ -93,20 +93,20 @@ export function createSessionImport({ sqlite, read }: Store) {
   }
 
   return {
-    /** No daemon is at work: the write-ahead log may grow, and is written back less often. */
+    /** Without a running daemon, the write-ahead log may grow and is written back less often. */
     alone(): void {
       sqlite.run("PRAGMA wal_autocheckpoint = 16384");
       sqlite.run("PRAGMA cache_size = -131072");
     },
-    /** A daemon works here, too: the write-ahead log is written back by `writeBack` alone, and in no transaction. */
+    /** With a running daemon, only `writeBack` writes the write-ahead log back, outside of transactions. */
     beside: (): void => void sqlite.run("PRAGMA wal_autocheckpoint = 0"),
-    /** Writes the write-ahead log back as far as that is possible without a wait. */
+    /** Writes the write-ahead log back as far as possible without waiting. */
     writeBack: (): void => void sqlite.run("PRAGMA wal_checkpoint(PASSIVE)"),
-    /** Since when the server's sessions are known from polls; null = they are not. */
+    /** Returns since when the server's sessions are known from polls; null if they are not. */
     observedFrom: (server: string): number | null => read(() => firstSeen.get(server)?.first ?? null),
     /**
-     * Adds what is not there yet; answers how many were added. Hours in which the server was polled are rolled up again,
-     * so that they know these users. In the caller's transaction.
+     * Adds new sessions and returns their number. Polled hours are rolled up again to include their users.
+     * Runs in the caller's transaction.
      */
     add(server: string, sessions: readonly OldSession[]): number {
       polledFrom = firstPoll.get(server)?.first ?? Number.POSITIVE_INFINITY;
@@ -117,15 +117,16 @@ export function createSessionImport({ sqlite, read }: Store) {
   };
 }
 
-/** Sessions of one second have so many numbers. */
+/** Number of ids for sessions of one second. */
 const SLOTS = 2 ** 21;
-/** Seats of one name in one second have numbers at this distance; their parts, and strangers, find room between. */
+/** Distance between ids of equal sessions in one second; their parts, and other sessions, fit in between. */
 const PARTS = 2 ** 10;
 const SECONDS = 2 ** 32;
 
 /**
- * Below zero and within what a double holds exactly: seconds of 1970 to 2106, then a slot. Seats of one name in one
- * second never share a slot (up to 2048 seats in 1024 parts each); strangers that do move on to the next free one.
+ * Returns a negative id within the exact range of a double: seconds of 1970 to 2106, then a slot. Equal
+ * sessions in one second never share a slot (up to 2048 seats in 1024 parts each); colliding other sessions
+ * use the next free slot.
  */
 function numberOf(server: string, session: OldSession): number {
   const { daemon, feature, user, host, data, startedAt, ordinal, part } = session;

@@ -4,7 +4,7 @@ import { lastDenied } from "../../store/denial-queries.ts";
 import { type SortBy, sortedBy } from "../range.ts";
 import type { Reader } from "../reader.ts";
 
-/** A user or a host, and when it was last seen, epoch ms. */
+/** A user or host, and when it was last seen, epoch ms. */
 export interface Seen {
   readonly kind: PersonKind;
   readonly name: string;
@@ -12,30 +12,30 @@ export interface Seen {
 }
 
 export interface PeopleQuery {
-  /** Its servers alone count. */
+  /** Only its servers are used. */
   readonly filter: SessionFilter;
-  /** Null = both. */
+  /** Null means both. */
   readonly kinds: readonly PersonKind[] | null;
-  /** Part of the names as they are shown, whatever the case. */
+  /** Substring of the displayed names, ignoring case. */
   readonly q: string;
-  /** Only those who were seen then or later; null = at any time. */
+  /** Only those seen at this time or later; null means any time. */
   readonly start: number | null;
-  /** Users and hosts that the live picture has and no stored session has; a name may be empty. */
+  /** Users and hosts in the live picture without a stored session; a name may be empty. */
   readonly live: readonly Seen[];
   readonly sort: SortBy<keyof PersonRecord>;
   readonly limit: number;
   readonly offset: number;
 }
 
-/** Where people were seen that the live picture does not have. */
+/** People seen outside the live picture. */
 export interface SeenBefore {
-  /** Those who held seats or were denied, of the servers that are asked for; a name may come several times. */
+  /** Those who held seats or were denied on the requested servers; a name may occur several times. */
   readonly seen: readonly Seen[];
   /** Sessions that ended before this are no longer kept. */
   readonly sessionsFrom: number;
 }
 
-/** What the daemon has stored of people. */
+/** Reads the stored people. */
 export function seenBefore(read: Reader, { filter }: Pick<PeopleQuery, "filter">): SeenBefore {
   const held = [read.all<SeenOn>(ENDED), read.all<SeenOn>(OPEN)].flatMap((rows) => {
     read.checkpoint();
@@ -46,8 +46,9 @@ export function seenBefore(read: Reader, { filter }: Pick<PeopleQuery, "filter">
 }
 
 /**
- * Users and hosts that held seats, were denied or wait, sorted and cut; `total` counts all that match. `shown` makes the
- * names that a caller sees who may not see the real ones: those alone are searched and sorted by.
+ * Lists users and hosts that held seats, were denied or wait, sorted and paged; `total` counts all matches.
+ * `shown` returns the displayed names for a caller who may not see the real ones; only those are searched and
+ * sorted.
  */
 export function peopleQuery(
   before: SeenBefore,
@@ -82,7 +83,7 @@ interface SeenOn extends Seen {
   readonly server: string;
 }
 const ENDED = "SELECT kind, name, server_id AS server, at AS lastSeenAt FROM last_seen";
-/** An open session's row does not follow each poll: it was there at the last reading. */
+/** Polls do not update an open session's row: it was present at the last reading. */
 const OPEN = `WITH readings AS (SELECT server_id, max(read_at) AS at FROM coverage GROUP BY server_id),
   held AS (SELECT user, host, server_id, max(last_seen_at, ifnull(readings.at, 0)) AS at
     FROM sessions LEFT JOIN readings USING (server_id) WHERE ended_at IS NULL)

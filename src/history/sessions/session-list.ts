@@ -10,7 +10,7 @@ import { SESSION_COLUMNS } from "./sessions.ts";
 
 export interface SessionsQuery extends Asked {
   readonly filter: SessionFilter;
-  /** Those that overlap [start, end); null = from ever, for ever. */
+  /** Those that overlap [start, end); null means unbounded. */
   readonly start: number | null;
   readonly end: number | null;
   readonly sort: SessionSort;
@@ -38,9 +38,9 @@ const COLUMNS: Dialect["columns"] = {
 };
 
 /**
- * A page of sessions, and how many match. Nulls stand last in both directions; equal rows stand by their ids. SQLite sorts,
- * cuts and counts them. `shown` gives the pseudonym of a name for a caller that may not see names (null for other callers): a
- * sort by user or host then goes by pseudonyms.
+ * Returns a page of sessions and the number of matches. Nulls come last in both directions; ties are sorted
+ * by id. SQLite sorts, cuts and counts. `shown` returns the pseudonym of a name for a caller who may not see
+ * names (null for other callers); sorting by user or host then uses pseudonyms.
  */
 export function sessionsQuery(
   read: Pick<Reader, "all" | "checkpoint" | "lastReadings" | "now">,
@@ -79,8 +79,8 @@ export function sessionsQuery(
 }
 
 /**
- * Every name in the sessions that overlap a range, its own users and hosts left aside: what an anonymized caller's
- * filter is looked up in.
+ * Lists all names in the sessions that overlap a range, ignoring the filter's own users and hosts, to resolve
+ * an anonymized caller's filter.
  */
 export function namesOf(
   read: Pick<Reader, "all" | "now">,
@@ -92,13 +92,13 @@ export function namesOf(
   return peopleIn(read, sql, values);
 }
 
-/** The API's record, with the names as they are. */
+/** Returns the API record with real names. */
 export function sessionRecord(
   session: Session,
   { holdingOf, lastReading, shownBegin }: Holdings,
 ): SessionRecord {
   const { qualifier, beganAt, doubtMs, ...shown } = session;
-  // An open one's row does not follow each poll.
+  // Polls do not update an open session's row.
   const readAt = session.endedAt === null ? (lastReading(session.server) ?? 0) : 0;
   return {
     ...shown,

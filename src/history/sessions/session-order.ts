@@ -2,7 +2,7 @@ import type { SessionRecord } from "../../domain/history-records.ts";
 import { START_RESOLUTION_MS } from "../../domain/session.ts";
 import { type Asked, DEFAULT_INTERVAL_MS } from "../../domain/stats/held-seats.ts";
 
-/** What sessions can be sorted by: every field of their records. */
+/** Sort fields of sessions: every field of their records. */
 export type SessionOrder = Exclude<keyof SessionRecord, "site" | "siteId">;
 
 export interface SessionSort {
@@ -10,43 +10,43 @@ export interface SessionSort {
   readonly descending: boolean;
 }
 
-/** What SQLite and PostgreSQL say differently. */
+/** Differences between SQLite and PostgreSQL. */
 export interface Dialect {
-  /** Binds a value and answers its name in the statement. */
+  /** Binds a value and returns its name in the statement. */
   use(value: string | number): string;
-  /** The items of a bound array in JSON, as a table with the column `value`. */
+  /** Returns a bound JSON array as a table with the column `value`. */
   items(json: string): string;
-  /** The function that answers the larger of two numbers. */
+  /** The function that returns the larger of two numbers. */
   readonly larger: string;
-  /** The columns of sessions; `server` is the id that records show. */
+  /** Columns of sessions; `server` is the id shown in records. */
   readonly columns: Readonly<Record<Exclude<SessionOrder, "durationSeconds"> | "beganAt", string>>;
 }
 
-/** What the order of sessions depends on beside their rows. */
+/** Additional data that the order of sessions depends on. */
 export interface Known extends Asked {
   /** The last reading of each server, epoch ms. */
   readonly lastReadings: ReadonlyMap<string, number>;
   /**
-   * For callers that see no names: the place of each user or host, whichever the field is, in the order of pseudonyms. Null
-   * for other callers.
+   * For callers who see no names: the rank of each user or host in the order of pseudonyms, depending on the
+   * field. Null for other callers.
    */
   readonly places: readonly NamePlace[] | null;
 }
 
 type NamePlace = readonly [name: string, place: number];
 
-/** The parts of `<head> SELECT s.* FROM <sessions> s <joins> ORDER BY <terms>`, with ties for the caller to break. */
+/** Parts of `<head> SELECT s.* FROM <sessions> s <joins> ORDER BY <terms>`; the caller breaks ties. */
 export interface OrderParts {
   readonly head: string;
   readonly joins: string;
   readonly terms: readonly string[];
 }
 
-/** Whether the order depends on when servers were read: an open session's row does not follow each poll. */
+/** Reports whether the order depends on when servers were read: polls do not update an open session's row. */
 export const needsReadings = ({ field }: SessionSort): boolean =>
   field === "lastSeenAt" || field === "durationSeconds";
 
-/** Whether the order is one of names, which some callers may not learn. */
+/** Reports whether the order is by names, which some callers may not see. */
 export const isOfNames = (field: string): field is "user" | "host" => field === "user" || field === "host";
 
 const NULLABLE: readonly SessionOrder[] = [
@@ -54,12 +54,12 @@ const NULLABLE: readonly SessionOrder[] = [
   ...(["startedAt", "endedAt", "endReason"] as const),
 ];
 
-/** An order as the records show the field. Binds what `head` names, in the order of the text. */
+/** Sorts by the field as records show it. Binds the values of `head` in text order. */
 export function sessionOrder(sql: Dialect, sort: SessionSort, known: Known): OrderParts {
   const { field, descending } = sort;
   const { columns, larger } = sql;
   const direction = descending ? "DESC" : "ASC";
-  // What is never null is sorted by its index where nothing is said of nulls.
+  // Without NULLS LAST, SQLite can sort a non-null column by its index.
   const way = NULLABLE.includes(field) ? `${direction} NULLS LAST` : direction;
   const plain = (...terms: readonly string[]): OrderParts => ({
     head: "",
@@ -74,9 +74,9 @@ export function sessionOrder(sql: Dialect, sort: SessionSort, known: Known): Ord
         joins: `LEFT JOIN places ON name = ${columns[field]}`,
         terms: [`place ${way}`],
       };
-    // It is hidden from them: all are alike.
+    // Hidden from these callers, so all are equal.
     if (field === "display") return plain();
-    // The number of an imported session tells of its user.
+    // The id of an imported session depends on its user.
     if (field === "id") return plain(`${larger}(${columns.id}, 0)`, columns.firstSeenAt);
   }
   if (!needsReadings(sort)) return plain(columns[field as keyof Dialect["columns"]]);
@@ -92,11 +92,14 @@ export function sessionOrder(sql: Dialect, sort: SessionSort, known: Known): Ord
   };
 }
 
-/** `lastSeenAt` of the record. */
+/** SQL for the record's `lastSeenAt`. */
 const seenIn = ({ columns, larger }: Dialect): string =>
   `CASE WHEN ${columns.endedAt} IS NULL THEN ${larger}(${columns.lastSeenAt}, coalesce(read_at, 0)) ELSE ${columns.lastSeenAt} END`;
 
-/** `durationSeconds` of the record: as `holdingOf` and `shownBegin` of the domain have it, so that no session has to be read. */
+/**
+ * SQL for the record's `durationSeconds`: the same as `holdingOf` and `shownBegin` of the domain, without
+ * reading sessions.
+ */
 function durationIn(sql: Dialect): string {
   const { startedAt, beganAt, firstSeenAt, endedAt, endReason } = sql.columns;
   const interval = `coalesce(interval_ms, ${DEFAULT_INTERVAL_MS})`;
@@ -108,7 +111,7 @@ function durationIn(sql: Dialect): string {
   return `(${sql.larger}(${firstSeenAt}, ${to}) - ${begin}) / 1000`;
 }
 
-/** The places of names in the order of what is shown for them; names that are shown alike share one. */
+/** Returns the rank of each name in the order of displayed names; names displayed alike share a rank. */
 export function placesOf(names: readonly string[], shown: (name: string) => string): NamePlace[] {
   const places = new Map([...new Set(names.map(shown))].sort().map((alias, place) => [alias, place]));
   return names.map((name) => [name, places.get(shown(name)) ?? 0]);

@@ -6,14 +6,14 @@ import { deleteStep } from "../../store/database/transaction.ts";
 import { createMarks } from "../../store/events.ts";
 import type { Store } from "../../store/open/open.ts";
 
-/** The columns of a session, to be read as one. */
+/** Columns that are read as a session. */
 export const SESSION_COLUMNS = `id, server_id AS server, daemon, feature, user, host, display, qualifier, version, count, handle,
   started_at AS startedAt, began_at AS beganAt, first_seen_at AS firstSeenAt, last_seen_at AS lastSeenAt,
   ended_at AS endedAt, end_reason AS endReason, doubt_ms AS doubtMs`;
 
 export function createSessions(store: Store) {
   const { sqlite, read } = store;
-  // Rows of imported logs have numbers below zero.
+  // Rows of imported logs have negative ids.
   const newest = sqlite.query<{ id: number }, []>("SELECT max(0, ifnull(max(id), 0)) AS id FROM sessions");
   let last = read(() => newest.get()?.id ?? 0);
 
@@ -61,22 +61,25 @@ export function createSessions(store: Store) {
   );
 
   return {
-    /** Ids for new sessions: one counter for all, above everything stored. */
+    /** Returns ids for new sessions: one counter for all servers, above everything stored. */
     nextId: () => ++last,
-    /** What an earlier process left open, in the order of their ids. */
+    /** Returns sessions that an earlier process left open, by id. */
     open: (serverId: string): Session[] => read(() => open.all(serverId)),
-    /** When a server was read last, epoch ms. */
+    /** Returns when a server was last read, epoch ms. */
     lastReading: (serverId: string) => read(() => lastReading.get(serverId)?.readAt ?? null),
-    /** Servers with open sessions. */
+    /** Returns servers with open sessions. */
     openServers: () => read(() => openServers.all().map(({ id }) => id)),
-    /** Features of a server whose last session was ended with the server's removal. */
+    /** Returns features whose last session ended when the server was removed. */
     released: (serverId: string): Released[] => read(() => released.all(serverId)),
-    /** Writes what a poll changed; runs in the caller's transaction. */
+    /** Writes the changes of a poll in the caller's transaction. */
     write({ opened, closed, changed }: SessionChanges): void {
       for (const session of opened) insert.run({ doubtMs: null, ...session });
       for (const session of [...changed, ...closed]) update.run({ doubtMs: null, ...session });
     },
-    /** Deletes one step of the sessions that ended before an instant, and notes it; answers how many rows. */
+    /**
+     * Deletes one step of sessions that ended before an instant, records that time, and returns the number of
+     * rows.
+     */
     retainStep: (endedBefore: number): number =>
       deleteStep(store, (limit) => {
         const { changes } = remove.run(endedBefore, limit);
@@ -88,9 +91,9 @@ export function createSessions(store: Store) {
 }
 
 /**
- * Ages of a server's newest 500 open sessions when they were first seen. The first poll's are left out: they may have begun at any
- * time. Null = none was seen since. `least` is the youngest, in ms; negative = it began later than it was seen. `polls` is how
- * many polls saw new ones.
+ * Returns the ages of a server's newest 500 open sessions at their first sight. Those of the first poll are
+ * left out, because they may have begun at any time. Null: no others. `least` is the age of the youngest in
+ * ms; negative means that it began later than it was seen. `polls` is the number of polls with new sessions.
  */
 export function sessionAges(sqlite: Database, serverId: string) {
   const found = sqlite

@@ -13,19 +13,19 @@ export const EFFICIENCY_ORDERS = ["server", "daemon", "feature", "total", "cover
 
 export interface EfficiencyQuery extends Range, Asked {
   readonly filter: Named;
-  /** By server, daemon and name where it is not given. */
+  /** Sorted by server, daemon and name if absent. */
   readonly sort?: SortBy<(typeof EFFICIENCY_ORDERS)[number]> | null;
   readonly limit: number;
   readonly offset: number;
 }
 
-/** How well seats were used, by feature; `total` counts the features that matched. */
+/** Returns how well seats were used, by feature; `total` counts the features that matched. */
 export async function efficiencyQuery(source: HistorySource, query: EfficiencyQuery) {
   const { filter, limit, offset, sort = null } = query;
   const range = resolveRange(query, await source.reach());
   const { start, end } = range;
   const { holdingOf } = holdingsAt(await source.lastReadings(), query);
-  // Whom fewer seats would have kept out is not known of times whose samples are deleted.
+  // Once samples are deleted, it is unknown whom fewer seats would have affected.
   const kept = start >= (await source.sessionsFrom());
   const found = await featuresOver(source, filter, range, false);
   const rows: EfficiencyRecord[] = [];
@@ -42,7 +42,7 @@ export async function efficiencyQuery(source: HistorySource, query: EfficiencyQu
     const { server, daemon, feature, unit = "seats" } = known;
     const series = await source.series(known, start, end);
     const { total } = rollup;
-    // Rollups tell nothing of queues, and denials are kept as long as sessions.
+    // Rollups do not contain queues; denials are kept for as long as sessions.
     const { demand, asked } =
       kept && range.resolution === "exact"
         ? demandOf(
@@ -65,7 +65,10 @@ export async function efficiencyQuery(source: HistorySource, query: EfficiencyQu
   }
   return { ...range, rows, total: found.length };
 
-  /** For each session that began in the range the seats in use with it; null where sessions are not known. */
+  /**
+   * Returns, for each session that began in the range, the seats in use with it; null if sessions are
+   * unknown.
+   */
   async function levelsOf(feature: FeatureId, { steps }: Series): Promise<number[] | null> {
     const sessions = await source.featureSessions(feature, start, end);
     if (sessions.length === 0 && (await source.hasOthersCounts(feature.server, start, end))) return null;
@@ -74,7 +77,7 @@ export async function efficiencyQuery(source: HistorySource, query: EfficiencyQu
   }
 }
 
-/** The log must have been read for so much of the time for which counts are known: a restart may leave seconds out. */
+/** The log must cover this share of the covered time; a restart may leave out seconds. */
 const LOGGED_SHARE = 0.95;
 
 async function isLogged(

@@ -16,9 +16,9 @@ export interface HeatmapQuery extends Range {
 }
 
 /**
- * Use by hour and weekday. Several features are laid together: at any moment the sum of those known then, which only
- * steps can tell; where samples are gone several features have no coverage. `features` is how many were laid together:
- * those of seats, and one alone whatever it counts.
+ * Returns use by hour and weekday. Several features are added up: at any moment, the sum of the known ones,
+ * which requires steps; where samples are deleted, several features have no coverage. `features` is the
+ * number of features added up: those that count seats, or a single feature with any unit.
  */
 export async function heatmapQuery(source: HistorySource, query: HeatmapQuery) {
   const range = resolveRange(query, await source.reach());

@@ -17,9 +17,9 @@ import { statsQuery } from "./stats.ts";
 import { daysOf } from "./usage.ts";
 
 export interface ProductsAsked {
-  /** All there are: the first that names a feature has it. */
+  /** All products; the first that matches a feature owns it. */
   readonly products: readonly Product[];
-  /** Names of those that are asked for; null = none is, and features are not narrowed. */
+  /** Names of the requested products; null means that features are not filtered. */
   readonly product: readonly string[] | null;
 }
 
@@ -27,7 +27,7 @@ export interface ProductsQuery extends Range, Asked, ProductsAsked {
   readonly filter: Named;
 }
 
-/** The source with the features of the products that are asked for, and no others. */
+/** Restricts the source to features of the requested products. */
 export function ofProducts(source: HistorySource, { products, product }: ProductsAsked): HistorySource {
   const productOf = createProductOf(products);
   const isAsked = (feature: KnownFeature) => product?.includes(productOf(feature) ?? "") ?? true;
@@ -37,7 +37,7 @@ export function ofProducts(source: HistorySource, { products, product }: Product
 const ALL_ROWS = { interval: null, timezone: "UTC", series: false, sort: null, limit: null, offset: 0 };
 const HOURS_A_YEAR = (365 * DAY_MS) / HOUR_MS;
 
-/** Figures of products, in the order in which they are asked for. */
+/** Returns figures of products in the requested order. */
 export async function productFigures(source: HistorySource, query: ProductsQuery): Promise<ProductRecord[]> {
   const own = ofProducts(source, query);
   const { rows, start, end } = await statsQuery(own, { ...query, ...ALL_ROWS });
@@ -75,7 +75,7 @@ export async function productFigures(source: HistorySource, query: ProductsQuery
       heldSeatHours: figures.usedSeatHours,
       idleSeatHours,
       ...people,
-      // Of more seats nothing is said: it is not known which features would have them.
+      // More seats are not tried: it is unknown which features would get them.
       ...efficiencyOf(histogramOfRollup(rollup), total, rising, null),
       costPerSeatYear,
       idleCost: isPriced ? Math.round((100 * costPerSeatYear * idleSeatHours) / HOURS_A_YEAR) / 100 : null,
@@ -85,13 +85,16 @@ export async function productFigures(source: HistorySource, query: ProductsQuery
   });
 }
 
-/** The size of a seat group; null where that of a member is not known. */
+/** Returns the size of a seat group; null if a member's total is unknown. */
 function largestTotal(members: readonly { readonly total: number | null }[]): number | null {
   const totals = members.flatMap(({ total }) => total ?? []);
   return totals.length < members.length ? null : Math.max(...totals);
 }
 
-/** What people held of each product at once, and who had anything of it. Empty where sessions or samples of the range are no longer kept. */
+/**
+ * Returns the seats held of each product at once, and its users. Empty if sessions or samples of the range
+ * are deleted.
+ */
 async function heldTogether(own: HistorySource, query: ProductsQuery) {
   const { start, end, resolution } = resolveRange(query, await own.reach());
   const found = new Map<string | null, { users: Set<string>; levels: number[]; rollup: Rollup }>();
@@ -109,7 +112,7 @@ async function heldTogether(own: HistorySource, query: ProductsQuery) {
     const users = new Set<string>();
     const levels: number[] = [];
     for (const { from, to } of daysOf(begin, end)) {
-      // By name alone: daemons of other servers may have the same.
+      // By name only: daemons of other servers may have the same name.
       const sessions = (await own.sessions(from, to, filter)).filter(
         (session) => productOf(session) === product,
       );
@@ -130,8 +133,8 @@ async function heldTogether(own: HistorySource, query: ProductsQuery) {
 const keyOf = ({ server, daemon, feature }: FeatureId) => `${server}\0${daemon}\0${feature}`;
 
 /**
- * What people held of some features at once, as steps over the range of the series, which is the sum of their counts:
- * in its gaps nothing is known. A seat that is given back at a moment is free at that moment.
+ * Returns the held seats of several features as steps over the range of the series, which is the sum of their
+ * counts; its gaps are unknown. A seat returned at a moment is free at that moment.
  */
 function heldSteps(
   { steps, start, end }: Pick<Series, "steps" | "start" | "end">,
@@ -157,7 +160,7 @@ function heldSteps(
     });
 }
 
-/** Issued seats × hours that nobody held, in the covered time; null while it is not known how many were issued. */
+/** Returns the seat-hours that were issued but not held in the covered time; null if the total is unknown. */
 function idleHours({ groups }: Rollup): number | null {
   const idle = groups.flatMap(({ total, levels }) =>
     levels.map(([held, ms]) => (total === null ? null : Math.max(0, total - held) * ms)),
@@ -166,7 +169,7 @@ function idleHours({ groups }: Rollup): number | null {
   return sum === null ? null : seatHours(sum);
 }
 
-/** Null of nothing, and where a part is not known. */
+/** Adds values; null if empty or if a value is unknown. */
 function sumOf(parts: readonly (number | null)[]): number | null {
   return parts.length === 0
     ? null

@@ -9,7 +9,7 @@ import { featuresOver, historyBegins, pointsFor, type SortBy, sortedBy } from ".
 import { type HistorySource, type Range, resolveRange } from "../reader.ts";
 import { heldHours } from "./usage.ts";
 
-/** Points of all series of one answer. */
+/** Maximum number of points over all series of an answer. */
 export const MAX_POINTS = 100_000;
 
 export type StatsOrder = keyof CountedFeature | keyof Figures;
@@ -18,22 +18,23 @@ type FeatureFigures = Required<CountedFeature> & Figures;
 
 export interface StatsQuery extends Range, Asked {
   readonly filter: Named;
-  /** Features that are answered too when no count of theirs was ever read, as of uncounted ones. Default: none. */
+  /** Features to list even if no count was ever read, such as uncounted ones. Default: none. */
   readonly uncounted?: readonly CountedFeature[];
-  /** Null = the smallest that gives few enough buckets. */
+  /** Null means the smallest with few enough buckets. */
   readonly interval: Interval | null;
   /** IANA zone of day buckets. */
   readonly timezone: string;
   readonly series: boolean;
-  /** Null = by server, daemon and name. */
+  /** Null means by server, daemon and name. */
   readonly sort: SortBy<StatsOrder> | null;
   readonly limit: number | null;
   readonly offset: number;
 }
 
 /**
- * Figures of features, and their series. `total` counts the features that matched. `points` is how many points the answer
- * would have had: above {@link MAX_POINTS} there are no rows. A row's `points` are null where no series was asked for.
+ * Returns figures of features and their series. `total` counts the features that matched. `points` is the
+ * number of points in the answer: above {@link MAX_POINTS} there are no rows. A row's `points` are null if no
+ * series was requested.
  */
 export async function statsQuery(source: HistorySource, query: StatsQuery) {
   const { filter, timezone, limit, offset } = query;
@@ -51,12 +52,12 @@ export async function statsQuery(source: HistorySource, query: StatsQuery) {
   for (const { feature: id, known, rollup } of found) {
     source.checkpoint();
     const others = rollup.users.length === 0 && (await source.hasOthersCounts(id.server, start, end));
-    // Only licmond's own readings prove that a feature had no users: counts of other monitors name none.
+    // Only licmond's own readings prove that a feature had no users: other monitors' counts name none.
     const looked = coveredMs(rollup) > 0 && !others;
     const sessions = kept ? await source.sessionCount(id, start, end) : 0;
-    // Logs show sessions of times without polls, but do not prove that there were none.
+    // Logs show sessions in times without polls, but do not prove that there were none.
     const told = kept && (looked || sessions > 0);
-    // Of the time before the first poll imported logs tell; of what has no counts there are no rollups.
+    // Imported logs cover the time before the first poll, which has no rollups.
     const until = known === null ? end : begin;
     const earlier = kept && start < until ? await source.denials(id, start, until) : null;
     const denials = earlier === null ? rollup.denials : earlier + (rollup.denials ?? 0);

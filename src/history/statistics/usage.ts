@@ -26,16 +26,16 @@ export interface UsageQuery extends Range, Asked {
   readonly sort: SortBy<UsageOrder>;
   readonly limit: number;
   readonly offset: number;
-  /** For groups by product. */
+  /** Needed to group by product. */
   readonly products?: readonly Product[];
-  /** For groups by a label: those of each server, by their keys (`label:location`). */
+  /** Needed to group by label: the label values of each server, by key (`label:location`). */
   readonly labels?: ReadonlyMap<string, ReadonlyMap<string, string>>;
 }
 
 const NO_FILTER: SessionFilter = { servers: null, daemons: null, features: null, users: null, hosts: null };
 
 const USAGE_ORDERS_BY_KEY = ["site", "server", "daemon", "feature", "product", "day"] as const;
-/** Equal groups stand in the order of these: of people by what is shown of them. */
+/** Order of equal groups; people are ordered by their displayed names. */
 const TIES = [...USAGE_ORDERS_BY_KEY, "user", "host"] as const;
 export const USAGE_ORDERS = [
   "heldSeatHours",
@@ -49,9 +49,10 @@ export const USAGE_ORDERS = [
 export type UsageOrder = (typeof USAGE_ORDERS)[number];
 
 /**
- * Who used what, sorted and cut. `shown` is a name as the caller may see it: groups carry it and equal ones stand by it,
- * so that the order says nothing of what is not shown. The answered range begins where sessions are kept from; `total` counts
- * all groups; `coverage` is the mean over the servers whose seats are counted.
+ * Returns usage by group, sorted and paged. `shown` returns a name as the caller may see it: groups contain
+ * it and are ordered by it, so that the order does not reveal hidden names. The returned range begins where
+ * sessions are kept; `total` counts all groups; `coverage` is the mean over the servers whose seats are
+ * counted.
  */
 export async function usageQuery(
   source: HistorySource,
@@ -64,12 +65,12 @@ export async function usageQuery(
   const productOf = createProductOf(query.products ?? []);
   const features = await source.features(filter);
   const units = new Map(features.map((feature) => [keyOf(feature), feature.unit ?? "seats"]));
-  // Of one feature alone its own unit is told, of several what they have of seats.
+  // A single feature is counted in its own unit, several only in seats.
   const isOfOne = groupBy.includes("feature");
   const common = features.length === 1 ? (features[0]?.unit ?? "seats") : "seats";
   const isCounted = (feature: FeatureId) => (units.get(keyOf(feature)) ?? "seats") === common;
   const isMixed = !isOfOne && [...units.values()].some((unit) => unit !== common);
-  // A product may have a component without its package.
+  // A product may contain a component without its package.
   const together = Map.groupBy(features, groupBy.includes("product") ? productOf : () => null);
   const sets = [...together.values()].flatMap((of) => sharedSets(of, ({ server }) => server));
   const apart = new Set(sets.flat());
@@ -115,10 +116,12 @@ export async function usageQuery(
 
 const keyOf = ({ server, daemon, feature }: FeatureId) => `${server}\0${daemon}\0${feature}`;
 
-/** So many features are looked up one by one; of more, whole days are read. */
+/** Up to this many features are looked up one by one; for more, whole days are read. */
 const FEW = 20;
 
-/** The seat-hours that people held of each feature in a range. `of` names those that are asked for, where they are few. */
+/**
+ * Returns the seat-hours held of each feature in a range. `of` names the requested features if they are few.
+ */
 export async function heldHours(
   source: HistorySource,
   range: Range & Asked,
@@ -150,7 +153,7 @@ export async function heldHours(
   return (feature) => seatHours(sums.get(keyOf(feature)) ?? 0);
 }
 
-/** A range cut where UTC days begin. */
+/** Splits a range at UTC midnights. */
 export function* daysOf(start: number, end: number): Generator<Holding> {
   for (let from = start, to = start; from < end; from = to) {
     to = Math.min((dayOf(from) + 1) * DAY_MS, end);

@@ -12,13 +12,16 @@ export interface WaitsQuery extends Range {
   readonly filter: Named;
   /** Epoch ms. */
   readonly now: number;
-  /** Null = by server, daemon and name. */
+  /** Null means by server, daemon and name. */
   readonly sort: SortBy<keyof WaitsRecord> | null;
   readonly limit: number;
   readonly offset: number;
 }
 
-/** The lengths of one feature's stretches in a range, ms, as they come: a year of a large site has a million. */
+/**
+ * Collects the lengths of one feature's stretches in a range, ms, in a growing list: a large site has a
+ * million a year.
+ */
 function createLengths(start: number, end: number) {
   const lengths: number[] = [];
   let before = 0;
@@ -36,14 +39,17 @@ function createLengths(start: number, end: number) {
   return { lengths, add };
 }
 
-/** How long waits for a seat lasted, of each feature that was full in the range; `total` counts these features. */
+/**
+ * Returns how long waits for a seat lasted, for each feature that was full in the range; `total` counts these
+ * features.
+ */
 export async function waitsQuery(source: HistorySource, query: WaitsQuery) {
   const { start, end, now, filter, limit, offset, sort } = query;
   const features = await source.features(filter);
   const last = Math.min(end, now);
   const begin = Math.max(start, (await source.reach()).samplesFrom ?? last);
   const found = new Map(features.map(({ id }) => [id, createLengths(begin, last)]));
-  // Whole days, because of those that are made no series is read.
+  // Whole days, because packed days need no series.
   const days = { start: dayOf(begin) * DAY_MS, end: begin < last ? Math.ceil(last / DAY_MS) * DAY_MS : 0 };
   const made = await source.siteDays(dayOf(days.start), dayOf(days.end));
   for (const { day, data, ...piece } of dayPieces(days, made, features.length)) {
@@ -65,7 +71,7 @@ export async function waitsQuery(source: HistorySource, query: WaitsQuery) {
     return { server, daemon, feature, ...waits, coverage: covered.get(server) ?? 0 };
   };
   const page = <Row>(rows: readonly Row[]) => rows.slice(offset, offset + limit);
-  // Without an order of their own the figures of the other features are not needed.
+  // Without sorting, the figures of features on other pages are not needed.
   const rows = sort === null ? page(full).map(rowOf) : page(sortedBy(full.map(rowOf), sort));
   return { rows, total: full.length };
 }

@@ -263,10 +263,10 @@ test.each([
   [table("wp_users", "id"), "has the table wp_users, which phpLicenseWatcher does not have"],
   [present({}).replace("num_users", "users"), "has the column usage.users, which no known version has"],
   [table("usage", "license_id time"), "lacks the column usage.num_users"],
-  [present({}) + older, "tables of two versions"],
+  [present({}) + older, "from two versions"],
   [
     present({ usage: [[9, "2026-01-04 00:00:00", 1]] }),
-    "has counts of licenses, and not their servers and features",
+    "has counts of licenses without their servers and features",
   ],
 ])("%#: a dump that is not understood is refused by name, and nothing is stored", async (dump, message) => {
   await using place = await placeWithFeatures();

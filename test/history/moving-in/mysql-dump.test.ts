@@ -78,18 +78,18 @@ test.each([
 });
 
 test.each([
-  ["INSERT INTO t VALUES (1);", "x.sql has rows of t and no CREATE TABLE: dump without --no-create-info"],
-  [`${HEAD}INSERT INTO t VALUES (1,'a'),\n`, "x.sql ends within a statement: it was cut, dump again"],
+  ["INSERT INTO t VALUES (1);", "x.sql has rows of t but no CREATE TABLE: dump without --no-create-info"],
+  [`${HEAD}INSERT INTO t VALUES (1,'a'),\n`, "x.sql is cut off within a statement; dump it again"],
   [
     "INSERT INTO t SET a = 1;",
-    'x.sql is no dump of MySQL that can be read, or was cut, at "INSERT INTO t SET a = 1;"',
+    'x.sql is not a readable MySQL dump, or is cut off, at "INSERT INTO t SET a = 1;"',
   ],
   [
     `${HEAD}INSERT INTO t VALUES (1,'a')x;`,
-    "x.sql is no dump of MySQL that can be read, or was cut, at \"(1,'a')x;\"",
+    "x.sql is not a readable MySQL dump, or is cut off, at \"(1,'a')x;\"",
   ],
-  ["x".repeat(70e6), `x.sql is no dump of MySQL that can be read, or was cut, at "${"x".repeat(60)}"`],
+  ["x".repeat(70e6), `x.sql is not a readable MySQL dump, or is cut off, at "${"x".repeat(60)}"`],
   [`${HEAD}INSERT INTO t VALUES (${"'a".repeat(2e6)}`, "or was cut, at"],
-])("%#: what is no dump is refused in linear time", async (text, message) => {
+])("%#: rejects other files in linear time", async (text, message) => {
   await expect(read(text, [65_536])).rejects.toThrow(message);
 });
