@@ -16,13 +16,13 @@ export const UNREACHABLE: PollError = {
   details: "Cannot connect (-15,570)",
 };
 
-/** How a make-believe server behaves. */
+/** Behavior of a simulated server. */
 const WELL = {
   takesMs: 1000,
   error: null as PollError | null,
   state: "ok" as DataState,
   reading: {} as Partial<Reading>,
-  /** `poll` itself breaks. */
+  /** `poll` itself throws. */
   breaks: false,
 };
 
@@ -34,7 +34,7 @@ interface Poll {
   aborted: boolean;
 }
 
-/** A collector with virtual time and make-believe polls that take their aborts as real ones do: after a while. */
+/** A collector with virtual time and simulated polls, which take a while to abort, like real ones. */
 export function createSite(
   servers: readonly (MonitoredServer | string)[],
   options: {
@@ -49,14 +49,14 @@ export function createSite(
   const time = createVirtualTime();
   const begun = time.clock.now();
   const behaviours = new Map<string, typeof WELL>();
-  /** In the order in which they began. */
+  /** In order of their start. */
   const polls: Poll[] = [];
   const recorded: { outcome: PollOutcome; nextPollAt: number }[] = [];
   const forgotten: string[] = [];
   const log = recordingLog();
-  /** The most polls that ran together: in all, and of one server. */
+  /** Maximum number of simultaneous polls: in total, and per server. */
   const most = { atOnce: 0, ofOneServer: 0 };
-  /** What `record` waits for, and rejects with. */
+  /** Promise that `record` awaits, and error that it throws. */
   const store = { take: async () => {} };
 
   const behaviourOf = (id: string) => behaviours.get(id) ?? WELL;
@@ -116,13 +116,13 @@ export function createSite(
     log: log.lines,
     behave: (id: string, behaviour: Partial<typeof WELL>) =>
       void behaviours.set(id, { ...behaviourOf(id), ...behaviour }),
-    /** Start times of a server's polls, seconds since the beginning. */
+    /** Start times of a server's polls, in seconds. */
     startsOf: (id: string) =>
       polls.filter((each) => each.id === id).map(({ startedAt }) => (startedAt - begun) / 1000),
   };
 }
 
-/** A site whose collector is started. */
+/** A site with a started collector. */
 export function startSite(...of: Parameters<typeof createSite>) {
   const site = createSite(...of);
   site.collector.start();

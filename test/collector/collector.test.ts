@@ -48,7 +48,7 @@ describe("the schedule", () => {
     site.behave("a", { error: null });
     await site.time.pass(650_000);
     expect(site.startsOf("a").slice(8)).toEqual([3300, 3360, 3420]);
-    // An interval that is longer is its own ceiling.
+    // A longer interval is its own limit.
     const hourly = startSite([server("a", { intervalMs: 3_600_000 })]);
     hourly.behave("a", { error: UNREACHABLE, takesMs: 0 });
     await hourly.time.pass(4 * 3_600_000);
@@ -265,7 +265,7 @@ describe("the log", () => {
     site.behave("a", { error: { ...UNREACHABLE, details: `(-15,570)${"x".repeat(2000)}` } });
     await site.time.pass(400_000);
     const { code, message: error } = UNREACHABLE;
-    // What the tool said, or which file of the host is meant: its beginning.
+    // Start of the tool's message, or the file of the host.
     const details = `(-15,570)${"x".repeat(491)}`;
     expect(loud()).toEqual([
       { level: "error", message: "server does not answer", fields: { server: "a", code, error, details } },
@@ -288,7 +288,7 @@ describe("what it tells of itself", () => {
     expect(site.collector.status()).toMatchObject({ lastPollAt: null, nextPollAt: null, durationMs });
     site.collector.start();
     await site.time.pass(2500);
-    // The time of the next poll is told with each outcome.
+    // Each outcome includes the time of the next poll.
     expect(site.recorded.map(({ nextPollAt }) => nextPollAt - begun)).toEqual([60_000, 60_000]);
     expect(site.collector.status()).toEqual({
       servers: 3,

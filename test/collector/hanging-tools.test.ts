@@ -30,7 +30,7 @@ test.each([
   for (const id of hanging) site.behave(id, HANGS);
   await site.time.pass(60 * MINUTE * 1000);
 
-  // The first cycle: each tool is asked once before it is known to hang.
+  // First cycle: each tool is run once before it is known to hang.
   const known = Math.max(
     ...hanging.map((id) => (site.startsOf(id).find((at) => at >= begun) ?? Number.POSITIVE_INFINITY) + 30),
   );
@@ -39,10 +39,10 @@ test.each([
     const later = site.startsOf(id).filter((at) => at >= known);
     expect(longestGap([known, ...later, 65 * MINUTE])).toBeLessThanOrEqual(1.5 * MINUTE);
   }
-  // The hanging ones are asked again and again, none is left out.
+  // Hanging tools are polled repeatedly; none is left out.
   for (const id of hanging) expect(site.startsOf(id).at(-1)).toBeGreaterThan(35 * MINUTE);
 
-  // When they answer again, all are back after the longest back-off.
+  // Once they answer, all are back after the maximum back-off.
   for (const id of hanging) site.behave(id, { takesMs: 1000, error: null });
   await site.time.pass(13 * MINUTE * 1000);
   expect(site.collector.status().asked).toBe(many + few);
@@ -65,7 +65,7 @@ test.each([
     expect(slow).toBeLessThanOrEqual(share);
     if (second === 1) expect(slow).toBe(share);
   }
-  // They wait longer, but not for ever.
+  // They wait longer, but are polled.
   expect(hanging.filter((id) => site.startsOf(id).length === 0)).toEqual([]);
 });
 

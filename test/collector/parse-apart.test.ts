@@ -7,9 +7,9 @@ import { server } from "./collector-site.ts";
 
 const FEATURE = String.raw`feature = '^(?<name>\w+) (?<used>\d+)/(?<total>\d+)$'`;
 const GOOD = { ...linesProfile(`${FEATURE}\ncheckout = '^ (?<user>.+)$'`), name: "good" };
-/** Hangs on a line of many `a` that ends otherwise: the back reference keeps the engine from giving up. */
+/** Hangs on a line of many `a` with another end: the back reference prevents optimization. */
 const EVIL = linesProfile(`${FEATURE}\ncheckout = ['^never', '^(a|aa)*(\\1)+$']`);
-/** Each line holds the engine for a second, until it gives up. */
+/** Each line blocks the engine for a second. */
 const HANGS = `solver 1/2\n${`${"a".repeat(60)}!\n`.repeat(30)}`;
 const CONTEXT = { zone: "UTC", now: 0 };
 const bytes = (text: string) => new TextEncoder().encode(text);

@@ -4,8 +4,8 @@ import { createUnparsed } from "../../src/managers/read-output.ts";
 import { member, reading } from "../domain/make.ts";
 
 /**
- * A manager with whatever steps. An answer has lines `feature NAME TOTAL`, `server HOST`, `error TEXT`; all else is
- * unparsed, and kept as it came.
+ * A manager with any steps. An answer contains lines `feature NAME TOTAL`, `server HOST`, `error TEXT`; other lines
+ * are unparsed.
  */
 export function plainManager(steps: readonly Step[], more: Partial<Manager> = {}): Manager {
   return {

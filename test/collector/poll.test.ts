@@ -46,7 +46,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** A server whose tool prints this text; the fake tool reads from the name how to end. */
+/** A server whose tool prints this text; the name tells the fake tool how to end. */
 function serverSaying(text: string, ending = "ok", more: Partial<MonitoredServer> = {}): MonitoredServer {
   const file = join(folder, `${ending}.txt`);
   writeFileSync(file, text);
@@ -115,7 +115,7 @@ describe("a poll with a real tool and the real parser", () => {
     expect(outcome.error).toMatchObject({ code: "LICENSE_QUERY_FAILED" });
     expect(outcome.error?.message).toStartWith("lmstat printed more than 16 MiB and was killed.");
     expect(outcome.raw.truncated).toBe(true);
-    // The first 1 MiB is kept to be looked at, and nothing more.
+    // Only the first 1 MiB is kept, as a sample.
     expect(new TextDecoder().decode(outcome.raw.stdout)).toBe(text.slice(0, 2 ** 20));
     expect(outcome.raw.stdout.buffer.byteLength).toBe(2 ** 20);
   });
@@ -125,7 +125,7 @@ describe("a poll with a real tool and the real parser", () => {
       serverSaying("", "then-hang", { timeoutMs: 10_000 }),
       AbortSignal.timeout(50),
     );
-    // Not TIMEOUT: it was the signal.
+    // Not TIMEOUT, because the signal ended it.
     expect(outcome.error?.code).toBe("LICENSE_QUERY_FAILED");
   });
 
@@ -223,10 +223,10 @@ test("learnt hosts are known in the next poll and over a restart, until they are
   await asking.poll(serverSaying(UP));
   asking.forget("a");
   expect(kept).toEqual([["old1", "ws1"]]);
-  // A store that fails costs no reading.
+  // A failing store must not lose the reading.
   fails = true;
   expect((await asking.poll(serverSaying(UP))).error).toBeNull();
   expect(warnings).toEqual(["known hosts could not be stored"]);
-  // The head of an output is read alone, and what is the same behind it no more.
+  // Only the head of an output is parsed; the rest is equal to the previous one.
   expect(seen).toEqual([false, false, true, false, false]);
 });

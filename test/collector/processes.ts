@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Processes of this host whose environment holds `text` (a mark given to a tool), zombies left out. */
+/** Returns the processes of this host, except zombies, whose environment contains `text` (a mark given to a tool). */
 export function processesWith(text: string): number[] {
   return readdirSync("/proc")
     .filter((entry) => /^\d+$/.test(entry))
@@ -8,7 +8,7 @@ export function processesWith(text: string): number[] {
     .map(Number);
 }
 
-/** Waits until no such process is left; answers those still there at the end of the time. */
+/** Waits until no such process is left; returns those that remain at the end. */
 export async function processesLeft(text: string, withinMs = 20_000): Promise<number[]> {
   const until = performance.now() + withinMs;
   for (;;) {

@@ -16,7 +16,7 @@ const runner = createCommandRunner({
 });
 
 let marks = 0;
-/** A value in the environment by which a test finds every process of its command. */
+/** An environment variable to find all processes of a command. */
 const newMark = () => `${process.pid}-${++marks}-end`;
 
 const request = (tool: string, more: Partial<CommandRequest> = {}, mark = "", ...args: string[]) => ({
@@ -89,7 +89,7 @@ describe("a command that does not end", () => {
       expect(text(result.stdout)).toBe("begun\n");
       expect(result.durationMs).toBeGreaterThanOrEqual(999);
       expect(await processesLeft(mark)).toEqual([]);
-      // SIGTERM comes first: a tool that heeds it needs no SIGKILL.
+      // SIGTERM comes first; a tool that obeys it needs no SIGKILL.
       if (tool !== "fork-and-hang") expect(result.signal).toBe(tool === "hang" ? "SIGTERM" : "SIGKILL");
     },
   );
@@ -108,7 +108,7 @@ describe("a command that does not end", () => {
     const result = await ran(request("leave-group", {}, mark, "60"), impatient);
     expect(text(result.stdout)).toBe("parent done\n");
     expect(result.exitCode).toBe(0);
-    // It lives on, and its stdout is open still.
+    // It is still alive and its stdout is open.
     const left = processesWith(mark);
     for (const pid of left) process.kill(pid, "SIGKILL");
     expect(left).toHaveLength(1);

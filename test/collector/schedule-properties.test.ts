@@ -6,7 +6,7 @@ const IDS = ["a", "b", "c", "d", "e", "f"];
 const id = fc.constantFrom(...IDS);
 const takesMs = fc.nat(30_000);
 
-/** What can happen to a collector while it runs. */
+/** Events of a running collector. */
 const event = fc.oneof(
   fc.record({ kind: fc.constant("pass"), ms: fc.nat(90_000) }),
   fc.record({ kind: fc.constant("poll"), id }),
@@ -57,7 +57,7 @@ test("never two polls of one server, never more than allowed at once, and nobody
             await time.pass(each.ms);
           }
         }
-        // Longer than the longest back-off with everything before it: each enabled server is polled again.
+        // Longer than the maximum back-off plus all earlier polls: each enabled server is polled again.
         const before = site.polls.length;
         await time.pass(1_500_000);
         const again = new Set(site.polls.slice(before).map((poll) => poll.id));

@@ -10,7 +10,7 @@ const secrets = fc.oneof(
   fc.string({ unit: "grapheme", minLength: 8, maxLength: 20 }).filter((text) => !/\p{Cc}/u.test(text)),
 );
 
-/** Ways in which a tool or server may say a secret again. */
+/** Encodings in which a tool or server may repeat a secret. */
 const ways: readonly ((secret: string) => string)[] = [
   (secret) => secret,
   encodeURIComponent,
@@ -33,7 +33,7 @@ test("no form of a secret is left in a text", () => {
       (secret, way, before, behind) => {
         const said = way(secret);
         const masked = createMask([secret])(`${before} ${said} ${behind}`, false);
-        // What stood around it may be like it by chance.
+        // The text around it may match by chance.
         fc.pre(!`${before} *** ${behind}`.includes(said));
         expect(masked).not.toContain(said);
         expect(masked).toContain("***");

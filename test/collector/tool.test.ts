@@ -18,7 +18,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** The bytes of an ELF file that has a header, one PT_LOAD and, if asked for, one PT_INTERP, and no code. */
+/** Returns an ELF file with a header, one PT_LOAD and optionally one PT_INTERP, without code. */
 function elfFile(bits: number, machine: number, interpreter: string | null): Uint8Array {
   const wide = bits === 64;
   const [headerSize, entrySize] = wide ? [64, 56] : [52, 32];
@@ -147,7 +147,7 @@ test.each([
   const tool = put(name, bytes);
   const runner = createCommandRunner({ path: "/usr/bin:/bin", home: "/" });
   const result = await runner.run({ argv: [tool], env: {}, timeoutMs: 20_000 });
-  // Before it is run, too, unless an emulator may run it.
+  // Also before running it, unless an emulator can run it.
   const emulated = existsSync("/proc/sys/fs/binfmt_misc/status") && inspectTool([tool], "").ok;
   if (!emulated) expect(failureOf(tool)).toMatchObject({ reason: "wrong_format", path: tool });
   expect(result).toMatchObject({ started: false, failure: { reason: "wrong_format", path: tool } });
@@ -197,7 +197,7 @@ test.each([
   const error = Object.assign(new Error("spawn failed"), { code });
   for (const tool of ["/bin/sh", "/no/such/tool"]) {
     const failure = explainStart(error, tool, "/usr/bin");
-    // Of no file: what it says is no secret, and stands in the server's record.
+    // Not about a file: the message is not secret and is part of the server's record.
     expect(failure).toMatchObject({ reason: "other", path: null });
     expect(failure.message).toContain(message);
     expect(failure.fix).toContain(fix);

@@ -4,7 +4,7 @@ import { createTurns } from "../../src/collector/pace.ts";
 
 const wanted = () => true;
 
-/** A clock that only work and rests move, and the end of each turn of the loop as a promise. */
+/** A clock that advances only with work and rests; the end of each turn is a promise. */
 function virtual() {
   let at = 0;
   const rests: number[] = [];
@@ -64,7 +64,8 @@ test("from the moment in which others want the loop the next turn rests, for as 
   const { deps, rests, work } = virtual();
   const turn = createTurns(() => deps.now() >= 10 && deps.now() < 40, deps);
   await Promise.all([5, 5, 5, 20, 5].map((ms) => turn().then(() => work(ms))));
-  // Wanted at 10, so the third rests until 25 and works until 30; the fourth until 45 and 65: nobody wants it then.
+  // Requested at 10, so the third rests until 25 and works until 30; the fourth until 45 and 65, when no request
+  // waits.
   expect(rests).toEqual([15, 15]);
   expect(deps.now()).toBe(70);
 });
@@ -84,7 +85,7 @@ test("however long the turns are, while others want the loop they take no more t
         );
         const worked = all.reduce((sum, ms) => sum + ms, 0);
         const last = all.at(-1) ?? 0;
-        // The rest behind the last turn is nobody's to wait for.
+        // No caller waits for the rest after the last turn.
         expect(deps.now()).toBe(4 * worked - 3 * last);
       },
     ),

@@ -8,7 +8,7 @@ interface Alarm {
   readonly run: () => void;
 }
 
-/** A clock that stands still until it is told to go. */
+/** A clock that advances only on request. */
 export function createVirtualTime(start = Date.UTC(2026, 0, 1)) {
   const clock: Clock = { now: () => now };
   let now = start;
@@ -27,9 +27,9 @@ export function createVirtualTime(start = Date.UTC(2026, 0, 1)) {
   return {
     clock,
     timers,
-    /** Settles after `ms` of this time. */
+    /** Resolves after `ms` of virtual time. */
     sleep: (ms: number): Promise<void> => new Promise((resolve) => void timers.after(ms, resolve)),
-    /** Lets `ms` go by, timer by timer, with everything settled between two of them. */
+    /** Advances the time by `ms`, timer by timer, and lets promises settle in between. */
     async pass(ms: number): Promise<void> {
       const until = now + ms;
       await settled();
@@ -44,7 +44,7 @@ export function createVirtualTime(start = Date.UTC(2026, 0, 1)) {
   };
 }
 
-/** Everything that waits for nothing but promises has been done. */
+/** Resolves when all pending promises have settled. */
 function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

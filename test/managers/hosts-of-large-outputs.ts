@@ -1,4 +1,4 @@
-/** Prints how much of the heap 100 hosts and their sessions take that were cut from outputs of 1 MB each. */
+/** Prints the heap size of 100 hosts and their sessions that were sliced from outputs of 1 MB each. */
 import { heapStats } from "bun:jsc";
 import { applyPoll } from "../../src/domain/polls/apply-poll.ts";
 import { NO_TRACKING, trackSessions } from "../../src/domain/polls/track-sessions.ts";
@@ -27,7 +27,7 @@ function learnFrom(output: string, id: number): void {
   shown.push(value?.picture);
 }
 
-/** Names of a few letters would be copied by the engine anyway. */
+/** Long enough that the engine does not copy the slice by itself. */
 function nameOf(index: number): string {
   return `workstation-${index}.engineering.example.com`;
 }

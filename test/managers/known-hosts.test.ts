@@ -28,7 +28,7 @@ test("a list taken out can be put in again", () => {
   expect(createKnownHosts(hosts.list()).list()).toEqual(hosts.list());
 });
 
-// In a process of its own: the heap is this test's alone, and nothing has been compiled that copies by itself.
+// Runs in a separate process, so that the heap contains only this test.
 test("neither a host nor a session keeps the output alive that it was cut from", () => {
   const ended = Bun.spawnSync([process.execPath, join(import.meta.dir, "hosts-of-large-outputs.ts")]);
   const { kept, bytes } = JSON.parse(ended.stdout.toString());

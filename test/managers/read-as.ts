@@ -6,7 +6,7 @@ import { managerOf } from "../../src/managers/registry.ts";
 
 export type ReadOptions = Partial<ParseContext> & { readonly truncated?: boolean };
 
-/** What a manager's parser makes of an output. */
+/** Parses an output with the manager's parser. */
 export function readAs(
   manager: ManagerName,
   output: string | Uint8Array,
@@ -15,7 +15,7 @@ export function readAs(
   const bytes = typeof output === "string" ? new TextEncoder().encode(output) : output;
   const { profile, createParser } = managerOf(manager);
   const context = { zone, now, knownHosts, ...rest };
-  // A profile's answers are read in a worker, by this reader.
+  // The daemon uses the same reader in a worker.
   const parser = profile === undefined ? createParser(context) : profileReader(profile)(context, () => {});
   return readOutputSync(bytes, parser, truncated);
 }

@@ -11,7 +11,7 @@ import { readAs } from "./read-as.ts";
 
 const NOTHING = readAs("flexnet", "");
 
-/** A parser that only writes down what it is fed. */
+/** A parser that records its input. */
 function listener() {
   const lines: string[] = [];
   const ends: OutputEnd[] = [];
@@ -191,7 +191,7 @@ test("an output in which nothing changes stays what it is", () => {
   expect(decodeOutput(recode(bytes, null, (text) => text.toLowerCase()))).toBe("üa");
 });
 
-// Quadratic work on a million characters takes minutes, longer than any test may.
+// Quadratic work on a million characters would take minutes and time out.
 test("many CRs are read in time that grows with their number alone", () => {
   expect(linesOf(utf8(`${"\r".repeat(500_000)}x${"\r".repeat(500_000)}`)).join("")).toBe("x");
 });
@@ -205,7 +205,7 @@ test("reading in slices feeds the same and lets others in between", async () => 
   let done = false;
   const slow: ReadingParser = {
     line: (text) => {
-      // Slower than any slice, so that the reader must give way.
+      // Slower than a slice, so that the reader must yield.
       for (const until = performance.now() + 0.001; performance.now() < until; );
       sliced.parser.line(text);
     },

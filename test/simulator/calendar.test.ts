@@ -44,14 +44,14 @@ describe("weeks", () => {
 
 test.each([
   ["2026-11-18T10:01:59.999Z", "2026-11-18T10:01:00.000Z"],
-  // 02:30 occurs twice on this night: the text cannot say that it was the second time.
+  // 02:30 occurs twice on this night; the text cannot show that it was the second time.
   ["2026-10-25T01:30:20.000Z", "2026-10-25T00:30:00.000Z"],
 ])("as printed: %s is %s", (instant, printed) => {
   expect(new Date(asPrinted("Europe/Berlin", Date.parse(instant))).toISOString()).toBe(printed);
 });
 
 describe("the week that a demo shows", () => {
-  /** Day (0 = Monday) and hour of the people's clock. */
+  /** Day (0 = Monday) and hour of the staff's clock. */
   const shown = (now: string, at: string | null) => {
     const wanted = at === null ? null : parseMomentOfWeek(at);
     const moved = new Date(Date.parse(now) + aheadFor("UTC", Date.parse(now), wanted));

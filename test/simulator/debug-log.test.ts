@@ -10,7 +10,7 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const LOGGED = SERVERS.filter(({ debugLog }) => debugLog);
 
-/** What the reader of real logs makes of it. */
+/** Reads the log with the real reader. */
 function read(text: string, zone: string, from: number) {
   const events: DebugLogEvent[] = [];
   const local = from + offsetAt(zone, from);
@@ -22,7 +22,7 @@ function read(text: string, zone: string, from: number) {
 }
 
 describe("the simulated debug log", () => {
-  // The clocks are set back in the second one, and a year ends in the third.
+  // Clocks are set back in the second one, and a year ends in the third.
   test.each([
     ["UTC", "2026-11-16T00:00:00Z"],
     ["Europe/Berlin", "2026-10-23T00:00:00Z"],
@@ -40,7 +40,7 @@ describe("the simulated debug log", () => {
         expect(at).toBeGreaterThanOrEqual(from);
         expect(at).toBeLessThan(to);
       }
-      // Seats at the end are those at the begin, and what was taken and given back meanwhile.
+      // Seats at the end equal seats at the start plus checkouts minus check-ins.
       const before = site.reading(server, from);
       const after = site.reading(server, to);
       for (const { daemon, name } of server.features) {
@@ -72,7 +72,7 @@ describe("the simulated debug log", () => {
     let pieces = "";
     for (let at = from; at < to; at += 7 * HOUR) pieces += log(at, Math.min(at + 7 * HOUR, to));
     expect(pieces).toBe(whole);
-    // Somebody is denied also when nobody is at work.
+    // Denials also occur outside working hours.
     expect(whole.split("\n").filter((line) => line.includes(" DENIED: ")).length).toBeGreaterThan(6 * 24);
   });
 });

@@ -19,7 +19,7 @@ function ask(user: string, from: number, minutes: number, more: Partial<Request>
   };
 }
 
-/** Who held when, in minutes. */
+/** Holders and their times, in minutes. */
 function played(requests: Request[], rules: SeatRules) {
   const { grants, waits, denials } = seat(requests, rules);
   const minutes = (from: number, to: number) => `${from / MINUTE_MS}-${to / MINUTE_MS}`;

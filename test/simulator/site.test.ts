@@ -16,7 +16,7 @@ const CLOCK = { zone: ZONE, ahead: 0 };
 const NOON = Date.parse("2026-11-18T11:00:00Z");
 const site = createSite({ seed: 7, zone: ZONE });
 
-/** Half a year, with a change of clocks and a change of year in it, so that the weeks played stay few. */
+/** Half a year with a change of clocks and of the year, so that few weeks are simulated. */
 const instants = fc.integer({ min: Date.parse("2026-10-19"), max: Date.parse("2027-04-05") });
 const servers = fc.constantFrom(...SERVERS);
 
@@ -32,12 +32,12 @@ function sum(list: readonly { readonly count: number }[]): number {
   return list.reduce((total, { count }) => total + count, 0);
 }
 
-/** What tells it from other checkouts of its feature: few managers print all of these. */
+/** Identifies a checkout within its feature; few managers print all of these. */
 function nameOf({ handle, pid, user, host, startedAt }: CheckoutReading): string {
   return String(handle ?? pid ?? `${user} ${host} ${startedAt}`);
 }
 
-/** Checkouts by what identifies them. */
+/** Checkouts by identity. */
 function checkoutsOf(reading: Reading): Map<string, CheckoutReading> {
   const found = new Map<string, CheckoutReading>();
   for (const { daemon, name, checkouts } of reading.features) {
@@ -54,7 +54,7 @@ describe("a reading", () => {
   test("is the same from every process, and another for another seed", () => {
     const [again, other] = [7, 8].map((seed) => createSite({ seed, zone: ZONE }));
     for (const spec of SERVERS) {
-      // The second site has looked at other weeks before.
+      // The second site has simulated other weeks before.
       again?.reading(spec, NOON - 40 * DAY_MS);
       again?.reading(spec, NOON + 40 * DAY_MS);
       expect(again?.reading(spec, NOON)).toEqual(site.reading(spec, NOON));
@@ -89,7 +89,7 @@ describe("a reading", () => {
           expect(used).toBe(sum(checkouts) + sum(reservations));
           if (!spec.queues) expect(queue).toEqual([]);
         }
-        // Where no handle is printed, one person may take two features in the same minute.
+        // Without a printed handle, one person may take two features in the same minute.
         const handles = [...checkoutsOf(reading)].map(([name, { handle, pid }]) =>
           String(handle ?? pid ?? name),
         );
@@ -109,7 +109,7 @@ describe("a reading", () => {
         for (const [key, after] of checkoutsOf(site.reading(spec, instant + MINUTE_MS))) {
           const earlier = before.get(key);
           if (earlier === undefined) {
-            // A start is printed to the minute.
+            // Starts are printed to the minute.
             expect(after.startedAt ?? instant).toBeGreaterThan(instant - MINUTE_MS);
             continue;
           }
@@ -135,7 +135,7 @@ describe("a reading", () => {
 
 describe("people", () => {
   test("live in a week that is ahead of the real one, and tools print the real time", () => {
-    // A Sunday evening shows the Wednesday before at noon.
+    // A Sunday evening shows the previous Wednesday at noon.
     const sunday = NOON + 4 * DAY_MS + 9 * HOUR_MS;
     const moved = createSite({ seed: 7, zone: ZONE, ahead: NOON - sunday });
     for (const id of ["eda", "cae", "media"]) {

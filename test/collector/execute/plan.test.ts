@@ -267,7 +267,7 @@ describe("no argument changes what is run", () => {
     )
     .map((parts) => parts.join(""));
   const known = new Set<string>([...ARGUMENTS, "server", "address"]);
-  // Pieces may meet to `{x}`, which the config refuses.
+  // Pieces may form `{x}`, which the config rejects.
   const template = fc
     .array(element, { minLength: 1, maxLength: 6 })
     .filter((rest) => placeholdersOf(rest).every((name) => known.has(name)))
@@ -294,7 +294,7 @@ describe("no argument changes what is run", () => {
         expect(made).toHaveLength(argv.length);
         for (const [index, element] of argv.entries()) {
           const got = made[index] ?? "";
-          // By another way than the code's: literal parts and values, one after the other.
+          // Computes the result differently from the code: literal parts and values, one after the other.
           const expected = element.split(/(\{[a-z]+\})/).map((part) => values.get(part.slice(1, -1)) ?? part);
           expect(got).toBe(expected.join(""));
           expect(got.startsWith("-")).toBe(element.startsWith("-"));

@@ -229,7 +229,7 @@ describe("a debug log", () => {
     expect(told).toMatchObject([{ user: "ada" }]);
     const messages = log.lines.map(({ message }) => message);
     expect(messages).toEqual(["Denials cannot be stored", "Denials are stored again"]);
-    // No stop: another process over the same store reads on behind what is stored.
+    // Without a stop, another process continues after the stored position.
     begin();
     appendFileSync(logFile, denied("12:00:40", "bob"));
     await pass(60);
@@ -315,7 +315,7 @@ test("a log_command is followed as a file is, and what it may have missed was no
   await pass(4);
   expect(rows()).toHaveLength(2);
   const [, , last, now] = [null, ...createDenialSources(store).spans("eda")];
-  // The last line came less than a minute after the first span's end; nothing is known of the ten minutes.
+  // The last line came less than a minute after the first span's end; the following ten minutes are unknown.
   expect((last?.to ?? 0) - T).toBeLessThan(60_000);
   expect((now?.from ?? 0) - T).toBeGreaterThan(600_000);
   expect(log.lines.at(-1)?.message).toContain("did not repeat the last lines");

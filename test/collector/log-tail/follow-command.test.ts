@@ -12,7 +12,7 @@ import { createVirtualTime, type VirtualTime } from "../virtual-time.ts";
 const ARGV = ["ssh", "lic1", "tail", "-F", "/var/log/acmed.log"];
 let time: VirtualTime;
 let follower: Follower<CommandPlace>;
-/** The process that runs: what it prints, and its end. */
+/** The running process: prints text and ends. */
 let process: CommandRequest & { readonly end: (code: number) => void };
 let starts = 0;
 
@@ -41,7 +41,7 @@ function begin(from: CommandPlace | null = null): void {
 
 const print = (text: string) => process.onStdout?.(Buffer.from(text));
 
-/** What is read until nothing more is there: text, and what is said beside it. */
+/** Reads until nothing is left: text and markers. */
 async function read(): Promise<string> {
   let text = "";
   for (;;) {
@@ -98,7 +98,7 @@ test("a log that never rests is of now after half a minute, and so is a first li
   expect(await read()).toBe("1 first\n");
 });
 
-/** What the next start prints at once, and what is read of it, then of one line more. */
+/** Output of the next start, its text as read, and the text after one more line. */
 test.each([
   ["2 old\n3 a\n4 a\n4 a\n5 b\n", "RESUMED 5 b\n", "6\n"],
   ["4 a\n4 a\n5 b\n", "RESUMED 5 b\n", "6\n"],

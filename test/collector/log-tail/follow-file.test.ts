@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-/** Everything that is new, and whether something was lost. */
+/** Returns all new text, and whether something was lost. */
 async function read(follower: FileFollower, limit = 1024): Promise<{ text: string; lost: boolean }> {
   let [text, lost] = ["", false];
   for (;;) {

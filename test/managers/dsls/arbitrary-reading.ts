@@ -11,13 +11,13 @@ import { UNKNOWN_EXPIRY } from "../../../src/domain/reading.ts";
 import { endOfDay, offsetAt } from "../../../src/domain/time/zone.ts";
 import { printCells } from "../../../src/managers/dsls/csv.ts";
 
-/** Readings whose table DSLicSrv could print: what `render` says it excludes is left out, and no more. */
+/** Readings that DSLicSrv can print, i.e. all except those that `render` excludes. */
 
 export const ZONE = "Europe/Berlin";
 const LAST = Date.UTC(2026, 2, 30, 12, 34, 56);
 const HOUR = 3_600_000;
 
-/** Pieces that other parsers trip over. */
+/** Pieces that are hard to parse. */
 const hostile = fc.constantFrom(
   ...' ~,~"~""~,"~",~\n~\t~\'~ ( 4)~)/1~@~;~-restricted~=cmd()~<script>~unlimited~Editor,EditorId,~é~日本~😀~\u202e~\u2028~quit'.split(
     "~",
@@ -30,7 +30,7 @@ const text = fc
   .filter((made) => !/^admin ?>|^Picked up/m.test(made));
 
 const program = text.filter((made) => !/ \( ?\d{1,10}\)$/.test(made));
-/** Of an hour that the clocks repeat, the text can only mean the first. */
+/** In a repeated hour, the text always means the first occurrence. */
 const time = fc.integer({ min: 0, max: 400 * 24 * 3600 }).map((secondsAgo) => {
   const at = LAST - secondsAgo * 1000;
   return offsetAt(ZONE, at) < offsetAt(ZONE, at - HOUR) ? at - HOUR : at;
@@ -86,7 +86,7 @@ function clientOf(one: Client, pool: number, index: number, isSeat: boolean): Om
   };
 }
 
-/** A set's people as they stand in the table; of a named one, each that runs a program has its license since before. */
+/** Rows of a set's users. In a named set, users who run a program had the license before. */
 function partsOf(one: Set, model: string, index: number) {
   const isNamed = model === "NamedUser";
   const isSeat = isNamed || model === "ConcurrentUser";
@@ -130,7 +130,7 @@ function partsOf(one: Set, model: string, index: number) {
     assigned: isNamed
       ? one.holders.map(({ user, host, since }): AssignedReading => ({ user, host, since }))
       : null,
-    /** One person more than is listed, where a named set is short. */
+    /** One person more than listed, if a named set is short. */
     difference: isNamed ? (one.used === null ? 0 : 1) : used - held,
   };
 }

@@ -24,7 +24,7 @@ describe("one table, however it was asked for", () => {
     const reading = parse(fixture("glued.txt"));
     expect(reading).toMatchObject({ unparsed: [], cut: false });
     expect(summary(reading)).toEqual(TRUTH.slice(0, 1));
-    // Which of the cluster's servers answered stands in the question alone.
+    // Only the query shows which server of the cluster answered.
     expect(reading.members.map(({ host, status }) => `${host} ${status}`)).toEqual([
       "lic-a unknown",
       "lic-b unknown",
@@ -123,7 +123,7 @@ describe("who has what", () => {
       'Jürgen "Jay" O\'Neill, Jr. on ws-011',
     ]);
     expect(new Date(feature?.assigned?.[1]?.since ?? 0).toISOString()).toBe("2026-02-02T10:30:00.000Z");
-    // Since the first of its owner's programs began, not since it was assigned.
+    // Since the start of the owner's first program, not since the assignment.
     const started = feature?.checkouts.map(({ user, startedAt }) => [
       user,
       new Date(startedAt ?? 0).toISOString(),

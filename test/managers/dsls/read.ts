@@ -10,7 +10,7 @@ export function fixture(name: string): string {
   return readFileSync(join(import.meta.dir, "../../fixtures/dsls", name), "utf8");
 }
 
-/** `editor/feature` used of total: one line a feature. */
+/** Summarizes each feature as `editor/feature`, used and total. */
 export function summary({ features }: Reading): string[] {
   return features.map((f) => {
     const held = f.checkouts.reduce((sum, { count }) => sum + count, 0);
@@ -21,7 +21,7 @@ export function summary({ features }: Reading): string[] {
   });
 }
 
-/** The fixture's table with one text in place of another, which must be there. */
+/** Returns a fixture with a text replaced, which must occur in it. */
 export function changed(name: string, from: string | RegExp, to: string): string {
   const text = fixture(name);
   const other = text.replace(from, to);

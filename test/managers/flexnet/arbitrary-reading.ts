@@ -13,9 +13,9 @@ import { endOfDay } from "../../../src/domain/time/zone.ts";
 import { parseToolError } from "../../../src/managers/flexnet/status-lines.ts";
 
 /**
- * Readings that lmstat's grammar can carry. Left out, each where it is made:
- * blanks other than single words' own and line ends; users whose words look like hosts or displays; pools that
- * the table cannot tell apart; versions that begin with a letter; features of one identity in several blocks; text that was cut or not understood.
+ * Readings that lmstat's format can express. Excluded are: other blanks in names and line ends; users whose words
+ * look like hosts or displays; pools that the table cannot distinguish; versions that begin with a letter; features
+ * of one name in several blocks; text that was cut or not understood.
  */
 
 const HOSTILE = [
@@ -43,12 +43,12 @@ const words = (minLength: number, maxLength: number) =>
 const token = fc.stringMatching(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,11}$/);
 const host = token.map((name) => `pc_${name}_`);
 
-/** Words that are neither displays nor hosts: a digit at the end behind a colon, a slash in front, our own hosts. */
+/** Words that look neither like a display (colon and digits at the end, leading slash) nor like our hosts. */
 const userWord = anyWord.filter(
   (word) => !/:\d+(\.\d+)?$/.test(word) && !/^(\/|pc_|pc?$|local$|NoXDisplay$)/i.test(word),
 );
 
-/** No word may begin with the one before it, or that one would look like a host. */
+/** A word must not extend the previous one, or that one would look like a host. */
 const noneExtends = (list: readonly string[]) =>
   list.every((word, index) => !word.toLowerCase().startsWith(list[index - 1]?.toLowerCase() ?? "\n"));
 const anyUser = fc
@@ -83,14 +83,14 @@ const who = fc.oneof(
     .tuple(named(anyUser, host, NULL, rest), fc.constantFrom("", ".0", ":0.0", "0"))
     .map(([holder, more]) => ({ ...holder, display: holder.host + more })),
   named(anyUser, host, display, rest),
-  // Nothing but the order tells: words that are like nothing else, none of which extends the one before.
+  // Only the order is evidence: plain words that do not extend each other.
   fc
     .tuple(named(userWord, host), fc.stringMatching(/^x[A-Za-z_]{0,7}$/), plainRest)
     .filter(([, x, more]) => noneExtends([x, ...more]))
     .map(([holder, x, more]) => ({ ...holder, display: x, qualifier: more.join(" ") })),
 );
 
-/** Without a version group, a bracket at the end of the identity would be taken for one. */
+/** Without a version, a bracket at the end of the identity would be parsed as one. */
 const version = fc.stringMatching(/^v[0-9][A-Za-z0-9_.]{0,8}$/);
 const holder = who.chain((identity) => {
   const last = identity.qualifier ?? identity.display ?? identity.host ?? "";
@@ -134,10 +134,10 @@ interface Context {
   readonly reportTime: number;
 }
 
-/** What stands under one pool line, or above all of them. */
+/** Lines under one pool line, or above all of them. */
 function groupOf({ reportTime }: Context, index: number | null) {
   const pool = fc.constant(index);
-  /** Whole minutes of the last two months, as the tool prints them; null prints as a date that no year has. */
+  /** Whole minutes of the last two months; null prints as an impossible date. */
   const startedAt = optional(
     between(-86_400, 60).map((minutes) => reportTime + minutes * 60_000),
     6,
@@ -179,7 +179,7 @@ const seatsOf = ({ checkouts, reservations }: Group) =>
 
 const vendorString = optional(fc.oneof(words(0, 4), fc.constant("x pc (a/1 2), start Fri 10/20 1:00")));
 
-/** Nothing under it, nothing known of it. */
+/** A feature without contents. */
 const bare = {
   total: null,
   used: null,
@@ -201,8 +201,8 @@ function featureOf(context: Context, daemon: string, name: string): fc.Arbitrary
     expiry: fc.oneof(expiryOf(context.zone), fc.constant(UNKNOWN_EXPIRY)),
     total: optional(between(1, 9999)),
   });
-  // The table has versions and expiries only, and a row of a version stands for a pool whose expiry is unknown. Without
-  // a daemon's line, the daemon's name in a pool line would be the block's.
+  // The table has only versions and expiries, and a row of a version also matches a pool with unknown expiry.
+  // Without a daemon's line, the block would get the daemon of its pool line.
   const maxLength = daemon === "" ? 0 : 3;
   const drafts = fc.uniqueArray(draft, { maxLength, selector: (pool) => `${pool.version}`.toLowerCase() });
   const outcomes = fc.constantFrom("ok", "short", "shared", "uncounted");
@@ -212,7 +212,7 @@ function featureOf(context: Context, daemon: string, name: string): fc.Arbitrary
       .map((groups): FeatureReading => {
         const held = groups.reduce((sum, group) => sum + seatsOf(group), 0);
         const unlimited = outcome === "uncounted";
-        // Sharing needs something to share; otherwise the block adds up.
+        // Seats can only be shared if there are checkouts.
         const lines = unlimited || (outcome === "shared" && held === 0) ? "ok" : outcome;
         const consistency = lines === "shared" && held > total ? "short" : lines;
         const [, ...own] = groups;
@@ -258,7 +258,7 @@ function failedOf(daemon: string, name: string): fc.Arbitrary<FeatureReading> {
     .map((message) => ({ ...bare, daemon, name, error: parseToolError(message) }));
 }
 
-/** A feature that is in the license file and not in the daemon's list. */
+/** A feature that is in the license file but not in the daemon's list. */
 function unlistedOf({ zone }: Context, daemon: string, name: string): fc.Arbitrary<FeatureReading> {
   const row = fc.record({ version, expiry: expiryOf(zone), total: optional(between(1, 500)) });
   const several = {
@@ -284,7 +284,7 @@ function unlistedOf({ zone }: Context, daemon: string, name: string): fc.Arbitra
   });
 }
 
-/** Names of features: words of a license file, and words with what names of other things hold. */
+/** Names of features: words of a license file, and words that look like other syntax. */
 const featureName = fc.oneof(
   token,
   fc.constantFrom("ARC/INFO", "111", "a:b", "F:(x)", "Users", "permanent", "名前"),
@@ -321,7 +321,7 @@ const queryError: fc.Arbitrary<ToolError> = suffixed.map((words) =>
 const raw = fc
   .record({
     zone: fc.constantFrom("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata"),
-    // Midwinter and midsummer, away from the hour that occurs twice.
+    // Midwinter and midsummer, far from the repeated hour.
     reportTime: fc.constantFrom(Date.parse("2024-02-20T10:15Z"), Date.parse("2025-08-31T22:10Z")),
     daemons: fc.uniqueArray(token, { maxLength: 3, selector: (name) => name.toLowerCase() }),
     hosts: fc.uniqueArray(host, { maxLength: 3, selector: (name) => name.split(".")[0]?.toLowerCase() }),
@@ -351,7 +351,7 @@ const raw = fc
     });
   });
 
-/** Readings as lmstat could have printed them, with the zone in which it did. */
+/** Readings with the zone of their text. */
 export const arbitraryReading = raw.map(({ zone, listed, unlisted, isQuiet, daemons, ...rest }) => {
   const quiet = { name: "quiet", status: "up", version: null, error: null, totals: null } as const;
   const reading: Reading = {

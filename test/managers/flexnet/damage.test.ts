@@ -5,7 +5,7 @@ import { around, FIXTURES, fixture, readText } from "./read.ts";
 
 const utf8 = (text: string) => new TextEncoder().encode(text);
 
-/** What holds of every reading, whatever it was read from. */
+/** Checks the properties of every reading, including readings of damaged text. */
 function expectSound(reading: Reading): void {
   for (const feature of reading.features) {
     const held = [...feature.checkouts, ...feature.reservations, ...feature.queue];
@@ -24,7 +24,7 @@ function expectSound(reading: Reading): void {
 }
 
 describe("a text that was cut", () => {
-  /** Unknown is not wrong: of a pool that the table would have told more about, only the printed part is there. */
+  /** Checks that pools are equal or unknown; those with more data in the table may lack it. */
   function expectNothingWrong(pools: readonly PoolReading[], whole: readonly PoolReading[]): void {
     for (const pool of pools) {
       const own = whole.find(({ version }) => version === pool.version);
@@ -43,7 +43,7 @@ describe("a text that was cut", () => {
     expect(feature).toMatchObject({ total, used, unlimited });
     expect(feature.reservations).toEqual(reservations as never);
     expectNothingWrong(feature.pools, whole.pools);
-    // Between two lines nothing tells that more was to come: no end is marked, and nothing counts these.
+    // A cut between two lines cannot be detected without an end mark or a count.
     const seats = isLast && unlimited ? feature.checkouts.length : undefined;
     expect(feature.checkouts).toEqual(whole.checkouts.slice(0, seats) as never);
     expect(feature.queue).toEqual(whole.queue.slice(0, isLast ? feature.queue.length : undefined) as never);
@@ -149,7 +149,7 @@ describe("time is linear", () => {
     ["many members", around(many("x: license server UP v11.1").map((line, index) => `h${index}.${line}`))],
     ["many daemons", around(many(": UP v11.1").map((line, index) => `d${index}${line}`))],
   ];
-  // Quadratic work on 300,000 characters takes minutes, longer than any test may.
+  // Quadratic work on 300,000 characters would take minutes and time out.
   test.each(texts)("%s", (_, text) => {
     expectSound(readText(text));
   });

@@ -39,7 +39,7 @@ describe("an identity is split by its evidence", () => {
     ["amira pc-1 :0 ab abc", ["amira", "pc-1", ":0", "ab abc"], []],
     ["Jane doe pc-1 :0 tool", ["Jane doe", "pc-1", ":0", "tool"], ["doe", "pc-1"]],
     ["Jane Doe Jr. jane", ["Jane Doe Jr.", "jane", null, null], ["jane"]],
-    // A known host before an encrypted display, which holds blanks.
+    // A known host before an encrypted display, which contains blanks.
     ["amira pc-1 ab c&d", ["amira", "pc-1", "ab c&d", null], ["pc-1"]],
     ["John Doe pc-1 a%b c", ["John Doe", "pc-1", "a%b", "c"], ["doe", "pc-1"]],
     ["Jane Doe pc-1 gate:10.0 la8c_1", ["Jane Doe", "pc-1", "gate:10.0", "la8c_1"], []],
@@ -53,7 +53,7 @@ describe("an identity is split by its evidence", () => {
     ["emil pc-1 fj209 2017.06", ["emil", "pc-1", "fj209", "2017.06"]],
     ["root pc-1 |)8<f Z)=Y[", ["root", "pc-1", "|)8<f Z)=Y[", null]],
     ["amira pc-1 x11 feature=x", ["amira", "pc-1", "x11 feature=x", null]],
-    // An encrypted display tells the host before it.
+    // The host precedes an encrypted display.
     ['John Roe John_R "U,K$`Ct\'"C iQwgGsne<&!', ["John Roe", "John_R", '"U,K$`Ct\'"C iQwgGsne<&!', null]],
     ["Jane Roe Jr. jane icc&f3rU7|<7R/oW/r`?Fj", ["Jane Roe Jr.", "jane", "icc&f3rU7|<7R/oW/r`?Fj", null]],
     ["Sean O'Neil, Dr. pc-1 k|b", ["Sean O'Neil, Dr.", "pc-1", "k|b", null]],

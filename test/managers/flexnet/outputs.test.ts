@@ -4,7 +4,7 @@ import { createKnownHosts } from "../../../src/managers/manager.ts";
 import type { ReadOptions } from "../read-as.ts";
 import { around, block, featureOf, fixture, readText } from "./read.ts";
 
-/** An output of one server and one daemon around the lines of the feature F, of which so many seats are in use. */
+/** Returns an output of one server and one daemon with the lines of feature F and `used` seats in use. */
 const readF = (used: number, lines: readonly string[], options?: ReadOptions) =>
   readText(around(block("F", used, lines)), options);
 const F = (used: number, lines: readonly string[], options?: ReadOptions) =>

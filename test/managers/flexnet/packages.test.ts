@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { mergeBlocks } from "../../../src/domain/polls/feature-picture.ts";
 import { around, block, readText } from "./read.ts";
 
-/** A line as Autodesk's daemon prints it: the fourth word names the component. */
+/** A line of Autodesk's daemon: the fourth word is the component. */
 const seat = (user: string, component: string, more: { pid?: number | null; start?: string } = {}) => {
   const { pid = 1001, start = "10:00" } = more;
   const words = `${user} PC-${user} pc-${user}${component === "" ? "" : ` ${component}`}`;

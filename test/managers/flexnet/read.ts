@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { FeatureReading, Reading } from "../../../src/domain/reading.ts";
 import { type ReadOptions, readAs } from "../read-as.ts";
 
-/** Our own clock in tests, long after every fixture: years come from the banner or not at all. */
+/** Current time in the tests, long after every fixture: years come only from the banner. */
 export const NOW = Date.UTC(2026, 5, 1, 12);
 
 export const readText = (text: string | Uint8Array, options: ReadOptions = {}): Reading =>
@@ -14,7 +14,7 @@ export function fixture(name: string): string {
 
 export const FIXTURES = ["modern", "triad-two-daemons", "unreachable", "two-servers"];
 
-/** The one feature of this name; throws when there is none. */
+/** Returns the feature with this name. Throws if it is missing. */
 export function featureOf(reading: Reading, name: string, daemon?: string): FeatureReading {
   const found = reading.features.find(
     (feature) => feature.name === name && (daemon === undefined || feature.daemon === daemon),
@@ -23,7 +23,7 @@ export function featureOf(reading: Reading, name: string, daemon?: string): Feat
   return found;
 }
 
-/** A whole output of one server and one daemon around these lines. */
+/** Returns a complete output of one server and one daemon with these lines. */
 export function around(lines: readonly string[], banner = "Fri 10/20/2017 17:02"): string {
   return `${[
     "lmutil - Copyright (c) 1989-2016 Flexera Software LLC. All Rights Reserved.",
@@ -43,7 +43,7 @@ export function around(lines: readonly string[], banner = "Fri 10/20/2017 17:02"
   ].join("\n")}\n`;
 }
 
-/** A block of one pool that holds these lines. */
+/** Returns a block of one pool with these lines. */
 export function block(name: string, used: number, lines: readonly string[], total = 100): string[] {
   return [
     `Users of ${name}:  (Total of ${total} licenses issued;  Total of ${used} licenses in use)`,

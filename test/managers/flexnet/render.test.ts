@@ -7,7 +7,8 @@ const OPTIONS = { address: "27000@lic", zone: "UTC" };
 test("the text looks like a modern lmstat's", () => {
   const printed = flexnet.render(readText(fixture("modern")), OPTIONS).split("\n");
   const real = new Set(fixture("modern").split("\n"));
-  // What differs is what a reading does not hold: the path of the file, spellings of expiries, locks, linger's second number.
+  // The differences are data that readings do not keep: file path, spelling of expiries, locks, linger's second
+  // number.
   expect(printed.filter((line) => !real.has(line))).toHaveLength(11);
   expect(printed).toContain("Flexible License Manager status on Wed 3/12/2025 14:05");
   expect(printed.join("\n")).not.toMatch(/undefined|null/);

@@ -7,7 +7,7 @@ const ROOT = new URL("../../fixtures/published/", import.meta.url);
 const FOLDERS = ["flexlm-lmstat", "flexlm-lmstat-i"];
 
 /**
- * Expected counts of each sample; "-" is not checked. `named` lists features as `name total/used`. Of the 54 blocks of
+ * Expected counts of each sample; "-" is not checked. `named` lists features as `name total/used`. Among the 54 blocks of
  * exporter-app1, feature42 has two, with 13 lines of reservations.
  */
 const TRUTH = new Map(
@@ -58,7 +58,7 @@ describe("every lmstat sample", () => {
     if (truth.members !== undefined) expect(printed.join(" ")).toBe(truth.members);
     const vendors = daemons.map((daemon) => `${daemon.name}:${daemon.status}:${daemon.version}`);
     if (truth.daemons !== undefined) expect(vendors.join(" ")).toBe(truth.daemons);
-    // Untouched outputs add up; what was cut or edited says so.
+    // Original outputs add up; those that were cut or edited are marked.
     if (truth.cut && count("checkouts") > 0) expect(features.at(-1)?.consistency).toBe("short");
   });
 });

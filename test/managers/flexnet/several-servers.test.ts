@@ -7,7 +7,7 @@ const seat = (handle: number, user = "amira", server = "lic/27000") =>
   `    ${user} pc-1 pc-1 (v1.0) (${server} ${handle}), start Fri 10/20 16:44`;
 const IDLE = "Users of Idle:  (Total of 10 licenses issued;  Total of 0 licenses in use)";
 
-/** A license server's part of a text, with one daemon. */
+/** One license server's part of a text, with one daemon. */
 function part(spec: string, lines: readonly string[], state = "UP v11.13.1"): string {
   return around(lines)
     .replace("License server status: 27000@lic", `License server status: ${spec}`)

@@ -20,7 +20,7 @@ function table(rows: readonly string[], order = "Vendor        Expires"): string
   ];
 }
 
-/** The pools of each feature of the server's lines, with the rows of its license file. */
+/** Pools of each feature in the server's lines, merged with the rows of its license file. */
 const pools = (lines: readonly string[], rows: readonly string[]) =>
   readText(around([...lines, ...table(rows)])).features.flatMap((feature) =>
     feature.fromFile

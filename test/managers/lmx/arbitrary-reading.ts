@@ -5,12 +5,12 @@ import { endOfDay, offsetAt } from "../../../src/domain/time/zone.ts";
 import { unitOf } from "../../../src/managers/lmx/units.ts";
 import { ZONE } from "./read.ts";
 
-/** Readings whose text lmxendutil could print: what `render` says it excludes is left out, and no more. */
+/** Readings that lmxendutil can print, i.e. all except those that `render` excludes. */
 
 const NEWEST = Date.UTC(2025, 2, 30, 12, 34);
 const MINUTE = 60_000;
 
-/** Pieces that other parsers trip over. */
+/** Pieces that are hard to parse. */
 const hostile = fc.constantFrom(
   ..." ~@~ [1.2.3.4]~[~]~:~\t~ Version: 1~ Vendor: X~1 of 2 license(s) used~1 license(s) used by a@b".split(
     "~",
@@ -48,7 +48,7 @@ const expiry: fc.Arbitrary<Expiry> = fc.oneof(
   }),
 );
 
-/** Of an hour that the clocks repeat, the text can only mean the first. */
+/** In a repeated hour, the text always means the first occurrence. */
 function firstOccurrence(time: number): number {
   const isSecond = offsetAt(ZONE, time) < offsetAt(ZONE, time - 60 * MINUTE);
   return isSecond ? time - 60 * MINUTE : time;
@@ -66,7 +66,7 @@ const holder: fc.Arbitrary<CheckoutReading> = fc
   })
   .map(({ minutesAgo, ...rest }) => ({
     ...rest,
-    // A host that ends in a bracket is told apart from an address by the address behind it.
+    // A host that ends in a bracket needs an address after it, to be distinguished from one.
     display: rest.display ?? (rest.host.endsWith("]") ? "192.0.2.1" : null),
     version: null,
     handle: null,
@@ -166,7 +166,7 @@ export const arbitraryReading: fc.Arbitrary<Reading> = fc
       errors: isUp ? [] : read.flatMap(({ error }) => (error === null ? [] : [error])),
       unparsedLines: 0,
       unparsed: [],
-      // A server named last that serves nothing looks like a text that ends too soon.
+      // If the last server has no features, the text looks cut.
       cut: read.at(-1)?.status === "up" && features.length === 0,
       recognised: true,
     };

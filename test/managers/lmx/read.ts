@@ -19,7 +19,7 @@ export function fixture(name: string): string {
   return readFileSync(join(import.meta.dir, "../../fixtures/lmx", name), "utf8");
 }
 
-/** `daemon/feature` → used, total, unit, consistency: one line a feature. */
+/** Summarizes each feature as `daemon/feature`, used, total, unit, consistency. */
 export function summary(reading: Reading): string[] {
   return reading.features.map(
     (f) =>

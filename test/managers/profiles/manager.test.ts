@@ -93,7 +93,7 @@ test("an address needs a port where the profile has none", () => {
 describe("profiles that come along", () => {
   test.each([...SHIPPED])("%s is a table as an administrator writes it", (name) => {
     const text = shippedText(name) ?? "";
-    // Its name is taken, so it gets another one, as whoever copies it does.
+    // The name is taken, so rename it, as an administrator who copies it must do.
     const copied = profileOf(text.replace(/^name = ".*"$/m, 'name = "copied"'));
     expect({ ...copied, name }).toEqual(shippedProfile(name) as typeof copied);
     expect(text).toMatch(/^# /);

@@ -6,7 +6,7 @@ import { profileReader } from "../../../src/managers/profiles/reader.ts";
 import { shippedProfile } from "../../../src/managers/profiles/shipped.ts";
 import { readOutputSync } from "../../../src/managers/read-output.ts";
 
-/** The first of `[[managers]]` in a config. Throws where it is refused. */
+/** Returns the first of `[[managers]]` in a config. Throws if it is invalid. */
 export function profileOf(toml: string): Profile {
   const result = interpretConfig(toml, null, {});
   if (!result.ok)
@@ -16,7 +16,7 @@ export function profileOf(toml: string): Profile {
   return profile;
 }
 
-/** A profile of lines with these rules. */
+/** Creates a profile of the format `lines` with these rules. */
 export function linesProfile(match: string, more = ""): Profile {
   return profileOf(`[[managers]]
 name = "own"
@@ -42,7 +42,7 @@ interface ReadOptions {
   readonly truncated?: boolean;
 }
 
-/** What a profile, one that comes along by its name, makes of an answer. */
+/** Parses an answer with a profile, or with a shipped one given by name. */
 export function readBy(
   profile: Profile | string,
   answer: string | Uint8Array,
@@ -58,7 +58,7 @@ export function readBy(
   );
 }
 
-/** `name total/used (group) expiry: user@host×count …`, a feature a line. */
+/** Summarizes each feature as `name total/used (group) expiry: user@host×count …`. */
 export function summary({ features }: Reading): string[] {
   const known = (count: number | null) => (count === null ? "?" : String(count));
   return features.map((feature) => {

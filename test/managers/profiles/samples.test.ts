@@ -119,7 +119,7 @@ describe("published samples", () => {
       const head = bytes.subarray(0, end);
       const reading = readBy(profile, head);
       if (/[^\s]$/.test(head.toString())) expect(reading.cut).toBe(true);
-      // A text of the others may end between two lines and look whole: they have no end mark.
+      // Other formats have no end mark, so a text that ends between two lines may look complete.
       else if (profile === "lsdyna" && !reading.cut && reading.features.length > 0)
         expect(reading).toEqual(whole);
     }

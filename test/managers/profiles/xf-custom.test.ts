@@ -5,7 +5,7 @@ import { profileOf, readBy, summary } from "./read.ts";
 const OWN = profileOf('[[managers]]\nname = "own"\nargv = ["own"]\nformat = "xf-custom"\n');
 const read = (text: string, options = {}) => readBy(OWN, text, options);
 
-/** In the shape of X-Formation's own example. */
+/** In the form of X-Formation's own example. */
 const XML = `<?xml version="1.0" encoding="UTF-8"?>
 <CUSTOM_STAT VENDOR="custom_site">
   <USAGE FEATURE="Mill &amp; Lathe" VERSION="12.3" USED_LICENSES="2" TOTAL_LICENSES="100" BORROWED_LICENSES="1"

@@ -4,13 +4,13 @@ import type { CheckoutReading, FeatureReading, PoolReading, Reading } from "../.
 import { PERMANENT, UNKNOWN_EXPIRY } from "../../../src/domain/reading.ts";
 import { offsetAt } from "../../../src/domain/time/zone.ts";
 
-/** Readings whose text rlmstat could print: what `render` says it excludes is left out, and no more. */
+/** Readings that rlmstat can print, i.e. all except those that `render` excludes. */
 
 const REPORT_TIME = Date.UTC(2025, 2, 30, 12, 34, 56);
 const MINUTE = 60_000;
 export const ZONE = "Europe/Berlin";
 
-/** Pieces that other parsers trip over. */
+/** Pieces that are hard to parse. */
 const hostile = fc.constantFrom(
   ..." ~-~.~:~: ~@~/~1/0~ 1/0 at 06/04 09:00~, pool: 3~(v1.0)~(handle: 1)~v2~ v3.1~\\~\"~'~|~,~é~日本~😀".split(
     "~",
@@ -28,12 +28,12 @@ const text = fc.array(fc.oneof(word, hostile), { minLength: 1, maxLength: 5 }).m
 const looksLikeTool =
   /^(?:count:|UNCOUNTED\b|# reservations:|inuse:|Token-based|obsolete:|min_remove:|total checkouts:|timeout:)|status on |Error connecting/i;
 
-/** A product by its name: not itself `NAME vVER` or `NAME, pool: K`, and a line of its own kind. */
+/** Product names that do not look like `NAME vVER`, `NAME, pool: K` or another line. */
 const product = text.filter(
   (name) => !looksLikeTool.test(name) && !/^(?:rlm_roam|-{8,}|)$| v\S+$|, pool: \w+$/.test(name),
 );
 const user = text.map((name) => name.replaceAll("[I: ", "[I_"));
-/** Always printed; opaque but for `@`, which ends the user, and the old form's parentheses. */
+/** Always printed. Contains neither `@`, which ends the user, nor the parentheses of the old form. */
 const host = text
   .map((name) => name.replaceAll("@", "_").replaceAll("[I: ", "[I_").replace(/\)$/, "_"))
   .filter((name) => name !== "" && !/^roam(?:ing)?$/i.test(name));
@@ -83,7 +83,7 @@ const checkout = fc.record({
   ofPool: fc.nat(),
 });
 
-/** Of an hour that the clocks repeat, the text can only mean the first. */
+/** In a repeated hour, the text always means the first occurrence. */
 function firstOccurrence(time: number): number {
   const isSecond = offsetAt(ZONE, time) < offsetAt(ZONE, time - 60 * MINUTE);
   return isSecond ? time - 60 * MINUTE : time;
@@ -94,7 +94,7 @@ function sum(values: readonly (number | null)[]): number | null {
   return values.reduce<number>((total, value) => total + (value ?? 0), 0);
 }
 
-/** Lays the seats over the pools as RLM can say it: a version that one pool alone has, else no pool. */
+/** Assigns the seats to pools as rlmstat shows them: by a version that is unique, else to no pool. */
 function assemble(
   daemon: string,
   name: string,
@@ -138,7 +138,7 @@ function assemble(
   };
 }
 
-/** `a: v1: ada@pc` is a seat of `a` for `v1: ada` as well as one of `a:` in its version v1, when there are both. */
+/** Reports whether headers are ambiguous: `a: v1: ada@pc` may mean a user `v1: ada` of `a`, or version v1 of `a:`. */
 function canBeTakenForAnother(blocks: readonly { name: string; pools: readonly PoolReading[] }[]): boolean {
   const headers = blocks.flatMap(({ name, pools }) =>
     pools.map(({ version: printed }) => (printed === null ? name : `${name} ${printed}`)),

@@ -8,11 +8,11 @@ const POOLS = "\tpaintco license pool status on h (port 1)\n\n";
 const TABLE = "\t--------- ISV servers ----------\n";
 const USAGE = "\n\n\t------------------------\n\n\tpaintco license usage status on h (port 1)\n\n";
 
-/** The lines of counts of one pool. */
+/** Returns the lines of counts of one pool. */
 const COUNTS = (inuse: number) =>
   `count: 9, # reservations: 0, inuse: ${inuse}, exp: permanent\n\tobsolete: 0, min_remove: 120, total checkouts: 3`;
 
-/** A whole ISV output around pool rows and usage lines. */
+/** Returns a complete ISV output with these pool rows and usage lines. */
 function isv(rows: string[], usage: string[]): string {
   return `${POOLS}${rows.map((row) => `\t${row}\n`).join("")}${USAGE}${usage.map((line) => `\t${line}\n`).join("")}`;
 }
@@ -78,7 +78,7 @@ describe("a whole output with two ISV servers", () => {
     expect(brush[2]?.qualifier).toBe("scene: tree v2 [final]");
     expect(brush[0]?.startedAt).toBe(Date.UTC(2025, 5, 4, 8, 15));
     expect(brush[3]?.startedAt).toBe(Date.UTC(2024, 11, 30, 23, 59));
-    // Two pools have the version of the first lines: they cannot tell which.
+    // Two pools have the version of the first lines, so the pool is unknown.
     expect(brush.map(({ pool }) => pool)).toEqual([null, null, null, 2]);
     expect(reading.features[1]?.checkouts.map(({ borrowed }) => borrowed)).toEqual([false, true]);
     expect(reading.features[2]?.checkouts[0]).toMatchObject({ user: "eva: x", host: "ws-06", pool: 0 });
@@ -243,7 +243,7 @@ test.each([
   expect(parse(text).cut).toBe(cut);
 });
 
-/** Server and features as `applyPoll` shows them after a first poll. */
+/** Server and feature states after a first poll, from `applyPoll`. */
 function states(reading: Reading): { server: string; features: Record<string, string> } {
   const picture = applyPoll(null, server({ manager: "rlm" }), outcome({ reading }), null);
   const features = picture.features.map(({ daemon, name, state }) => [`${daemon}/${name}`, state]);
@@ -331,7 +331,7 @@ describe("a text that contains everything twice", () => {
     const text = fixture(name);
     const twice = parse(text + text);
     const single = parse(text);
-    // Counts are those of one copy, and in doubt.
+    // Counts are those of one copy, and uncertain.
     expect(summary(twice)).toEqual(summary(single));
     expect(twice.unparsed).toEqual([]);
     const { features } = states(twice);
@@ -370,7 +370,7 @@ describe("lines that no rule knows", () => {
   });
 });
 
-// Quadratic work on them takes minutes, longer than any test may; the bench measures the time itself.
+// Quadratic work would take minutes and time out.
 test("60,000 usage lines and hostile lines of a megabyte end in time", () => {
   const lines = Array.from(
     { length: 60_000 },

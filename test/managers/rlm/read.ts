@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Reading } from "../../../src/domain/reading.ts";
 import { type ReadOptions, readAs } from "../read-as.ts";
 
-/** Reference clock of the tests: some minutes after the fixtures were "printed". */
+/** Current time in the tests: some minutes after the fixtures were printed. */
 export const NOW = Date.UTC(2025, 5, 4, 9, 45);
 
 export const parse = (text: string | Uint8Array, options: ReadOptions = {}): Reading =>
@@ -13,7 +13,7 @@ export function fixture(name: string): string {
   return readFileSync(join(import.meta.dir, "../../fixtures/rlm", name), "utf8");
 }
 
-/** `daemon/product` → total, used, reserved, consistency: one line a feature. */
+/** Summarizes each feature as `daemon/product`, total, used, reserved, consistency. */
 export function summary(reading: Reading): string[] {
   return reading.features.map(
     (f) =>

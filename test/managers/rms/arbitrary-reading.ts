@@ -10,13 +10,13 @@ import { PERMANENT, UNKNOWN_EXPIRY } from "../../../src/domain/reading.ts";
 import { endOfDay, offsetAt } from "../../../src/domain/time/zone.ts";
 import { ZONE } from "./read.ts";
 
-/** Readings whose text lsmon could print: what `render` says it excludes is left out, and no more. */
+/** Readings that lsmon can print, i.e. all except those that `render` excludes. */
 
 const NEWEST = Date.UTC(2025, 2, 30, 12, 34, 56);
 const SECOND = 1000;
 const HOUR = 3_600_000;
 
-/** Pieces that other parsers trip over. */
+/** Pieces that are hard to parse. */
 const hostile = fc.constantFrom(
   ...' ~:~|- ~|- User name : x~Feature Information~"~"  \t~\t~Press Enter to continue . . .~Unlimited'.split(
     "~",
@@ -40,7 +40,7 @@ const expiry: fc.Arbitrary<Expiry> = fc.oneof(
   }),
 );
 
-/** Of an hour that the clocks repeat, the text can only mean the first. */
+/** In a repeated hour, the text always means the first occurrence. */
 function firstOccurrence(time: number): number {
   const isSecond = offsetAt(ZONE, time) < offsetAt(ZONE, time - HOUR);
   return isSecond ? time - HOUR : time;
@@ -99,7 +99,7 @@ const feature: fc.Arbitrary<FeatureReading> = fc
       queue,
       reserved,
       consistency: used === held ? "ok" : used > held ? "short" : "shared",
-      // lsmon prints an expiry always.
+      // lsmon always prints an expiry.
       cut: until === UNKNOWN_EXPIRY,
     };
   });

@@ -9,7 +9,7 @@ import { FIXTURES, fixture, parse, summary, ZONE } from "./read.ts";
 const CONTACT = ' [Contacting Sentinel RMS Development Kit server on host "h"]\n\n';
 const END = " Press Enter to continue . . .\n";
 
-/** A whole feature with these counts, then other lines. */
+/** Returns a complete feature with these counts, then other lines. */
 function feature(counts: Record<string, string>, ...lines: string[]): string {
   const all = {
     "Feature name": '"a"  \t',
@@ -63,7 +63,7 @@ describe("a server in use, as lsmon prints it on Windows", () => {
     expect(plant?.checkouts[0]?.startedAt).toBe(Date.UTC(2025, 5, 4, 6, 15, 9));
     expect(plant?.checkouts.map(({ borrowed }) => borrowed)).toEqual([false, false, true]);
     expect(old?.checkouts.map(({ qualifier }) => qualifier)).toEqual(["tom: job 7", "tom: job 7"]);
-    // A token that is kept for a client that is gone has no begin.
+    // A token that is held for a disconnected client has no start.
     expect(old?.checkouts[1]?.startedAt).toBeNull();
   });
 
@@ -315,7 +315,7 @@ describe("the fake lsmon", () => {
   });
 });
 
-// Quadratic work on them takes minutes, longer than any test may; the bench measures the time itself.
+// Quadratic work would take minutes and time out.
 test("40,000 clients and hostile lines of a megabyte end in time", () => {
   const lines = Array.from({ length: 40_000 }, () => client()).flat();
   const text = feature({ "Unreserved tokens in use": "40000" }, ...lines);
@@ -346,7 +346,7 @@ describe("a block that is cut in its middle", () => {
     expect(isCut(whole)).toEqual(["a false", "b false"]);
   });
 
-  // With the lines between, whatever follows.
+  // With the lines between.
   test.each([
     [
       "a feature's maximum to the next feature",

@@ -16,7 +16,7 @@ export function fixture(name: string): string {
   return readFileSync(join(import.meta.dir, "../../fixtures/rms", name), "utf8");
 }
 
-/** `feature version` → used, total, who, consistency: one line a feature. */
+/** Summarizes each feature as `feature version`, used, total, users, consistency. */
 export function summary(reading: Reading): string[] {
   return reading.features.map(
     (f) =>

@@ -9,7 +9,7 @@ const FOLDER = join(import.meta.dir, "../../fixtures/published/sentinel-rms");
 const CLIENTS = "usr001 1, user000002 1, UserNameAB 1";
 
 const truth: Record<string, (reading: Reading) => void> = {
-  // 13 tokens are in use, and three clients were published.
+  // 13 tokens are in use, but only three clients were published.
   "aveva-two-features-clients.txt": (reading) => {
     expect(summary(reading)).toEqual(["ARMS_ID 1.0 0/99999 - ok", `AVEVA201 1.0 13/130 ${CLIENTS} short`]);
     for (const { pools, reserved } of reading.features) {
@@ -20,7 +20,7 @@ const truth: Record<string, (reading: Reading) => void> = {
     expect(first).toMatchObject({ host: "OENS-1-8222", display: "local", borrowed: false });
     expect(first?.startedAt).toBe(Date.UTC(2020, 10, 3, 10, 34, 40));
   },
-  // Abbreviated by who published them: what they leave out is not known, and no feature of theirs is whole.
+  // Abbreviated by the publisher: the missing data is unknown, and the features are incomplete.
   "aveva-one-feature-full.txt": (reading) => {
     const expected = ["ARMS_ID 1.0 null/null - ok cut", `AVEVA201 1.0 null/null ${CLIENTS} ok cut`];
     expect(summary(reading)).toEqual(expected);

@@ -113,7 +113,7 @@ test("a log with a date every six hours gives back the times it was made of", ()
   const zones = fc.constantFrom("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata");
   fc.assert(
     fc.property(gaps, zones, (seconds, zone) => {
-      // A winter month: no hour occurs twice.
+      // A winter month without a repeated hour.
       let at = Date.UTC(2026, 0, 5, 7);
       let nextStamp = at;
       let text = "";

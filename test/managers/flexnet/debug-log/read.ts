@@ -8,7 +8,7 @@ export interface Read {
   readonly reader: DebugLogReader;
 }
 
-/** Reads a whole log as the import does. `chunk` = bytes fed at a time. */
+/** Reads a whole log as the import does. `chunk` = bytes per feed. */
 export function readLog(
   input: string | Uint8Array,
   { zone = "UTC", lastWrite = Date.UTC(2026, 0, 31, 23), chunk = 1 << 16 } = {},
