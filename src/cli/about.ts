@@ -28,5 +28,6 @@ const NOTHING: unknown = new Proxy(() => {}, { get: () => NOTHING, apply: () => 
 
 function nothingBehind(given: object): AppDeps {
   const get = (own: object, name: string | symbol) => Reflect.get(own, name) ?? NOTHING;
+  // Missing dependencies are placeholders, which no type describes.
   return new Proxy(given, { get }) as unknown as AppDeps;
 }

@@ -1,5 +1,5 @@
 import { serveHistory } from "../history/serve.ts";
-import { postgresBackend } from "../hub/history/transaction.ts";
+import { postgresBackend } from "../hub/database/transaction.ts";
 import { HUB_ANSWERS } from "../hub/history/worker-answers.ts";
 
 // The worker that reads a hub's history: see `history/client.ts` for its other side.

@@ -147,7 +147,7 @@ test("a reload joins and leaves the fleet; unrecorded data is sent as days", asy
   const none = await site.run(["fleet", "status", "--url", watching.daemon.url], {
     env: { LICMOND_API_KEY: watching.key },
   });
-  expect(none).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("no site of a fleet") });
+  expect(none).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("not part of a fleet") });
   await watching.poll(seats("ann"));
   await site.write(await fleetToml(site, hub));
   await watching.reload();

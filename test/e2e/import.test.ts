@@ -154,7 +154,7 @@ describe("licmond import", () => {
     await Bun.write(cut, packed.slice(0, packed.length / 2));
     const broken = await at.run(["import", "--server", "eda", cut]);
     expect([broken.exitCode, broken.stdout]).toEqual([1, ""]);
-    expect(broken.stderr).toContain(`${cut} cannot be unpacked to its end: `);
+    expect(broken.stderr).toContain(`${cut} cannot be decompressed completely: `);
     expect(broken.stderr).toContain("Rows read so far are stored; import the logs again afterwards.");
     expect(broken.stderr).not.toMatch(/\n\s+at /);
   });

@@ -212,7 +212,7 @@ const NEEDS_ADMIN = {
   audit: { ...status, command: "remove", arguments: '{"handle":"101"}' },
 };
 const UNKNOWN = { says: /status, diagnose, reread, remove, exit, say/, audit: { command: "rm" } };
-const EXITED = { says: /exit code 241/, details: /^nothing to complain about$/, audit: { command: "exit" } };
+const EXITED = { says: /code 241/, details: /^nothing to complain about$/, audit: { command: "exit" } };
 
 const REFUSED: readonly [what: string, code: ErrorCode, body: object, Expected?][] = [
   ["while it is off", "AUTH_INSUFFICIENT", status, OFF],

@@ -77,7 +77,7 @@ describe.skipIf(BASE === undefined)("the service", () => {
     const entries = (await journal(machine)).filter(({ _COMM }) => _COMM === "licmond");
     const priorityOf = (text: string) => entries.find(({ MESSAGE }) => MESSAGE.includes(text))?.PRIORITY;
     expect(priorityOf("licmond started")).toBe("6");
-    expect(priorityOf("Plain HTTP beyond loopback")).toBe("4");
+    expect(priorityOf("Only this host can connect")).toBe("4");
     // journald removes the priority prefix.
     expect(entries.filter(({ MESSAGE }) => /^<\d>/.test(MESSAGE))).toEqual([]);
     expect(entries.filter(({ PRIORITY }) => Number(PRIORITY) <= 3)).toEqual([]);

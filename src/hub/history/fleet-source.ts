@@ -8,12 +8,12 @@ import { gapsOf } from "../../history/sample-reader.ts";
 import { TooMuch } from "../../history/serve.ts";
 import type { Named } from "../../store/conditions.ts";
 import { ofSites } from "../answers/people.ts";
+import type { Question } from "../database/transaction.ts";
 import { createConditions, partsOf } from "../lists/conditions.ts";
 import { createCollector, type Row } from "./pages.ts";
 import { createSessionSource } from "./sessions.ts";
 import { openSiteHistory, type SiteHistory } from "./site-history.ts";
 import type { SiteMarks } from "./sites.ts";
-import type { Question } from "./transaction.ts";
 
 /** Maximum number of features per question, since answers are built in memory. */
 const MAX_FEATURES = 100_000;

@@ -16,11 +16,11 @@ import { TooMuch } from "../../history/serve.ts";
 import { unpackSessionDay } from "../../history/session-day.ts";
 import type { SessionFilter } from "../../store/conditions.ts";
 import { arrayText, personConditions } from "../answers/people.ts";
+import type { Question } from "../database/transaction.ts";
 import { createConditions, partsOf } from "../lists/conditions.ts";
 import { serverAt } from "../lists/directory.ts";
 import { createCollector, inPages, type Row } from "./pages.ts";
 import type { SiteMarks } from "./sites.ts";
-import type { Question } from "./transaction.ts";
 
 /** Maximum number of sessions in memory, some hundred bytes each. */
 const MAX_SESSIONS = 200_000;

@@ -15,13 +15,13 @@ import {
 } from "../../http/history-answers/statistics.ts";
 import type { Named } from "../../store/conditions.ts";
 import { ofSites, peopleIn, personConditions } from "../answers/people.ts";
+import type { Question } from "../database/transaction.ts";
 import { createConditions } from "../lists/conditions.ts";
 import { logStats, logs } from "../logs/answers.ts";
 import { storedSecret } from "../secret.ts";
 import { createFleetSource } from "./fleet-source.ts";
 import type { Row } from "./pages.ts";
 import { type SiteMarks, sitesOf } from "./sites.ts";
-import type { Question } from "./transaction.ts";
 
 type Params<Name extends keyof HistoryAnswers> = Parameters<HistoryAnswers[Name]>[1];
 type OfRange = Range & { readonly filter: Named };

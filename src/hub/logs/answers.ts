@@ -3,7 +3,7 @@ import type { LogSource } from "../../domain/words.ts";
 import type { LogFilter } from "../../history/log-queries.ts";
 import { type LogsAsked, logStatsAnswerOf, logsAnswerOf } from "../../http/history-answers/answers.ts";
 import { lineMatcher, wordsOf } from "../../store/log-words.ts";
-import type { Question } from "../history/transaction.ts";
+import type { Question } from "../database/transaction.ts";
 import { type Conditions, createConditions } from "../lists/conditions.ts";
 
 /** Number of lines to read between two checks of the time limit. */

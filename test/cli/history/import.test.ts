@@ -131,9 +131,9 @@ test("what cannot be imported is said, and nothing of the rest is stored", async
   const args = (server: string, ...files: string[]) => [...importing(place, server), ...files];
   for (const [given, exitCode, message] of [
     [args("nobody", good), 2, "expected one of eda, plm"],
-    [args("plm", good), 2, "no debug log that licmond can read"],
+    [args("plm", good), 2, "whose debug logs licmond cannot read"],
     [args("eda", good, binary), 1, "encrypted report log"],
-    [args("eda", good, join(place.folder, "none.log")), 1, "cannot be read"],
+    [args("eda", good, join(place.folder, "none.log")), 1, "cannot read"],
     [args("eda", place.config), 1, "not a FlexNet debug log"],
     [["import", good], 2, "--server"],
     [[...args("eda", good), "--timezone", "Mars/Base"], 2, "IANA"],

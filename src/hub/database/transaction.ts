@@ -1,7 +1,7 @@
 import type { TransactionSQL } from "bun";
 import { type Backend, TooMuch, type ToWorker } from "../../history/serve.ts";
 import { StoreError } from "../../store/database/store-error.ts";
-import { isAway, openPool, type Pool, type Sql, sqlState } from "../database/connect.ts";
+import { isAway, openPool, type Pool, type Sql, sqlState } from "./connect.ts";
 
 /** SQLSTATE of a statement that exceeded its time limit. */
 const CANCELED = "57014";
