@@ -7,6 +7,7 @@ import { openStore } from "../../src/store/open/open.ts";
 import { createLogging } from "../../src/system/log.ts";
 import { createPlace, type Place } from "../cli/rig.ts";
 import { plainKey } from "../store/plain-key.ts";
+import { gather, until } from "../until.ts";
 
 const quiet = { debug() {}, info() {}, warn() {}, error() {} };
 const logging = createLogging("info", systemClock, []);
@@ -45,11 +46,14 @@ test("an open stream is told goodbye and ends with the daemon, which may be aske
   const { port } = await daemon.start();
   const url = `http://127.0.0.1:${port}`;
   const stream = await fetch(`${url}/stream/logs?last_event_id=1`, { headers: headersAt(place) });
-  const text = stream.text();
+  if (stream.body === null) throw new Error("no stream");
+  const received = gather(stream.body);
+  const started = '"message":"licmond started"';
+  await until("the log line is sent", () => received.text().includes(started) || undefined);
   await Promise.all([daemon.stop(), daemon.stop()]);
-  expect(await text).toContain('"message":"licmond started"');
-  // Not cut off after the time that requests are given.
-  expect(await text).toContain(":licmond is shutting down");
+  await received.done;
+  // Streams have no time limit at shutdown, unlike requests.
+  expect(received.text()).toContain(":licmond is shutting down");
   await expect(fetch(`${url}/api/ping`)).rejects.toThrow();
 });
 
