@@ -1,5 +1,5 @@
 import { ApiError } from "../domain/errors.ts";
-import type { KeyCheck } from "../store/keys.ts";
+import type { KeyCheck } from "../store/key-book.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type Exchange, validKey } from "./exchange.ts";
 import type { Limits } from "./limits.ts";

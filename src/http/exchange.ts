@@ -4,7 +4,7 @@ import { ApiError, type ErrorCode } from "../domain/errors.ts";
 import { type KeyRecord, type Permission, permits } from "../domain/keys.ts";
 import type { Log, LogFields } from "../domain/log.ts";
 import { ROLES } from "../domain/words.ts";
-import type { KeyCheck } from "../store/keys.ts";
+import type { KeyCheck } from "../store/key-book.ts";
 import type { SignIn, SignInCheck } from "../store/sign-in-book.ts";
 import type { OfSite } from "./answers/answer.ts";
 import { createClientAddress } from "./client-address.ts";

@@ -1,7 +1,7 @@
 import { Elysia, ElysiaStatus, ParseError } from "elysia";
 import { ApiError } from "../domain/errors.ts";
 import { type KeyRecord, permits } from "../domain/keys.ts";
-import type { KeyCheck } from "../store/keys.ts";
+import type { KeyCheck } from "../store/key-book.ts";
 import type { SignInCheck } from "../store/sign-in-book.ts";
 import { readJson, tooLarge } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";

@@ -1,7 +1,7 @@
 import { type KeyRecord, makeKey, type RandomBytes, systemRandom } from "../domain/keys.ts";
 import { type Clock, DAY_MS, HOUR_MS, MINUTE_MS } from "../domain/time/clock.ts";
 import type { Role } from "../domain/words.ts";
-import { hashOf, laterUse, NO_HASH } from "./keys.ts";
+import { hashOf, laterUse, NO_HASH } from "./key-book.ts";
 
 /** A sign-in ends when it was not used for so long, unless it is to stay. */
 const IDLE_MS = 12 * HOUR_MS;

@@ -1,20 +1,10 @@
-import {
-  type KeyRecord,
-  keyProblem,
-  keyState,
-  makeKey,
-  type NewKey,
-  parseKey,
-  printKey,
-  type RandomBytes,
-  systemRandom,
-} from "../../domain/keys.ts";
+import type { NewKey, RandomBytes } from "../../domain/keys.ts";
 import type { Clock } from "../../domain/time/clock.ts";
 import type { Role } from "../../domain/words.ts";
-import { type CreateKeyResult, hashOf, type KeyCheck, laterUse, NO_HASH } from "../../store/keys.ts";
+import { type CreateKeyResult, createKeyBook, type KeyRow } from "../../store/key-book.ts";
 import { type Pool, whole } from "../database/connect.ts";
 
-type Kept = Omit<KeyRecord, "state"> & { readonly hash: Uint8Array };
+type Kept = KeyRow & { readonly lastUsedAt: number | null };
 
 export type HubKeys = Awaited<ReturnType<typeof createHubKeys>>;
 
@@ -22,11 +12,21 @@ export type HubKeys = Awaited<ReturnType<typeof createHubKeys>>;
  * API keys in PostgreSQL, with a copy in memory that `renew` refreshes, so that requests do not wait for the
  * database.
  */
-export async function createHubKeys(pool: Pool, clock: Clock, random: RandomBytes = systemRandom) {
+export async function createHubKeys(pool: Pool, clock: Clock, random?: RandomBytes) {
   let kept = new Map<string, Kept>();
   /** Changes with every change to the table. */
   let seen = "";
-  const uses = new Map<string, number>();
+  const book = createKeyBook({
+    rows: {
+      byId: (id) => kept.get(id),
+      all: () => [...kept.values()],
+      usedAt: (id) => kept.get(id)?.lastUsedAt ?? null,
+    },
+    clock,
+    ...(random && { random }),
+    ofSites: true,
+  });
+  const { ofSites, get, list, find, count, verify, touch } = book;
 
   async function renew(): Promise<void> {
     const [mark] = await pool`
@@ -37,65 +37,40 @@ export async function createHubKeys(pool: Pool, clock: Clock, random: RandomByte
     seen = mark.mark;
   }
 
-  function record({ hash: _, ...key }: Kept): KeyRecord {
-    return { ...key, lastUsedAt: uses.get(key.id) ?? key.lastUsedAt, state: keyState(key, clock.now()) };
-  }
-
-  const get = (id: string): KeyRecord | null => {
-    const found = kept.get(id);
-    return found === undefined ? null : record(found);
-  };
-
   await renew();
   return {
-    ofSites: true,
-    renew,
+    ofSites,
     get,
-    list: (): readonly KeyRecord[] => [...kept.values()].map(record),
-    count: (): number =>
-      kept.values().reduce((sum, key) => sum + (keyState(key, clock.now()) === "active" ? 1 : 0), 0),
-    /** Finds a key by id, else by name: the active key with the name, else the newest. */
-    find(idOrName: string): KeyRecord | null {
-      const named = [...kept.values()].filter(({ name }) => name === idOrName).map(record);
-      return get(idOrName) ?? named.find(({ state }) => state === "active") ?? named.at(-1) ?? null;
-    },
+    list,
+    find,
+    count,
+    verify,
+    touch,
+    renew,
 
-    /** Creates a key, with a new id and secret unless given. Throws RangeError if `keyProblem` refuses it. */
-    async create(wanted: NewKey, parts = makeKey(random)): Promise<CreateKeyResult> {
-      const problem = keyProblem(wanted, clock.now(), true);
-      if (problem !== null) throw new RangeError(problem.message);
-      const {
-        name,
-        role,
-        site = null,
-        anonymize,
-        expiresAt,
-        dailyQuota,
-        monthlyQuota,
-        requestsPerMinute,
-      } = wanted;
-      const now = clock.now();
+    /** Creates a key. Throws RangeError if `keyProblem` refuses it. */
+    async create(wanted: NewKey, parts?: Parameters<typeof book.make>[1]): Promise<CreateKeyResult> {
+      const { row, presented } = book.make(wanted, parts);
+      const { id, name, role, site = null, anonymize, expiresAt, secretHash, createdAt } = row;
       const taken: { id: string }[] = await pool.begin(async (tx) => {
         // Serialize creation: two hubs may create keys with the same name at once.
         await tx`LOCK TABLE api_keys IN SHARE ROW EXCLUSIVE MODE`;
         const found = await tx`
           SELECT id FROM api_keys
-          WHERE name = ${name} AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ${now})`;
+          WHERE name = ${name} AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ${createdAt})`;
         if (found.length > 0) return found;
         await tx`
           INSERT INTO api_keys (id, name, role, site, secret_hash, anonymize, created_at, expires_at, daily_quota,
             monthly_quota, requests_per_minute)
-          VALUES (${parts.id}, ${name}, ${role}, ${site}, ${Buffer.from(hashOf(parts.secret))}, ${anonymize}, ${now},
-            ${expiresAt}, ${dailyQuota}, ${monthlyQuota}, ${requestsPerMinute})`;
+          VALUES (${id}, ${name}, ${role}, ${site}, ${secretHash}, ${anonymize}, ${createdAt}, ${expiresAt},
+            ${row.dailyQuota}, ${row.monthlyQuota}, ${row.requestsPerMinute})`;
         await tx`SELECT pg_notify('licmond', 'keys')`;
         return [];
       });
       await renew();
-      const key = get(taken[0]?.id ?? parts.id);
-      if (key === null) throw new Error("A key that was just stored is not there");
-      return taken.length > 0
-        ? { outcome: "name-taken", key }
-        : { outcome: "created", key, presented: printKey(parts) };
+      const key = get(taken[0]?.id ?? id);
+      if (key === null) throw new Error("A key that was just stored is missing");
+      return taken.length > 0 ? { outcome: "name-taken", key } : { outcome: "created", key, presented };
     },
 
     /** Revokes a key; `gone` if it was revoked before. */
@@ -108,24 +83,9 @@ export async function createHubKeys(pool: Pool, clock: Clock, random: RandomByte
       return "revoked";
     },
 
-    verify(presented: string): KeyCheck {
-      const parts = parseKey(presented);
-      if (parts === null) return { outcome: "invalid" };
-      const found = kept.get(parts.id);
-      const equal = crypto.timingSafeEqual(hashOf(parts.secret), found?.hash ?? NO_HASH);
-      if (found === undefined || !equal) return { outcome: "invalid" };
-      const key = record(found);
-      return { outcome: key.state === "active" ? "valid" : key.state, key };
-    },
-
-    /** Records a use in memory until `flush`, so that a request costs no write. */
-    touch(id: string, at: number): void {
-      uses.set(id, laterUse(at, uses.get(id) ?? 0));
-    },
-
     /** Writes recorded uses. They stay recorded if PostgreSQL fails. */
     async flush(): Promise<void> {
-      const noted = [...uses];
+      const noted = book.unwritten();
       if (noted.length === 0) return;
       const rows = JSON.stringify(noted.map(([id, at]) => ({ id, at })));
       await pool`
@@ -134,8 +94,8 @@ export async function createHubKeys(pool: Pool, clock: Clock, random: RandomByte
       for (const [id, at] of noted) {
         const key = kept.get(id);
         if (key !== undefined) kept.set(id, { ...key, lastUsedAt: at });
-        if (uses.get(id) === at) uses.delete(id);
       }
+      book.written(noted);
     },
   };
 }
@@ -146,7 +106,7 @@ function keptOf(row: Record<string, unknown>): Kept {
     name: row.name as string,
     role: row.role as Role,
     ...(row.site !== null && { site: row.site as string }),
-    hash: new Uint8Array(row.secret_hash as Buffer),
+    secretHash: new Uint8Array(row.secret_hash as Buffer),
     anonymize: row.anonymize as boolean,
     createdAt: Number(row.created_at),
     expiresAt: whole(row.expires_at),
