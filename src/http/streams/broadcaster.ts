@@ -216,7 +216,11 @@ export function createBroadcaster(deps: BroadcasterDeps) {
      * Resolves in a turn of the event loop in which no other replay is given one, so that thousands of replays do not
      * hold up requests.
      */
-    replayTurn: () => (turn = turn.then(() => nextTurn())),
+    replayTurn(): Promise<unknown> {
+      const own = turn;
+      turn = own.then(() => nextTurn());
+      return own;
+    },
     /** Gives the client another filter, also while it catches up, and a sample by it. */
     refilter(client: StreamClient, filter: StreamFilter) {
       client.filter = filter;
