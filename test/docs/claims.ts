@@ -26,6 +26,8 @@ export const RUNNERS: Readonly<Record<string, string>> = {
   managers: "test/docs/managers.test.ts",
   /** A fleet: PostgreSQL, hubs, a site, a proxy. */
   fleet: "test/e2e/fleet-document.test.ts",
+  /** Counts of other monitors: SQL that exports them, and the CSV. */
+  counts: "test/cli/history/import-counts.test.ts",
   /** Commands for who works on the project, of which `scripts/test` is one. */
   develop: "test/docs/documents.test.ts",
 };

@@ -107,12 +107,7 @@ describe("refuses, and changes nothing", () => {
       download((all) => all.slice(0, -5)),
       "is not a complete licmond binary",
     ],
-    [
-      "nothing installed",
-      "1.2.0",
-      (rig) => rig.write(LAYOUT.binary, "#!"),
-      "is not a complete licmond binary",
-    ],
+    ["nothing installed", "1.2.0", (rig) => rig.write(LAYOUT.binary, "#!"), "is not a licmond binary"],
     [
       "a binary for another machine",
       "1.2.0",

@@ -4,14 +4,12 @@ import type { MonitoredServer } from "../../domain/server.ts";
 import { DAY_MS, iso } from "../../domain/time/clock.ts";
 import { hostZone } from "../../domain/time/zone.ts";
 import { recordFacts } from "../../fleet/recording.ts";
-import { readLicet } from "../../history/moving-in/licet.ts";
-import { OldMonitorError } from "../../history/moving-in/old-monitor.ts";
-import { readPhpLicenseWatcher } from "../../history/moving-in/phplicensewatcher.ts";
+import { CountsError, readCountsCsv } from "../../history/moving-in/counts-csv.ts";
 import type { DebugLog } from "../../managers/debug-log/debug-log.ts";
 import { managerOf } from "../../managers/registry.ts";
 import { StoreError } from "../../store/database/store-error.ts";
 import { openStore, type Store } from "../../store/open/open.ts";
-import { command, option, texts, ZONE } from "../command.ts";
+import { command, option, text, texts, ZONE } from "../command.ts";
 import { type CommandIo, Failure, fail, readConfig, UsageError, warningsOn } from "../io.ts";
 import { createProgress } from "../terminal.ts";
 import { importCounts, matchServers, printCounts } from "./import-counts.ts";
@@ -25,20 +23,19 @@ import {
   type LogSource,
 } from "./import-sources.ts";
 
-const MONITORS = ["phplicensewatcher", "licet"] as const;
-
-/** `licmond import`: imports sessions and denials from debug logs of vendor daemons, or counts from another monitor. */
+/** `licmond import`: imports sessions and denials from debug logs of vendor daemons, or counts from CSV. */
 export const importFiles = command({
   args: [["[files...]", "debug logs, in any order, also compressed by gzip; default or -: stdin"]],
   options: {
-    server: texts("<id>", "the configured server that wrote them; with --from FROM=ID, may be repeated"),
-    timezone: option("<zone>", "zone of the times (default: the server's; with --from this host's)", ZONE),
-    from: option("<monitor>", "the files are another monitor's data", MONITORS),
+    server: texts("<id>", "server that wrote the logs; with --counts: FROM=ID, repeatable"),
+    timezone: option("<zone>", "time zone (default: the server's; with --counts: this host's)", ZONE),
+    counts: text("<file>", "CSV file with counts, - for stdin"),
   },
-  async run({ args: files, options: { from, server: ids = [], timezone }, config: named }, io) {
-    if (from !== undefined) {
+  async run({ args: files, options: { counts, server: ids = [], timezone }, config: named }, io) {
+    if (counts !== undefined) {
+      if (files.length > 0) throw new UsageError("--counts cannot be used with debug logs");
       const { config } = await readConfig(named, io);
-      return moveIn(config, from, files, ids, timezone ?? hostZone(), io);
+      return importCsv(config, counts, ids, timezone ?? hostZone(), io);
     }
     const [id, more] = ids;
     if (id === undefined) throw new UsageError("required option '--server <id>' not specified");
@@ -119,52 +116,42 @@ function openForImport({ storage, fleet }: Config, io: CommandIo) {
   return { store, isBeside: alone === null };
 }
 
-/** Takes in the counts of another monitor. All of its data are read before the first count is stored. */
-async function moveIn(
+/** Imports counts from a CSV file. Checks the whole file before storing the first count. */
+async function importCsv(
   config: Config,
-  from: (typeof MONITORS)[number],
-  files: readonly string[],
-  said: readonly string[],
+  file: string,
+  mapping: readonly string[],
   zone: string,
   io: CommandIo,
 ): Promise<void> {
-  const [file = "-", more] = files;
-  if (more !== undefined || (from === "licet" && file === "-"))
-    throw new UsageError(
-      `--from ${from} takes one file${from === "licet" ? ", licet's SQLite database" : ""}`,
-    );
   using closing = new DisposableStack();
   const progress = io.terminal.err ? createProgress("Importing", io) : null;
   const now = io.now();
   try {
-    const open = async () => {
-      if (from === "licet") return readLicet(file);
-      const { name, size, pieces } = file === "-" ? await keptStdin(config, io, closing) : fileSource(file);
-      let read = 0;
-      const onRead = (bytes: number) => {
-        read += bytes;
-        progress?.at(read / size / 2);
-      };
-      return readPhpLicenseWatcher(pieces(onRead), name);
+    const { name, size, pieces } = file === "-" ? await keptStdin(config, io, closing) : fileSource(file);
+    let read = 0;
+    const onRead = (bytes: number) => {
+      read += bytes;
+      progress?.at(read / size / 2);
     };
-    const monitor = closing.use(await open());
-    const servers = matchServers(config, monitor, said);
+    const counts = closing.use(await readCountsCsv(pieces(onRead), name));
+    const servers = matchServers(config, counts, mapping);
     const { store, isBeside } = openForImport(config, io);
     closing.defer(() => store.close());
     const keptFrom = Math.floor((now - config.retention.samplesMs) / DAY_MS) * DAY_MS;
     const onProgress = (done: number, of: number) => progress?.at(0.5 + done / of / 2);
     const target = { store, isBeside, now, keptFrom, onProgress };
-    const reports = await importCounts(target, monitor, servers, zone);
+    const reports = await importCounts(target, counts, servers, zone);
     progress?.end(`Imported in ${((io.now() - now) / 1000).toFixed(1)} s`);
-    io.out(printCounts(reports, monitor.notes, zone));
+    io.out(printCounts(reports, zone));
     const old = [...reports.values()].reduce((sum, report) => sum + (report?.counts.old ?? 0), 0);
     if (old > 0) io.err(tooOld(`${old} counts`, "samples", keptFrom));
     if (![...reports.values()].some((report) => report !== null && report.features > 0))
-      throw new Failure("no feature was taken in");
+      throw new Failure("no features imported");
   } catch (error) {
-    if (error instanceof OldMonitorError || error instanceof LogReadError) throw new Failure(error.message);
+    if (error instanceof CountsError || error instanceof LogReadError) throw new Failure(error.message);
     if (codeOf(error) === "ENOENT" || codeOf(error) === "EACCES")
-      throw new Failure(`${file} cannot be read: ${messageOf(error)}`);
+      throw new Failure(`cannot read ${file}: ${messageOf(error)}`);
     throw error;
   }
 }

@@ -6,6 +6,7 @@ import { efficiencyQuery } from "../../../src/history/statistics/efficiency.ts";
 import { productFigures } from "../../../src/history/statistics/products.ts";
 import { statsQuery } from "../../../src/history/statistics/stats.ts";
 import { createServers } from "../../../src/store/servers.ts";
+import { claimed } from "../../docs/claims.ts";
 import { monitored } from "../../http/make.ts";
 import { cleanUp, open } from "../../store/place.ts";
 import { createPlace, type Place, run } from "../rig.ts";
@@ -45,76 +46,25 @@ async function placeWithFeatures(): Promise<Place> {
   return place;
 }
 
-const table = (name: string, columns: string) =>
-  `CREATE TABLE \`${name}\` (\n${columns
-    .split(" ")
-    .map((column) => `  \`${column}\` text`)
-    .join(",\n")}\n);\n`;
-const insert = (name: string, rows: readonly (readonly (string | number)[])[]) =>
-  rows.length === 0
-    ? ""
-    : `INSERT INTO \`${name}\` VALUES ${rows.map((row) => `(${row.map((one) => (typeof one === "number" ? one : `'${one}'`)).join(",")})`).join(",")};\n`;
+const SERVER = "27000@lic2.example";
+type Row = readonly [time: string, feature: string, used: number | string, total?: number];
+const csv = (rows: readonly Row[], server = SERVER) =>
+  `time,server,feature,used,total\n${rows
+    .map(([time, feature, used, total = ""]) => `${time},${server},${feature},${used},${total}\n`)
+    .join("")}`;
 
-interface Dumped {
-  readonly servers?: readonly (readonly (string | number)[])[];
-  readonly usage?: readonly (readonly (string | number)[])[];
-  readonly available?: readonly (readonly (string | number)[])[];
-}
-const SERVERS =
-  "id name label is_active lm_default_usage_reporting status license_manager version last_updated";
-const eda = [1, "27000@lic2.example", "EDA", 1, 1, "UP", "flexlm", "v11", "2026-01-01"] as const;
-
-/** In the order of mysqldump. */
-const present = ({ servers = [eda], usage = [], available = [] }: Dumped, events = "") =>
-  table("available", "license_id date num_licenses") +
-  insert("available", available) +
-  events +
-  table("features", "id name label show_in_lists is_tracked") +
-  insert("features", [...["LogicSim", "Twin", "Never"].map((name, index) => [index + 1, name, "", 1, 1])]) +
-  table("licenses", "id server_id feature_id") +
-  insert("licenses", [
-    [1, 1, 1],
-    [2, 1, 2],
-    [3, 1, 3],
-  ]) +
-  table("servers", SERVERS) +
-  insert("servers", servers) +
-  table("usage", "license_id time num_users") +
-  insert("usage", usage);
-
-const EVENTS =
-  table("events", "license_id time user type reason") +
-  insert("events", [[1, "2026-01-05 08:00:00", "ada", "DENIED", "no seat"]]);
-const USAGE = [
-  [1, "2026-01-05 09:00:01", 3],
-  [1, "2026-01-05 09:10:02", 5],
-  [1, "2026-01-05 09:20:01", 5],
+const USAGE: readonly Row[] = [
+  ["2026-01-05 09:00:01", "LogicSim", 3, 9],
+  ["2026-01-05 09:10:02", "LogicSim", 5, 9],
+  ["2026-01-05 09:20:01", "LogicSim", 5, 9],
   // Down for an hour.
-  [1, "2026-01-05 10:20:00", 2],
-] as const;
-const AVAILABLE = [[1, "2026-01-05", 9]] as const;
+  ["2026-01-05 10:20:00", "LogicSim", 2, 9],
+];
 
-const older =
-  table(
-    "flexlm_events",
-    "flmevent_date flmevent_time flmevent_type flmevent_feature flmevent_user flmevent_reason",
-  ) +
-  table("license_usage", "flmusage_server flmusage_product flmusage_date flmusage_time flmusage_users") +
-  insert(
-    "license_usage",
-    USAGE.map(([, time, used]) => ["27000@lic2.example", "LogicSim", ...time.split(" "), used]),
-  ) +
-  table(
-    "licenses_available",
-    "flmavailable_date flmavailable_server flmavailable_product flmavailable_num_licenses",
-  ) +
-  insert("licenses_available", [["2026-01-05", "27000@lic2.example", "LogicSim", 9]]) +
-  table("server", "id name alias");
-
-async function moveIn(place: Place, from: string, text: string | null, ...more: string[]) {
-  const file = join(place.folder, "their-data");
-  if (text !== null) await Bun.write(file, text);
-  return run(["import", "--config", place.config, "--from", from, "--timezone", "UTC", ...more, file]);
+async function moveIn(place: Place, text: string, ...more: string[]) {
+  const file = join(place.folder, "counts.csv");
+  await Bun.write(file, text);
+  return run(["import", "--config", place.config, "--counts", file, "--timezone", "UTC", ...more]);
 }
 
 /** What statistics see of a feature on a day: `09:00 3/9`, a gap as `09:30 ?`. */
@@ -144,32 +94,23 @@ function seen(place: Place, feature = "LogicSim", day = "2026-01-05", server = "
 const EXPECTED = ["00:00:00 ?", "09:00:01 3/9", "09:10:02 5/9", "09:30:01 ?", "10:20:00 2/9", "10:30:00 ?"];
 
 test.each([
-  ["of the present schema", present({ usage: USAGE, available: AVAILABLE })],
-  ["of that with events", present({ usage: USAGE, available: AVAILABLE }, EVENTS)],
-  [
-    "of that with notes of servers",
-    present({ usage: USAGE, available: AVAILABLE }, EVENTS).replace(
-      "`label` text,\n  `is_active` text,\n  `lm_default_usage_reporting`",
-      "`alias` text,\n  `is_active` text,\n  `notes`",
-    ),
-  ],
-  ["of versions up to 2.0", older],
-])("a dump %s becomes counts with their coverage, once", async (_, dump) => {
+  ["commas", csv(USAGE)],
+  ["tabs and CRLF", csv(USAGE).replaceAll(",", "\t").replaceAll("\n", "\r\n")],
+  ["semicolons and quotes", csv(USAGE).replaceAll(",", ";").replaceAll("LogicSim", '"LogicSim"')],
+])("a file with %s becomes counts with their coverage, once", async (_, text) => {
   await using place = await placeWithFeatures();
-  const done = await moveIn(place, "phplicensewatcher", dump);
+  const done = await moveIn(place, text);
   expect(done).toMatchObject({ exitCode: 0 });
-  expect(done.out).toContain("27000@lic2.example is eda\n");
-  expect(done.out).toContain("mostly every 10 min\n  counts          4 added, 0 known before");
-  if (dump.includes("`events`")) expect(done.out).toContain("events are left out, 1 in number");
+  expect(done.out).toContain("27000@lic2.example: eda\n");
+  expect(done.out).toContain("mostly every 10 min\n  counts          4 added, 0 already known");
   expect(seen(place)).toEqual(EXPECTED);
-
-  expect((await moveIn(place, "phplicensewatcher", dump)).out).toContain("0 added, 4 known before");
+  expect((await moveIn(place, text)).out).toContain("0 added, 4 already known");
   expect(seen(place)).toEqual(EXPECTED);
 });
 
 test("of who had the seats nothing is claimed, but what licmond or a log saw", async () => {
   await using place = await placeWithFeatures();
-  await moveIn(place, "phplicensewatcher", present({ usage: USAGE, available: AVAILABLE }));
+  await moveIn(place, csv(USAGE));
   const store = open(place.storage, { mode: "cli" });
   const now = Date.now();
   const range = { start: Date.parse("2026-01-05"), end: Date.parse("2026-01-06"), now, intervals: {} };
@@ -208,134 +149,170 @@ test("what licmond read itself stands, and the rest of a longer dump is added", 
   store.sqlite.run("INSERT INTO samples VALUES (1, ?, 8, 7, 0, 0, 0)", [at ?? 0]);
   store.sqlite.run("INSERT INTO history_open VALUES (3600000, ?, 1)", [Date.parse("2026-01-05T09:00Z")]);
   store.close();
-  await moveIn(place, "phplicensewatcher", present({ usage: USAGE.slice(0, 3), available: AVAILABLE }));
+  await moveIn(place, csv(USAGE.slice(0, 3)));
   expect(seen(place).slice(1, 5)).toEqual(["09:00:01 3/9", "09:05:00 7/8", "09:15:00 5/9", "09:30:01 ?"]);
-  const longer = [...USAGE, [1, "2026-01-05 23:55:00", 4], [1, "2026-01-06 00:05:00", 4]] as const;
-  const done = await moveIn(place, "phplicensewatcher", present({ usage: longer, available: AVAILABLE }));
-  expect(done.out).toContain("3 added, 3 known before");
+  const longer: Row[] = [
+    ...USAGE,
+    ["2026-01-05 23:55:00", "LogicSim", 4, 9],
+    ["2026-01-06 00:05:00", "LogicSim", 4],
+  ];
+  const done = await moveIn(place, csv(longer));
+  expect(done.out).toContain("3 added, 3 already known");
   expect(seen(place).slice(4)).toEqual([...EXPECTED.slice(3), "23:55:00 4/9"]);
-  // The total of the next day is not said.
+  // The total of the next day is unknown.
   expect(seen(place, "LogicSim", "2026-01-06")).toEqual(["00:00:00 4/9", "00:05:00 4/?", "00:15:00 ?"]);
 });
 
-test("times that the clocks show twice or never, and what is no count, are left out and counted", async () => {
+test("ambiguous and invalid times are skipped and counted", async () => {
   await using place = await placeWithFeatures();
   const times = [
-    "2026-03-29 01:55",
-    "2026-03-29 02:30",
-    "2026-03-29 03:05",
-    "2026-10-25 02:30",
-    "2026-10-25 03:00",
+    ...["2026-03-29 01:55", "2026-03-29 02:30", "2026-03-29 03:05", "2026-10-25 02:30", "2026-10-25 03:00"],
+    ...["0000-00-00 00:00:00", "2099-01-01 00:00:00"],
   ];
-  const usage = [
-    ...times.map((time) => [1, `${time}:00`, 1]),
-    [1, "0000-00-00 00:00:00", 1],
-    [1, "2099-01-01 00:00:00", 1],
-  ];
-  const { out } = await moveIn(place, "phplicensewatcher", present({ usage }), "--timezone", "Europe/Berlin");
+  const { out } = await moveIn(
+    place,
+    csv(times.map((time) => [time, "LogicSim", 1] as const)),
+    "--timezone",
+    "Europe/Berlin",
+  );
   expect(out).toContain(
-    "3 added, 0 known before, 0 too old to be kept, 4 at no or two times of Europe/Berlin",
+    "3 added, 0 already known, 0 older than the retention, 4 without a count or a valid time",
   );
 });
 
-test("features whose daemon or count is in doubt are left out by name, and servers as they are told", async () => {
+test("features without a clear daemon are skipped, and servers are mapped as requested", async () => {
   await using place = await placeWithFeatures();
-  const rows = [
-    ...USAGE,
-    ...USAGE.map(([, ...rest]) => [2, ...rest] as const),
-    [3, "2026-01-05 09:00:00", 0],
-  ];
-  const server = [1, "27000@old", "", 1, 0, "UP", "flexlm", "v11", "2026-01-01"] as const;
-  const dump = present({ usage: rows, servers: [server], available: [...AVAILABLE, [3, "2026-01-05", 0]] });
-  const refused = await moveIn(place, "phplicensewatcher", dump);
+  const rows = [...USAGE, ...USAGE.map(([time, , used]) => [time, "Twin", used] as const)];
+  const text = csv(rows, "27000@old");
+  const refused = await moveIn(place, text);
   expect(refused).toMatchObject({ exitCode: 2, out: "" });
-  expect(refused.err).toContain('"27000@old" is the address of no server. Say which');
-  const { out } = await moveIn(place, "phplicensewatcher", dump, "--server", "27000@old=eda");
-  expect(out).toContain("1 feature of several daemons, whose counts it does not tell apart: Twin\n");
-  expect(out).toContain("1 feature that was uncounted or never used, both of which it stores as 0: Never\n");
-  expect(out).toContain("27000@old was counted without reservations");
-  const left = await moveIn(place, "phplicensewatcher", dump, "--server", "27000@old=");
-  expect(left).toMatchObject({ exitCode: 1, out: expect.stringContaining("27000@old is left out\n") });
+  expect(refused.err).toContain('"27000@old" is the address of no server in the config. Map a server');
+  const { out } = await moveIn(place, text, "--server", "27000@old=eda");
+  expect(out).toContain("1 feature with several daemons, whose counts the file does not separate: Twin\n");
+  const left = await moveIn(place, text, "--server", "27000@old=");
+  expect(left).toMatchObject({ exitCode: 1, out: expect.stringContaining("27000@old: skipped\n") });
 });
 
 test.each([
-  ["", "has neither usage nor license_usage"],
-  [table("wp_users", "id"), "has the table wp_users, which phpLicenseWatcher does not have"],
-  [present({}).replace("num_users", "users"), "has the column usage.users, which no known version has"],
-  [table("usage", "license_id time"), "lacks the column usage.num_users"],
-  [present({}) + older, "from two versions"],
-  [
-    present({ usage: [[9, "2026-01-04 00:00:00", 1]] }),
-    "has counts of licenses without their servers and features",
-  ],
-])("%#: a dump that is not understood is refused by name, and nothing is stored", async (dump, message) => {
+  ["", "contains no counts"],
+  ["time,server,feature,used\n", "contains no counts"],
+  ["time,server,feature\n", 'line 1: no column "used"'],
+  ["time,server,feature,used,host\n", 'line 1: unknown or repeated column "host"'],
+  [`${csv(USAGE)}2026-01-05 10:30:00,${SERVER},LogicSim\n`, "line 6: 3 columns; the first line has 5"],
+  [csv([["2026-01-05T10:30:00Z", "LogicSim", 1]]), "line 2: time must be YYYY-MM-DD HH:MM:SS"],
+  [csv([["2026-01-05 10:30:00", "LogicSim", "many"]]), 'line 2: used must be a whole number, not "many"'],
+  [csv([["2026-01-05 10:30:00", '"Logic', 1]]), "line 2: invalid quotes"],
+])("%#: a wrong file is refused with the line, and nothing is stored", async (text, message) => {
   await using place = await placeWithFeatures();
-  const { exitCode, out, err } = await moveIn(place, "phplicensewatcher", dump);
+  const { exitCode, out, err } = await moveIn(place, text);
   expect([exitCode, out]).toEqual([1, ""]);
   expect(err).toContain(message);
 });
 
 test.each([
-  [["--server", "x=eda"], '--server names "x", and there are "27000@lic2.example"'],
-  [["--server", "27000@lic2.example=nope"], 'no server "nope" in the config (there are "eda", "vfx")'],
-  [["--server", "eda"], '--server takes FROM=ID with --from, not "eda"'],
-  [["--from", "licet", "-"], "--from licet takes one file"],
+  [["--server", "x=eda"], 'unknown server "x" in --server; the file contains "27000@lic2.example"'],
+  [["--server", "27000@lic2.example=nope"], 'unknown server "nope"; expected one of "eda", "vfx"'],
+  [["--server", "eda"], '--server must be FROM=ID with --counts, not "eda"'],
+  [["snps.log"], "--counts cannot be used with debug logs"],
 ])("%j is refused", async (more, message) => {
   await using place = await placeWithFeatures();
-  const { exitCode, err } = await moveIn(place, "phplicensewatcher", present({ usage: USAGE }), ...more);
+  const { exitCode, err } = await moveIn(place, csv(USAGE), ...more);
   expect(exitCode).toBe(2);
   expect(err).toContain(message);
 });
 
-describe("licet", () => {
-  function makeLicet(path: string, version = 4): void {
-    using sqlite = new Database(path);
-    sqlite.run("CREATE TABLE schema_migrations (version, dirty)");
-    sqlite.run("INSERT INTO schema_migrations VALUES (?, 0)", [version]);
-    for (const name of ["servers", "license_events", "alerts", "alert_events"])
-      sqlite.run(`CREATE TABLE ${name} (id)`);
-    sqlite.run("CREATE TABLE features (server_hostname, name, vendor_daemon, is_active)");
-    sqlite.run(
-      "INSERT INTO features VALUES ('5053@lic4', 'pools', 'isv', 1), ('5053@lic4', 'pools', 'isv', 1)",
-    );
-    sqlite.run(
-      "CREATE TABLE feature_usage (id, server_hostname, feature_name, date DATE, time TIME, users_count)",
-    );
-    for (const [time, used] of [
-      ["10:05:00", 4],
-      ["10:00:00", 3],
-      ["10:10:00", 4],
-    ] as const)
-      for (const feature of ["nuke", "pools"])
-        sqlite.run("INSERT INTO feature_usage VALUES (1, '5053@lic4', ?, '2026-01-05', ?, ?)", [
-          feature,
-          time,
-          used,
-        ]);
+describe("docs/moving-in.md", () => {
+  const texts = (language: string) =>
+    claimed("counts").flatMap((block) => (block.language === language ? [block.text] : []));
+  const queries = texts("sql");
+
+  test("shows a file that licmond imports", async () => {
+    await using place = await placeWithFeatures();
+    const [text = ""] = texts("csv");
+    expect((await moveIn(place, text, "--server", "27000@lic1=eda")).out).toContain("2 added");
+  });
+
+  /** Runs a query like `mysql --batch` or `sqlite3 -csv -header`. SQLite reads the MySQL queries too. */
+  function exported(schema: readonly string[], sql = "", nothing = "NULL", by = "\t"): string {
+    using sqlite = new Database(":memory:");
+    for (const one of schema) sqlite.run(one);
+    const query = sqlite.query<Record<string, unknown>, []>(sql);
+    const rows = query.all().map((row) => Object.values(row).map((cell) => cell ?? nothing));
+    return [query.columnNames, ...rows].map((row) => `${row.join(by)}\n`).join("");
   }
 
-  test("its database becomes counts without seats, once; a feature in several pools is left out", async () => {
+  // Columns of database/phplicensewatcher.maria.sql in https://github.com/phpLicenseWatcher/phpLicenseWatcher.
+  test("exports counts of phpLicenseWatcher", async () => {
     await using place = await placeWithFeatures();
-    makeLicet(join(place.folder, "their-data"));
-    const { out } = await moveIn(place, "licet", null);
-    expect(out).toContain("5053@lic4 is vfx\n");
+    const text = exported(
+      [
+        "CREATE TABLE features (id, name, label, show_in_lists, is_tracked)",
+        "CREATE TABLE servers (id, name, label, is_active, lm_default_usage_reporting, status, license_manager, version, last_updated)",
+        "CREATE TABLE licenses (id, server_id, feature_id)",
+        "CREATE TABLE `usage` (license_id, time, num_users)",
+        "CREATE TABLE available (license_id, date, num_licenses)",
+        "INSERT INTO features VALUES (1, 'LogicSim', '', 1, 1), (2, 'Never', '', 1, 1)",
+        `INSERT INTO servers VALUES (1, '${SERVER}', 'EDA', 1, 1, 'UP', 'flexlm', 'v11', NULL)`,
+        "INSERT INTO licenses VALUES (1, 1, 1), (2, 1, 2)",
+        ...USAGE.map(
+          ([time, , used]) => `INSERT INTO \`usage\` VALUES (1, '${time}', ${used}), (2, '${time}', 0)`,
+        ),
+        "INSERT INTO available VALUES (1, '2026-01-05', 9), (2, '2026-01-05', 0)",
+      ],
+      queries[0],
+    );
+    expect(text).not.toContain("Never");
+    expect((await moveIn(place, text)).out).toContain("4 added");
+    expect(seen(place)).toEqual(EXPECTED);
+  });
+
+  test("exports counts of phpLicenseWatcher up to 2.0", async () => {
+    await using place = await placeWithFeatures();
+    const text = exported(
+      [
+        "CREATE TABLE license_usage (flmusage_server, flmusage_product, flmusage_date, flmusage_time, flmusage_users)",
+        "CREATE TABLE licenses_available (flmavailable_date, flmavailable_server, flmavailable_product, flmavailable_num_licenses)",
+        ...USAGE.map(([time, , used]) => {
+          const [day, clock] = time.split(" ");
+          return `INSERT INTO license_usage VALUES ('${SERVER}', 'LogicSim', '${day}', '${clock}', ${used})`;
+        }),
+        `INSERT INTO licenses_available VALUES ('2026-01-05', '${SERVER}', 'LogicSim', 9)`,
+      ],
+      queries[1],
+    );
+    expect((await moveIn(place, text)).out).toContain("4 added");
+    expect(seen(place)).toEqual(EXPECTED);
+  });
+
+  // Columns of internal/database/migrations in https://github.com/thoscut/licet, version 4.
+  test("exports counts of licet, without features in several pools", async () => {
+    await using place = await placeWithFeatures();
+    const text = exported(
+      [
+        "CREATE TABLE features (id, server_hostname, name, version, vendor_daemon, total_licenses, used_licenses, expiration_date, last_updated, is_active)",
+        "CREATE TABLE feature_usage (id INTEGER PRIMARY KEY, server_hostname, feature_name, date DATE, time TIME, users_count)",
+        ...["'nuke', '1'", "'pools', '1'", "'pools', '2'"].map(
+          (name) => `INSERT INTO features VALUES (1, '5053@lic4', ${name}, 'isv', 9, 1, NULL, NULL, 1)`,
+        ),
+        ...["10:05:00', 4", "10:00:00', 3", "10:10:00', 4"].map(
+          (row) =>
+            `INSERT INTO feature_usage (server_hostname, feature_name, date, time, users_count)
+             SELECT '5053@lic4', value, '2026-01-05', '${row} FROM json_each('["nuke", "pools"]')`,
+        ),
+      ],
+      queries[2],
+      "",
+      ",",
+    );
+    expect(text).not.toContain("pools");
+    const { out } = await moveIn(place, text);
+    expect(out).toContain("5053@lic4: vfx\n");
     expect(out).toContain("mostly every 5 min\n  counts          3 added");
-    expect(out).toContain("1 feature in 2 pools, of which it stores the count of any one: pools\n");
     expect(seen(place, "nuke", "2026-01-05", "vfx")).toEqual([
       "00:00:00 ?",
       "10:00:00 3/?",
       "10:05:00 4/?",
       "10:15:00 ?",
     ]);
-    expect((await moveIn(place, "licet", null)).out).toContain("0 added, 3 known before");
-  });
-
-  test("of another version or kind is refused", async () => {
-    await using place = await placeWithFeatures();
-    makeLicet(join(place.folder, "their-data"), 5);
-    expect((await moveIn(place, "licet", null)).err).toContain("has version 5 of licet's schema; 4 is known");
-    expect((await moveIn(place, "licet", "no database")).err).toContain(
-      "cannot be read as licet's SQLite database",
-    );
   });
 });

@@ -113,7 +113,7 @@ describe("a write", () => {
   test.each([
     ["none-HUSH", null, "cannot be read (ENOENT)"],
     ["empty", "\n", "is empty"],
-    ["two", "one HUSH\n\ntwo", "holds"],
+    ["two", "one HUSH\n\ntwo", "must contain"],
   ])("asks nobody without the token that it should have: %s", async (name, text, why) => {
     const { url, got } = receiver(() => new Response());
     const file = join(folder, name);
