@@ -71,7 +71,7 @@ export async function openSiteHistory({ sql, marks, window, features, checkpoint
     rollups,
   };
 
-  /** Loads coverage, denials with their spans, and what is not rolled up yet. */
+  /** Loads coverage, denials with their spans, and data that is not rolled up yet. */
   async function fillBase(): Promise<void> {
     const id = "site || ':' || server";
     const covered = await ask(

@@ -11,7 +11,7 @@ export interface SiteMarks {
   /** Everything later is unknown: coverage and sessions of a silent site end here. */
   readonly knownAt: number;
   readonly isSilent: boolean;
-  /** What the site sends about people; null if unknown. */
+  /** How the site names people; null if unknown. */
   readonly people: Audience | null;
   /** Sessions that ended earlier are not kept; 0 = all are. */
   readonly sessionsFrom: number;

@@ -1,8 +1,8 @@
--- What a hub keeps of its sites. Times are epoch ms, days are days since 1970-01-01 UTC. Names are data of others: they are
--- compared and sorted by their code points, whatever the database's own collation is.
+-- Data of a hub's sites. Times are epoch ms, days are days since 1970-01-01 UTC. Names come from outside: they are
+-- compared and sorted by code points, independent of the database's collation.
 
--- One row a site: how far its facts are here, and what it last said of itself. `epoch_no` numbers the epochs of the site: rows
--- carry it, because another epoch gives the same ids another meaning. `info` is JSON: the state `site` of the protocol.
+-- Sites: how far their facts are stored here, and their last state. `epoch_no` numbers the epochs of a site: rows have
+-- it because ids are only valid within an epoch. `info` is the state `site` of the protocol as JSON.
 CREATE TABLE sites (
   site text COLLATE "C" PRIMARY KEY,
   epoch text,
@@ -44,14 +44,15 @@ CREATE TABLE servers (
   collected_at bigint,
   -- By the hub's clock; each change has a later one. It is the number of the picture at the hub, too, see hub/streams/pictures.ts.
   changed_at bigint NOT NULL DEFAULT 0,
-  -- The transaction that wrote the row: unlike times, these tell a reader what was committed since its last look.
+  -- Transaction that wrote the row: unlike times, transaction ids reveal commits since a reader's last look.
   changed xid8 NOT NULL DEFAULT pg_current_xact_id(),
   PRIMARY KEY (site, server)
 );
 CREATE INDEX servers_by_change ON servers (changed);
 
--- The features of these pictures. `body` is the feature as JSON, without who holds its seats; what lists filter and sort by
--- stands beside it. `collected_at` is null where it is the server's (else each poll would change every row), -1 where the feature was never read.
+-- Features of these pictures. `body` is the feature as JSON, without holders of seats; fields that lists filter and
+-- sort by have columns. `collected_at` is null if it equals the server's (otherwise each poll would change every row),
+-- -1 if the feature was never read.
 CREATE TABLE current_features (
   site text COLLATE "C" NOT NULL,
   server text COLLATE "C" NOT NULL,
@@ -87,7 +88,7 @@ CREATE TABLE current_features (
 
 CREATE INDEX current_features_by_place ON current_features (site, server, place);
 
--- Their pools, as far as lists of expiries ask for them.
+-- Pools of these features that lists of expirations need.
 CREATE TABLE current_pools (
   site text COLLATE "C" NOT NULL,
   server text COLLATE "C" NOT NULL,
@@ -106,9 +107,9 @@ CREATE TABLE current_pools (
 CREATE INDEX current_pools_by_expiry ON current_pools (expires_at, site, server, daemon, feature, pool)
   WHERE expires_at IS NOT NULL;
 
--- Checkouts, reservations, queue entries and assigned people of these features, one row each; `body` is the row as JSON.
--- `began_at` is from when its duration counts. Rows of the kind `held` are of who holds seats of a cut reading: no list shows them. The aliases are
--- what anonymized keys see and sort by.
+-- Checkouts, reservations, queue entries and assigned people of these features, one row each; `body` is the row as
+-- JSON. Durations count from `began_at`. Rows of the kind `held` name holders of a truncated reading; no list shows
+-- them. The aliases are shown to anonymized keys, and sorted by.
 CREATE TABLE current_rows (
   site text COLLATE "C" NOT NULL,
   server text COLLATE "C" NOT NULL,
@@ -301,8 +302,8 @@ CREATE TABLE denials (
 ) PARTITION BY RANGE (at);
 CREATE INDEX denials_by_time ON denials (at);
 
--- When denials of a server could be seen; `to_at` is null while that goes on. `counted`: by counters, which name no feature
--- unless they are `by_feature`.
+-- Spans in which denials of a server could be seen; `to_at` is null while a span is open. `counted`: seen by counters,
+-- which name no feature unless `by_feature`.
 CREATE TABLE denial_spans (
   site text COLLATE "C" NOT NULL,
   server text COLLATE "C" NOT NULL,
@@ -384,7 +385,8 @@ CREATE TABLE stream (
 );
 INSERT INTO stream VALUES (0, 0);
 
--- Facts and days (whose `seq` is null) that could not be taken, as they came, and why: they wait for a hub that knows them.
+-- Facts and days (with a null `seq`) that could not be stored, unchanged, with the reason; unknown ones wait for a
+-- newer hub.
 CREATE TABLE refused (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   site text COLLATE "C" NOT NULL,
@@ -399,7 +401,7 @@ CREATE TABLE refused (
 CREATE INDEX refused_by_site ON refused (site);
 CREATE INDEX refused_waiting ON refused (site, id) WHERE kind IS NOT NULL;
 
--- What goes back to a site with the answer to its next push.
+-- Commands to send with the answer to a site's next push.
 CREATE TABLE commands (
   id text PRIMARY KEY,
   site text COLLATE "C" NOT NULL,
@@ -431,8 +433,8 @@ CREATE TABLE api_keys (
   requests_per_minute bigint
 );
 
--- Browsers that are signed in, at whichever hub. `token_hash` is SHA-256 of what the cookie proves itself with; `role` is null
--- where it is the key's; `expires_at` null = when it is idle too long.
+-- Sign-ins of browsers, valid at all hubs. `token_hash` is the SHA-256 of the cookie's secret; `role` is null for the
+-- key's own role, `expires_at` null for an end by idleness.
 CREATE TABLE sign_ins (
   id text PRIMARY KEY,
   token_hash bytea NOT NULL,
@@ -479,14 +481,15 @@ ALTER TABLE commands ADD COLUMN handed_at bigint;
 -- When a site said that it ends; null once it has pushed again. And up to when, by its own clock, it told people of its alerts
 -- itself although `[fleet] notify` is "hub", because it was alone.
 ALTER TABLE sites ADD COLUMN stopped_at bigint, ADD COLUMN told_until bigint;
--- Of alerts that the hub tells people of: when each target heard last, as JSON, and what was told last (its severity, or `over`).
+-- Alerts that the hub notifies about: the last notification of each target as JSON, and the last news sent (its
+-- severity, or `over`).
 ALTER TABLE alerts ADD COLUMN told text NOT NULL DEFAULT '{}', ADD COLUMN noted text COLLATE "C";
 -- The hub's own alerts have no id of a site: one of each rule fires for a site.
 CREATE INDEX alerts_to_tell ON alerts (id) WHERE resolved_at IS NULL OR (noted IS NOT NULL AND noted <> 'over');
 CREATE INDEX refused_by_time ON refused (at);
 CREATE UNIQUE INDEX alerts_own ON alerts (site, rule) WHERE site_id IS NULL AND resolved_at IS NULL;
 
--- Messages to people that were not delivered yet; `alert` is what they say, as JSON.
+-- Notifications that are not delivered yet; `alert` is their content as JSON.
 CREATE TABLE notifications (
   id bigint PRIMARY KEY,
   target text COLLATE "C" NOT NULL,
