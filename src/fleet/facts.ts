@@ -6,7 +6,7 @@ import type { OutboxRow } from "./outbox.ts";
 import type { People } from "./people.ts";
 import type { CoverageRow, DenialRow, Fact, SessionRow, StatusRow } from "./protocol.ts";
 
-/** Columns of each table as they are sent. */
+/** Columns of each table in a push. */
 export const SESSION_ROW = `id, server_id AS server, daemon, feature, user, host, version, count, handle, started_at AS startedAt,
   began_at AS beganAt, first_seen_at AS firstSeenAt, last_seen_at AS lastSeenAt, ended_at AS endedAt, end_reason AS endReason`;
 export const COVERAGE_ROW = `server_id AS server, from_at AS "from", read_at AS readAt, until_at AS until, running, looks`;

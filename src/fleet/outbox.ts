@@ -40,7 +40,7 @@ type Mark = "epoch" | "met" | "cursor" | "lost" | "drained" | "stopped" | "users
 
 export type Outbox = ReturnType<typeof createOutbox>;
 
-/** Stores what the site has not yet sent to its hub. Throws StoreError. */
+/** Stores facts and days until the hub has them. Throws StoreError. */
 export function createOutbox(store: Store, random: RandomBytes) {
   const { sqlite, read, transaction } = store;
   const page = sqlite.query<Omit<OutboxRow, "kind"> & { readonly kind: string }, [number, number]>(
@@ -157,7 +157,7 @@ export function createOutbox(store: Store, random: RandomBytes) {
   return {
     beginEpoch,
     drop,
-    /** Creates an epoch if there is none, and marks the days during which nothing was recorded. */
+    /** Creates an epoch if it is missing, and marks the days during which nothing was recorded. */
     begin(now: number): void {
       transaction(() => {
         if (text("epoch") === null) beginEpoch(now);

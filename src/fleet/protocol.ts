@@ -287,8 +287,7 @@ export const STATE_SCHEMAS = {
   /** All alerts that are firing; alerts missing here are not firing. */
   alerts: state("alerts", { firing: Type.Array(AlertRow) }),
   /**
-   * State as of the fact `to` of this batch and the site's time `at`: there are no other changes up to then,
-   * and no day is missing. `coverage` and `statuses` list servers whose newest period grew since the last
+   * State as of the fact `to` of this batch and the site's time `at`: all changes up to then are sent, and no day is missing. `coverage` and `statuses` list servers whose newest period grew since the last
    * push.
    */
   known: state("known", {
@@ -335,8 +334,7 @@ export const DAY_ROWS = {
   /** `sample_days`: the steps of the day. */
   samples: Type.Object({ ...OfFeature, ...OfCounts, data: Packed }),
   /**
-   * `rollup_hours` and `rollup_days`; their users are numbers from `users`. With `people = "counts"` there
-   * are no users.
+   * `rollup_hours` and `rollup_days`; their users are numbers from `users`. With `people = "counts"` their users are omitted.
    */
   hours: Type.Object({ ...OfFeature, ...OfCounts, data: Packed }),
   rollups: Type.Object({ ...OfFeature, ...OfCounts, data: Packed }),
@@ -386,7 +384,7 @@ export const Push = Type.Object({
   epoch: Type.String({ pattern: "^[0-9a-f]{16}$" }),
   /** Random, one per process; reveals two daemons with the key of one site. */
   instance: Type.String({ pattern: "^[0-9a-f]{16}$" }),
-  /** The facts are complete for [from, to]; `to` is `from - 1` if there are none. */
+  /** The facts are complete for [from, to]; `to` is `from - 1` if the push has no facts. */
   from: Type.Integer({ minimum: 1 }),
   to: Type.Integer({ minimum: 0 }),
   /**

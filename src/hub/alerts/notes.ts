@@ -27,7 +27,7 @@ interface NotesDeps {
 
 /**
  * Decides which notifications to send for the hub's own alerts and for alerts of sites with `[fleet] notify =
- * "hub"`. The row of an alert records what was sent (`noted`, `told`), so that no hub sends it twice. While a
+ * "hub"`. The row of an alert records sent notifications (`noted`, `told`), so that no hub sends it twice. While a
  * site was cut off, it sent notifications itself, up to `told_until`.
  */
 export function createNotes({ directory, settings, nextId, clock }: NotesDeps) {

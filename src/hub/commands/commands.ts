@@ -38,8 +38,7 @@ interface CommandDeps {
 export type Commands = ReturnType<typeof createCommands>;
 
 /**
- * Sends commands to sites. A command is a row that is sent with the answer to the site's next push, by
- * whichever hub takes that push. Its outcome comes back as a fact; `look` finds outcomes that requests at
+ * Sends commands to sites. A command is a row that is sent with the answer to the site's next push, by the hub that receives the push. Its outcome comes back as a fact; `look` finds outcomes that requests at
  * this hub wait for.
  */
 export function createCommands({ pool, directory, clock, timers }: CommandDeps) {
@@ -64,7 +63,7 @@ export function createCommands({ pool, directory, clock, timers }: CommandDeps) 
     assertReachable,
     /**
      * Sends a command to a site and waits for its outcome. Throws ApiError: NOT_FOUND, AUTH_INSUFFICIENT,
-     * SERVICE_UNAVAILABLE, the site's own error, and TIMEOUT if there is no outcome within `waitMs`.
+     * SERVICE_UNAVAILABLE, the site's own error, and TIMEOUT if the outcome does not arrive within `waitMs`.
      */
     async ask(site: string, asked: Asked, caller: KeyRecord, waitMs: number): Promise<Outcome> {
       assertReachable(site, asked.command);

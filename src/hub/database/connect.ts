@@ -7,8 +7,7 @@ export type Sql = SQL | TransactionSQL;
 export type Pool = SQL;
 
 /**
- * Connections per hub, shared by pushes and reads. More would not help: PostgreSQL runs no more at once than
- * it has processors.
+ * Connections per hub, shared by pushes and reads. More would not help: PostgreSQL runs at most one query per processor at once.
  */
 const CONNECTIONS = 12;
 

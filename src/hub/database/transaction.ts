@@ -32,7 +32,7 @@ export function postgresBackend(): Backend<Question> {
     return open.pool;
   }
 
-  /** Reads from one snapshot, whatever is pushed meanwhile. */
+  /** Reads from one snapshot, unaffected by concurrent pushes. */
   async function once(
     { path, now, timeoutMs }: ToWorker,
     checkpoint: () => void,

@@ -56,7 +56,7 @@ export function createFleetSource(
       current = site;
       collectSometimes();
     }
-    // Move the site to the end: the map is in order of last use.
+    // Reinsert the site: the map is in order of last use.
     open.delete(site);
     if (history === undefined) {
       const [oldest] = open.keys();

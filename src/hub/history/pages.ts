@@ -9,7 +9,7 @@ let last = 0;
 
 /**
  * Returns a function that collects garbage once in `every` calls. Rows and steps are short-lived; without it,
- * a heat map of 3,600 features and four weeks takes 170 MB of heap, of which 20 MB are live.
+ * a heat map of 3,600 features and four weeks takes 170 MB of heap, with only 20 MB live.
  */
 export function createCollector(every: number): () => void {
   let calls = 0;

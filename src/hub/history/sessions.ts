@@ -128,7 +128,7 @@ export function createSessionSource(
   const countsIn = ({ site, knownAt }: SiteMarks) =>
     oncePerRange(async (start, end) => {
       checkpoint();
-      // Open sessions say nothing about the future.
+      // A range in the future has no known sessions.
       if (start >= knownAt) return new Map<string, number>();
       const counted = overlapping("server, daemon, feature", "site = $1", "began_at", start + 1, end);
       const rows: (FeatureId & { readonly count: number })[] = await sql.unsafe(

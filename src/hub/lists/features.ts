@@ -106,7 +106,7 @@ export function countAll(pool: Pool, column: "features" | "listed", servers: rea
   );
 }
 
-/** Returns a feature as it was pushed, without holders of seats and assigned people. */
+/** Returns a pushed feature, without holders of seats and assigned people. */
 export function featureOf(body: string, serverAt: number | null, silent: boolean): FeaturePicture {
   const feature: FeaturePicture = {
     collectedAt: serverAt,

@@ -38,7 +38,7 @@ export const SITE = {
   refused: gauge("licmond_site_refused_facts", "Facts and days that could not be stored and were set aside."),
   daysLeft: gauge(
     "licmond_site_backfill_remaining",
-    "Past days that the site has yet to send; absent if there are none.",
+    "Past days that the site has yet to send; absent if it has sent all.",
   ),
   clock: gauge("licmond_site_clock_offset_seconds", "The site's clock minus the hub's at the last push."),
 } as const;

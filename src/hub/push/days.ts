@@ -16,7 +16,7 @@ import {
 const NO_DAY = -1;
 
 /**
- * Stores days. Part 0 replaces all rows of its table and day, whatever their epoch. Days of samples replace
+ * Stores days. Part 0 replaces all rows of its table and day, regardless of their epoch. Days of samples replace
  * the steps of that day.
  */
 export async function storeDays(tx: Sql, origin: Origin, days: readonly Day[]): Promise<void> {

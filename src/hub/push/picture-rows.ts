@@ -6,7 +6,7 @@ import { pick } from "../../http/records.ts";
 
 /** Rows of a picture's features, pools and people, and the statements that store them. */
 
-/** Value of `collected_at` for a feature that was never read; null stands for the server's time. */
+/** Value of `collected_at` for a feature that was never read; null means the server's time. */
 export const NEVER = -1;
 /** Sorts after all known places. */
 const LAST = 2_147_483_647;

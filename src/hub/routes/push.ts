@@ -8,7 +8,7 @@ import type { Batch } from "../push/batch.ts";
 import { readBatch } from "../push/batch.ts";
 import { readPacked } from "../push/body.ts";
 
-/** Pushes processed at once, and pushes that may wait; further ones are told to retry. */
+/** Pushes processed at once, and pushes that may wait; further ones get a 429. */
 const AT_ONCE = 8;
 const WAITING = 64;
 const RETRY_SECONDS = 2;

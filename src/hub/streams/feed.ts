@@ -54,7 +54,7 @@ export async function createFeed({ pool, partitions, isWatched, licenses, wake }
     for (const listener of listeners) listener(batch);
   }
 
-  /** Sends the events up to an id, all of which are readable. */
+  /** Sends the events up to an id; all of them must be readable. */
   async function tellUpTo(id: number): Promise<void> {
     while (last < id && isWatched()) {
       const rows = await readEvents(pool, last, id, READ_EVENTS);

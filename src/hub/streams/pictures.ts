@@ -18,7 +18,7 @@ interface ServerRow {
   readonly site: string;
   readonly server: string;
   readonly changed_at: string;
-  /** Of the site. Read together with the picture, so that silence is judged at the same moment. */
+  /** Last push of the site. Read together with the picture, so that silence is judged at the same moment. */
   readonly last_push_at: string | null;
 }
 
