@@ -21,7 +21,7 @@ export function createSendBudget<R extends Reader>(
   cut: (slowest: readonly R[], bytes: number) => void,
   nextTurn: (work: () => void) => void = setImmediate,
 ) {
-  /** Upper bound of what waits: the last count, and everything that was sent since. */
+  /** Upper bound of the waiting bytes: the last count, and everything that was sent since. */
   let most = 0;
   let isDue = false;
 

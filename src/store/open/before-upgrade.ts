@@ -29,8 +29,8 @@ const markOf = (paths: Paths) => `${paths.history}.upgrade-begun`;
 const KEPT = 2;
 
 /**
- * Copies the databases beside themselves before their schema is changed (`licmond.db.schema-<n>-<time>`), and removes the
- * oldest of such copies. An upgrade that was killed half-way continues with the copy that it began with. Throws
+ * Copies the databases into their directory before their schema is changed (`licmond.db.schema-<n>-<time>`), and removes the
+ * oldest of such copies. An upgrade that was killed half-way continues with its first copy. Throws
  * StoreError; nothing has been changed then.
  */
 export function copyBeforeUpgrade(paths: Paths, upgrade: Upgrade, now: number, log: Log): void {
@@ -81,7 +81,7 @@ function markUnfinished(paths: Paths, { from, stateFrom }: Upgrade, copy: string
 }
 
 /**
- * Returns the copy that an unfinished upgrade began with; null when there is none. A database that still has its old
+ * Returns the copy that an unfinished upgrade began with; or null. A database that still has its old
  * schemas is copied again: an older licmond may have written to it.
  */
 function copyOfUnfinished(paths: Paths, { from, stateFrom }: Upgrade): string | null {
