@@ -31,6 +31,11 @@ function textOf<T>(columns: readonly Keyed<T>[], row: T, now: number): string {
   return texts.join("\n").toLowerCase();
 }
 
+/** Reports whether rows have words to search for. */
+export const hasText = <T>(columns: readonly Keyed<T>[], [first]: readonly T[]): boolean =>
+  first !== undefined &&
+  columns.some((column) => "time" in column || typeof keyOf(column, first) === "string");
+
 /** Returns `last-used` for `Last used`: the name of a column or table in the address. */
 export const slugOf = (head: string): string => head.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-");
 

@@ -104,7 +104,7 @@ export async function violations(page: Page): Promise<string[]> {
   await page.evaluate(`window.axe === undefined && (() => { ${await AXE.text()} })()`);
   const { violations: found } = await page.evaluate<{
     violations: { id: string; nodes: { target: string[]; failureSummary: string }[] }[];
-  }>("axe.run(document, { resultTypes: ['violations'] })");
+  }>("axe.run(document, { rules: { 'target-size': { enabled: true } }, resultTypes: ['violations'] })");
   return found.flatMap(({ id, nodes }) =>
     nodes.map(({ target, failureSummary }) => `${id}: ${target} ${failureSummary}`),
   );

@@ -165,4 +165,70 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     const sum = shares.reduce((all, share) => all + share, 0);
     expect([shares.length > 1, sum > 90 && sum < 210]).toEqual([true, true]);
   });
+
+  test("has no overflow and no broken words in narrow windows, and targets of 24 px", async () => {
+    await using demo = await startDemo();
+    await using browser = await startBrowser();
+    const page = await browser.open(`${demo.url}/signin${demo.code}`);
+    await isLive(page);
+    const reports = ["history?report=efficiency", "history?report=heatmap", "expiry?view=list"];
+    for (const path of [...PATHS, ...reports, "nope"]) {
+      await page.setViewportSize({ width: 390, height: 900 });
+      await page.goto(`${demo.url}/${path}`);
+      if (path !== "nope") await page.locator(".live").waitFor();
+      await isRead(page);
+      const broken = await page.evaluate<
+        string[]
+      >(`[...document.querySelectorAll(".rt th, .rt .word")].flatMap((cell) => {
+        const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+        const found = [];
+        for (let text = texts.nextNode(); text !== null; text = texts.nextNode())
+          for (const { 0: word, index } of text.data.matchAll(/[^\\s-]+/g)) {
+            const range = document.createRange();
+            range.setStart(text, index);
+            range.setEnd(text, index + word.length);
+            if (range.getClientRects().length > 1) found.push(word);
+          }
+        return found;
+      })`);
+      expect([path, broken]).toEqual([path, []]);
+      for (const width of [390, 320]) {
+        await page.setViewportSize({ width, height: 900 });
+        expect([path, width, Math.max(...(await overflow(page)))]).toEqual([path, width, 0]);
+      }
+    }
+    await page.setViewportSize({ width: 1440, height: 900 });
+    for (const path of ["people", "logs", "features", "history"]) {
+      await page.goto(`${demo.url}/${path}`);
+      await isLive(page);
+      await isRead(page);
+      const targets = '[role="rowgroup"] :is(a, button), .rt tbody a';
+      await page.locator(targets).first().waitFor();
+      const heights = await page
+        .locator(targets)
+        .evaluateAll((links) => links.map((link) => link.getBoundingClientRect().height));
+      expect([path, Math.min(...heights) >= 24]).toEqual([path, true]);
+    }
+  });
+
+  test("shows strips, heat maps and charts in forced colours", async () => {
+    await using demo = await startDemo();
+    await using browser = await startBrowser();
+    const page = await browser.open(`${demo.url}/signin${demo.code}`);
+    await isLive(page);
+    await page.emulateMedia({ forcedColors: "active" });
+    await page.goto(`${demo.url}/${SUBJECTS.feature}`);
+    await isLive(page);
+    await isRead(page);
+    const colours = (selector: string) =>
+      page.evaluate<string[]>(
+        `[...new Set([...document.querySelectorAll("${selector}")].map((one) => getComputedStyle(one).backgroundColor))]`,
+      );
+    await page.locator(".heat tbody td").first().waitFor();
+    expect((await colours(".heat tbody td, .key i")).length).toBeGreaterThan(2);
+    expect((await colours(".strip i")).filter((colour) => colour !== "rgba(0, 0, 0, 0)")).not.toEqual([]);
+    expect(await page.evaluate('getComputedStyle(document.querySelector(".plot")).forcedColorAdjust')).toBe(
+      "none",
+    );
+  });
 });

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { arranged, slugOf } from "../arrange.ts";
+import { arranged, hasText, slugOf } from "../arrange.ts";
 import type { Column } from "../columns.ts";
 import { moment } from "../format.ts";
 import { now } from "../live/live.ts";
@@ -49,7 +49,7 @@ export function Rows<T>(props: {
   const hidden = found.length - shown.length;
   return (
     <>
-      {(rows.length >= FILTERED || search !== "") && (
+      {((rows.length >= FILTERED && hasText(columns, rows)) || search !== "") && (
         <p class="filter">
           <span class="q" role="status">
             {search !== "" && past.someOf(found.length, rows.length)}
