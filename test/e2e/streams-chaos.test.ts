@@ -75,7 +75,6 @@ test.skipIf(!SLOW)(
     await until(
       "most of the first half is told",
       () => rovers.some(({ ids }) => ids.length > 0.8 * half.count) || undefined,
-      120_000,
     );
     await daemon.kill();
     daemon = await site.serve();

@@ -114,60 +114,52 @@ describe.skipIf(!HAS_POSTGRES)("names in a hub's database", () => {
     return { names, users: new Set(stored) };
   }
 
-  test.skipIf(!SLOW)(
-    "simulated sites send no names, and a person at two sites is one person",
-    async () => {
-      const database = await postgres.database();
-      const viewer = await keyAt(database, { role: "viewer" });
-      await using hub = await startHub(database, { now: () => NOW });
-      const muc = await simulated(hub, database, "muc", 1, "pseudonyms");
-      const blr = await simulated(hub, database, "blr", 2, "pseudonyms");
-      expect(muc.names.size).toBeGreaterThan(50);
-      const words = await wordsOf(database);
-      expect(namesIn(words, [...muc.names, ...blr.names])).toEqual([]);
+  test.skipIf(!SLOW)("simulated sites send no names, and a person at two sites is one person", async () => {
+    const database = await postgres.database();
+    const viewer = await keyAt(database, { role: "viewer" });
+    await using hub = await startHub(database, { now: () => NOW });
+    const muc = await simulated(hub, database, "muc", 1, "pseudonyms");
+    const blr = await simulated(hub, database, "blr", 2, "pseudonyms");
+    expect(muc.names.size).toBeGreaterThan(50);
+    const words = await wordsOf(database);
+    expect(namesIn(words, [...muc.names, ...blr.names])).toEqual([]);
 
-      type Groups = { groups: { user: string }[] };
-      const usersOf = async (site: string) => {
-        const { groups } = await hub.json<Groups>(
-          `/api/licenses/usage?group_by=user&start=-3d&site=${site}&limit=10000`,
-          viewer,
-        );
-        return new Set(groups.map(({ user }) => user));
-      };
-      const [first, second] = [await usersOf("muc"), await usersOf("blr")];
-      expect(first.size).toBeGreaterThan(10);
-      // The sites share people by name, and so also by pseudonym.
-      const people = (of: { names: Set<string> }) => of.names;
-      expect(first.intersection(second).size > 0).toBe(people(muc).intersection(people(blr)).size > 0);
-      // Check that the search finds pseudonyms.
-      expect(namesIn(words, first)).toEqual([...first]);
-    },
-    180_000,
-  );
+    type Groups = { groups: { user: string }[] };
+    const usersOf = async (site: string) => {
+      const { groups } = await hub.json<Groups>(
+        `/api/licenses/usage?group_by=user&start=-3d&site=${site}&limit=10000`,
+        viewer,
+      );
+      return new Set(groups.map(({ user }) => user));
+    };
+    const [first, second] = [await usersOf("muc"), await usersOf("blr")];
+    expect(first.size).toBeGreaterThan(10);
+    // The sites share people by name, and so also by pseudonym.
+    const people = (of: { names: Set<string> }) => of.names;
+    expect(first.intersection(second).size > 0).toBe(people(muc).intersection(people(blr)).size > 0);
+    // Check that the search finds pseudonyms.
+    expect(namesIn(words, first)).toEqual([...first]);
+  });
 
-  test.skipIf(!SLOW)(
-    "counts contain no people, not even pseudonyms",
-    async () => {
-      const database = await postgres.database();
-      const viewer = await keyAt(database, { role: "viewer" });
-      await using hub = await startHub(database, { now: () => NOW });
-      const { names } = await simulated(hub, database, "muc", 1, "counts");
-      expect(names.size).toBeGreaterThan(50);
-      const words = await wordsOf(database);
-      expect(namesIn(words, names)).toEqual([]);
-      for (const list of ["users", "sessions", "people"])
-        expect(await hub.json(`/api/licenses/${list}?limit=10`, viewer)).toMatchObject({ total: 0 });
-      // Seats are counted without names.
-      const { seats } = await hub.json<{ seats: { used: number } }>("/api/licenses/summary", viewer);
-      expect(seats.used).toBeGreaterThan(0);
-      const rows = (await dumpOf(database)).split("\n");
-      for (const table of ["current_rows", "open_sessions", "sessions_rest", "last_seen", "history_users"]) {
-        const begin = rows.findIndex((row) => row.startsWith(`COPY public.${table} `));
-        expect([table, begin === -1 ? "\\." : rows[begin + 1]]).toEqual([table, "\\."]);
-      }
-    },
-    180_000,
-  );
+  test.skipIf(!SLOW)("counts contain no people, not even pseudonyms", async () => {
+    const database = await postgres.database();
+    const viewer = await keyAt(database, { role: "viewer" });
+    await using hub = await startHub(database, { now: () => NOW });
+    const { names } = await simulated(hub, database, "muc", 1, "counts");
+    expect(names.size).toBeGreaterThan(50);
+    const words = await wordsOf(database);
+    expect(namesIn(words, names)).toEqual([]);
+    for (const list of ["users", "sessions", "people"])
+      expect(await hub.json(`/api/licenses/${list}?limit=10`, viewer)).toMatchObject({ total: 0 });
+    // Seats are counted without names.
+    const { seats } = await hub.json<{ seats: { used: number } }>("/api/licenses/summary", viewer);
+    expect(seats.used).toBeGreaterThan(0);
+    const rows = (await dumpOf(database)).split("\n");
+    for (const table of ["current_rows", "open_sessions", "sessions_rest", "last_seen", "history_users"]) {
+      const begin = rows.findIndex((row) => row.startsWith(`COPY public.${table} `));
+      expect([table, begin === -1 ? "\\." : rows[begin + 1]]).toEqual([table, "\\."]);
+    }
+  });
 
   const NAMES = [
     "ada.lovelace",
@@ -297,6 +289,5 @@ ${peopleKeyFile === null ? "" : `people_key_file = "${peopleKeyFile}"`}`,
       expect(denials.every(({ user }) => (user === null) === (people === "counts"))).toBe(true);
       expect(await total("users")).toBe(people === "counts" ? 0 : 8);
     },
-    120_000,
   );
 });

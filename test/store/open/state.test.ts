@@ -74,7 +74,6 @@ describe("state.db and its copy", () => {
         }
       }
     },
-    120_000,
   );
 
   test.each([
