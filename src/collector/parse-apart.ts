@@ -3,8 +3,8 @@ import { printPath } from "../domain/schema-problems.ts";
 import { inSlices } from "../domain/time/slices.ts";
 import type { ParseContext } from "../managers/manager.ts";
 import { expressionsOf, type Profile } from "../managers/profile.ts";
-import { joinPieces } from "../managers/profiles/pieces.ts";
-import type { ParseAnswer, ParseOrder } from "../managers/profiles/serve.ts";
+import type { ParseAnswer, ParseOrder } from "../managers/profiles/parsing-service.ts";
+import { joinChunks } from "../managers/profiles/reading-chunks.ts";
 
 /** Time limit to parse one answer; 16 MiB take a tenth of it. */
 const LIMIT_MS = 5_000;
@@ -71,7 +71,7 @@ export function createParseApart({ startWorker = startParsingWorker, limitMs = L
     clearTimeout(timer);
     current = null;
     next();
-    if ("pieces" in answer) void inSlices(joinPieces(from.pieces)).then(from.settle);
+    if ("pieces" in answer) void inSlices(joinChunks(from.pieces)).then(from.settle);
     else from.settle(unread(profile, `Parsing failed: ${answer.failure}.`));
   }
 

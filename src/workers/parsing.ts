@@ -1,4 +1,4 @@
-import { createParsingService, type ParseOrder } from "../managers/profiles/serve.ts";
+import { createParsingService, type ParseOrder } from "../managers/profiles/parsing-service.ts";
 
 // Worker that parses with profiles; `collector/parse-apart.ts` is the other side.
 declare const self: Worker;

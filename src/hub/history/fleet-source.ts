@@ -10,7 +10,7 @@ import type { Named } from "../../store/conditions.ts";
 import { ofSites } from "../answers/people.ts";
 import type { Question } from "../database/transaction.ts";
 import { createConditions, partsOf } from "../lists/conditions.ts";
-import { createCollector, type Row } from "./pages.ts";
+import { createGarbageCollector, type Row } from "./pages.ts";
 import { createSessionSource } from "./sessions.ts";
 import { openSiteHistory, type SiteHistory } from "./site-history.ts";
 import type { SiteMarks } from "./sites.ts";
@@ -43,7 +43,7 @@ export function createFleetSource(
   };
   const open = new Map<string, SiteHistory>();
   let current = "";
-  const collectSometimes = createCollector(COLLECT_AFTER);
+  const collectSometimes = createGarbageCollector(COLLECT_AFTER);
   let features: ReadonlyMap<string, readonly KnownFeature[]> = new Map();
 
   /** Returns the history of a server's site; null if the question does not cover the site. */

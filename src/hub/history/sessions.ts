@@ -19,7 +19,7 @@ import { arrayText, personConditions } from "../answers/people.ts";
 import type { Question } from "../database/transaction.ts";
 import { createConditions, partsOf } from "../lists/conditions.ts";
 import { serverAt } from "../lists/directory.ts";
-import { createCollector, inPages, type Row } from "./pages.ts";
+import { createGarbageCollector, inPages, type Row } from "./pages.ts";
 import type { SiteMarks } from "./sites.ts";
 
 /** Maximum number of sessions in memory, some hundred bytes each. */
@@ -62,7 +62,7 @@ export function createSessionSource(
   gaps: () => Promise<Gaps>,
 ) {
   const marks = new Map(sites.map((one) => [one.site, one]));
-  const collectSometimes = createCollector(COLLECT_AFTER);
+  const collectSometimes = createGarbageCollector(COLLECT_AFTER);
   const names = new Map<string, string>();
   /** Interns names, which repeat in rows. */
   const text = (value: Row[number] | undefined) => {

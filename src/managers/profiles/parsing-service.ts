@@ -2,8 +2,8 @@ import { messageOf } from "../../domain/error-code.ts";
 import { createKnownHosts, type ParseContext } from "../manager.ts";
 import type { Profile } from "../profile.ts";
 import { readOutputSync } from "../read-output.ts";
-import { piecesOf } from "./pieces.ts";
 import { type ProfileParser, profileReader } from "./reader.ts";
+import { chunksOf } from "./reading-chunks.ts";
 
 /** A request to parse an answer with a profile. */
 export interface ParseOrder {
@@ -46,7 +46,7 @@ export function createParsingService(send: (answer: ParseAnswer) => void): (orde
         place[0] = expression;
         place[1] = line;
       });
-      const pieces = piecesOf(readOutputSync(bytes, parser, truncated));
+      const pieces = chunksOf(readOutputSync(bytes, parser, truncated));
       for (let from = 0; from < pieces.length; from += AT_ONCE) {
         const part = pieces.slice(from, from + AT_ONCE);
         send({ id, pieces: part, isLast: from + AT_ONCE >= pieces.length });

@@ -7,7 +7,7 @@ const ROWS = 500;
  * Serializes a reading into JSON chunks, to be parsed one per step. A structured clone of 200,000 checkouts would
  * block the receiver's event loop for half a second.
  */
-export function piecesOf(reading: Reading): string[] {
+export function chunksOf(reading: Reading): string[] {
   const pieces = [JSON.stringify({ ...reading, features: [] })];
   for (const { checkouts, ...feature } of reading.features) {
     pieces.push(JSON.stringify({ ...feature, checkouts: checkouts.slice(0, ROWS) }));
@@ -18,7 +18,7 @@ export function piecesOf(reading: Reading): string[] {
 }
 
 /** Joins the chunks of a reading, one per step. */
-export function* joinPieces([head = "{}", ...pieces]: readonly string[]): Generator<void, Reading> {
+export function* joinChunks([head = "{}", ...pieces]: readonly string[]): Generator<void, Reading> {
   const features: (FeatureReading & { checkouts: CheckoutReading[] })[] = [];
   for (const piece of pieces) {
     const part: (typeof features)[number] | CheckoutReading[] = JSON.parse(piece);
