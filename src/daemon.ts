@@ -54,29 +54,29 @@ import { type BuildInfo, buildInfo } from "./system/build-info.ts";
 import { isClockSynchronised } from "./system/host-info.ts";
 import { type Logging, type LogSink, processLogging } from "./system/log.ts";
 
-/** How long requests that run may take to finish at the end. */
+/** Time for running requests to finish at shutdown. */
 const HTTP_GRACE_MS = 4_000;
 
 export interface Started {
   readonly host: string;
-  /** The real one, also when the config said 0. */
+  /** Actual port, also if the config has 0. */
   readonly port: number;
   readonly activeKeys: number;
 }
 
-/** What a daemon takes from its surroundings. */
+/** Environment of a daemon. */
 export interface DaemonDeps {
   readonly environment: Environment;
   readonly clock: Clock;
   readonly build: BuildInfo;
   readonly logging: Logging;
-  /** Path of the config file; null when the defaults run. */
+  /** Path of the config file; null when using defaults. */
   readonly configFile: string | null;
-  /** Reads the config again; null = it comes from no file and stays. */
+  /** Reloads the config; null = not from a file. */
   readonly loadConfig: (() => LoadedConfig) | null;
 }
 
-/** The composition root: which part gets which. `start` makes the parts in their order, `stop` ends them in reverse. */
+/** Creates the daemon from its parts. `start` creates them in order, `stop` ends them in reverse. */
 export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}) {
   const environment = overrides.environment ?? process.env;
   const clock = overrides.clock ?? systemClock;
@@ -188,11 +188,11 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     return { host: listening.host, port: listening.port, activeKeys: people.keys.count() };
   }
 
-  /** What is stored of polls and events: the bus, the live pictures, history and its ends. */
+  /** Creates the parts that store polls and events: bus, live pictures, history and cleanup. */
   function keepRecords(store: Store, replayLines: (sink: LogSink) => void) {
     const storeLog = log("store");
     const common = { ...time, store, log: storeLog };
-    // Before this process stores anything: it goes by what was stored last.
+    // Before this process stores anything, because it uses the last stored time.
     const watch = createClockWatch({
       ...common,
       elapsed: () => performance.now(),
@@ -325,7 +325,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     const sockets = directory === undefined ? null : listenOnSockets(app, directory, log("http"));
     teardown.add("http", async () => {
       const closed = Promise.all([listening.stop(HTTP_GRACE_MS), sockets?.stop(HTTP_GRACE_MS)]);
-      // No new connection can come now: open streams get their goodbye.
+      // No new connections can arrive now: say goodbye on open streams.
       endStreams();
       await closed;
     });
@@ -343,21 +343,21 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
 
   return {
     log,
-    /** Reads the config again, the TLS files included. A bad one is refused, and the running one stays. */
+    /** Reloads the config and TLS files. Keeps the running config if the new one is invalid. */
     reload: () => reload(),
-    /** Throws when it cannot start (StoreError, or an Error that names the fix); nothing of it is left behind then. */
+    /** Throws StoreError, or an Error with a fix, if it cannot start. Leaves nothing behind then. */
     start: () =>
       startDespiteDamage(start, async (reason) => {
         manager?.failed(reason);
         await teardown.run();
       }),
-    /** Ends what runs, in order; no published event is lost. A second call waits for the first. */
+    /** Stops everything in order without losing published events. A second call waits for the first. */
     stop() {
       ending ??= (async () => {
         running.end();
         toEnd();
         manager?.stopping();
-        log("system").info("licmond stops");
+        log("system").info("licmond is stopping");
         await teardown.run();
       })();
       return ending;
@@ -365,7 +365,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
   };
 }
 
-/** An IPv6 address stands in brackets. */
+/** Returns the URL, with brackets around an IPv6 address. */
 function urlOf({ http }: Config, { host, port }: { readonly host: string; readonly port: number }): string {
   return `${http.tls === null ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }

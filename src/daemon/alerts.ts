@@ -24,15 +24,15 @@ export interface AlertServiceDeps
   readonly store: Store;
   readonly events: Pick<Events, "page" | "highestReserved">;
   readonly bus: Pick<Bus, "commit" | "subscribe">;
-  /** The running one. */
+  /** Returns the running config. */
   readonly config: () => Pick<Config, "alerts" | "http" | "maintenance" | "notifications">;
   readonly run: RunCommand;
-  /** Whether a hub notifies people of what became of an alert at an instant, so that this licmond does not. */
+  /** Reports whether a hub, instead of this licmond, notifies about alert changes at a time. */
   readonly hubNotifies: (at: number) => boolean;
   readonly statusSince: NonNullable<Conditions["statusSince"]>;
 }
 
-/** Alerts with their notifications: the engine between the pictures, the store and the senders. */
+/** Creates alerts with their notifications: connects the engine with pictures, store and senders. */
 export function createAlertService(deps: AlertServiceDeps) {
   const { store, bus, config, run, hubNotifies, statusSince, clock, timers, log } = deps;
   const rows = createAlerts(store);
@@ -82,7 +82,7 @@ export function createAlertService(deps: AlertServiceDeps) {
   };
 }
 
-/** Gives the engine every denial once: those that an earlier process did not see come from the store. */
+/** Passes every denial to the engine once. Denials that an earlier process missed come from the store. */
 function createDenialReader({ store, events, bus }: AlertServiceDeps, engine: Pick<AlertEngine, "denied">) {
   const marks = createMarks(store);
   let unsubscribe = () => {};
@@ -90,13 +90,13 @@ function createDenialReader({ store, events, bus }: AlertServiceDeps, engine: Pi
   const give = (published: readonly { readonly id: number; readonly event: DenialEvent }[]): void => {
     const last = published.at(-1);
     if (last === undefined) return;
-    // A request that got its seats after all, or a place in the queue, was not denied in the end.
+    // Granted and queued requests were not denied in the end.
     const denied = published.map(({ event }) => event).filter(({ outcome }) => outcome === "denied");
     engine.denied(denied.map((event) => ({ ...event, at: Date.parse(event.deniedAt) })));
     try {
       store.transaction(() => marks.raise("denials_seen", last.id));
     } catch {
-      // The store logs it itself; after a restart some are counted again, and none is missed.
+      // The store logs the error. After a restart some denials are counted again, and none is missed.
     }
   };
 
@@ -104,7 +104,7 @@ function createDenialReader({ store, events, bus }: AlertServiceDeps, engine: Pi
     start() {
       let from = marks.get("denials_seen");
       if (from === 0) {
-        // History from before there were alerts is no news.
+        // Skip history from before alerts existed.
         from = events.highestReserved();
         store.transaction(() => marks.raise("denials_seen", from));
       }

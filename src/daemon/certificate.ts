@@ -2,32 +2,31 @@ import type { Log } from "../domain/log.ts";
 import { type Clock, HOUR_MS, iso, repeat } from "../domain/time/clock.ts";
 import { certificateWarning, readTls, type TlsFiles, type TlsMaterial } from "../http/tls.ts";
 
-/** Looked at this often: a daemon runs longer than a certificate may be good for. */
+/** Interval of the expiry check: a daemon may run longer than its certificate is valid. */
 const LOOK_MS = 12 * HOUR_MS;
 
 export interface CertificateDeps {
   readonly clock: Clock;
   readonly log: Log;
-  /** Has new connections get another certificate. */
+  /** Uses another certificate for new connections. */
   readonly serve: (material: TlsMaterial) => void;
 }
 
-/** The certificate that is served, and an eye on its end. Throws an Error that names the file when the first is not good. */
+/** Manages the TLS certificate and warns before it expires. Throws an Error with the file name if it is invalid at startup. */
 export function createCertificate(files: TlsFiles | null, deps: CertificateDeps) {
   const { clock, log, serve } = deps;
   let served = files === null ? null : readTls(files);
   const warn = () => {
     const warning = served === null ? null : certificateWarning(served, clock.now());
-    if (warning !== null) log.warn("The TLS certificate needs care", { why: warning });
+    if (warning !== null) log.warn("TLS certificate problem", { why: warning });
   };
   warn();
   return {
     /** Null = plain HTTP. */
     current: (): TlsMaterial | null => served,
     /**
-     * Reads the files; what it answers has them served, when they hold another certificate than the one that is.
-     * `afterRestart`: what a restart would serve, where that differs: it must be good as well, or no restart would
-     * succeed. Throws an Error that names the file.
+     * Reads the files. Call the returned function to use them, if the certificate has changed. `afterRestart`: files that a
+     * restart would use, if different; they must be valid too, or the next start would fail. Throws an Error with the file name.
      */
     prepare(next: TlsFiles | null, afterRestart: TlsFiles | null): () => void {
       const material = next === null ? null : readTls(next);
@@ -38,7 +37,7 @@ export function createCertificate(files: TlsFiles | null, deps: CertificateDeps)
         serve(material);
         served = material;
         warn();
-        log.info("Another TLS certificate is served to new connections", {
+        log.info("Using a new TLS certificate for new connections", {
           validUntil: iso(material.validTo),
         });
       };

@@ -17,8 +17,8 @@ import type { Store } from "../store/open/open.ts";
 import { createKnownHostsStore } from "../store/servers.ts";
 
 /**
- * Runs the vendors' tools with the daemon's $PATH and $HOME, and nothing else of its environment. A daemon that ends at
- * once (a second signal, a stop that takes too long) takes them with it.
+ * Runs vendor tools with the daemon's $PATH and $HOME and no other environment variables. Running tools are killed when the
+ * daemon exits at once, after a second signal or a shutdown timeout.
  */
 export function createToolRunner({ PATH = "", HOME = "/" }: Environment) {
   const runner = createCommandRunner({ path: PATH, home: HOME });
@@ -46,10 +46,10 @@ export interface PollingDeps {
   readonly unaskedMs: () => number;
 }
 
-/** For so long after a request polls leave most of the event loop: a client mostly asks again as soon as it is answered. */
+/** Time after a request in which polls leave most of the event loop to clients, which often ask again at once. */
 const ASKED_LATELY_MS = 100;
 
-/** Polls on a schedule, and commands that people ask for. */
+/** Runs polls on a schedule, and commands of users. */
 export function createPolling(deps: PollingDeps) {
   const { config, store, live, clock, log, run } = deps;
   const path = deps.environment.PATH ?? "";

@@ -8,10 +8,10 @@ import { backUp } from "../store/backup/back-up.ts";
 import { freeBytes, pathsOf, stampedAt, timeStamp } from "../store/database/files.ts";
 import { bytesInUse } from "../store/database/read-only.ts";
 
-/** Not at once: a start has enough to do. */
+/** Delay of the first backup, because startup has other work. */
 const FIRST_LOOK_MS = 60_000;
 
-/** `state`: state.db alone · `history`: both databases, as `licmond backup` writes them. */
+/** `state`: only state.db · `history`: both databases, as in `licmond backup`. */
 type Kind = "state" | "history";
 
 export interface DailyBackupsDeps {
@@ -20,7 +20,7 @@ export interface DailyBackupsDeps {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly log: Log;
-  /** Free bytes of a directory's file system. Tests give their own. */
+  /** Returns the free bytes of a directory's file system. */
   readonly free?: (directory: string) => number;
 }
 
@@ -31,7 +31,7 @@ export function createDailyBackups(deps: DailyBackupsDeps) {
   const ending = new AbortController();
   let cancel = () => {};
 
-  /** The newest first. */
+  /** Returns the backups of a kind, newest first. */
   const madeOf = (kind: Kind) =>
     readdirSync(folder)
       .filter((name) => name.startsWith(`${kind}-`) && /-\d{8}T\d{6}Z\.db$/.test(name))
@@ -42,12 +42,12 @@ export function createDailyBackups(deps: DailyBackupsDeps) {
     const nameAt = (at: number) => `${kind}-${timeStamp(at)}.db`;
     const now = clock.now();
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    // One of a time to come was made while the clock was wrong.
+    // Ignore backups with a future time, made while the clock was wrong.
     const isDone = madeOf(kind).some((name) => name > nameAt(now - DAY_MS) && name < nameAt(now + DAY_MS));
     if (isDone) return;
     const needed = 2 * bytesInUse(pathsOf(directory).history);
     if (kind === "history" && free(folder) < needed) {
-      log.warn("The daily backup of history was skipped: too little space is free", {
+      log.warn("Skipped the daily history backup: not enough free space", {
         free: printBytes(free(folder)),
         needed: printBytes(needed),
         fix: "Free space, or set storage.backups to { history = 0 } and back up elsewhere (licmond backup)",
@@ -63,7 +63,7 @@ export function createDailyBackups(deps: DailyBackupsDeps) {
     for (const name of madeOf(kind).slice(kept)) rmSync(join(folder, name), { force: true });
   }
 
-  /** Makes what is due, and removes what is too much. */
+  /** Creates due backups and removes surplus ones. */
   async function look(): Promise<void> {
     for (const kind of ["state", "history"] as const) {
       const kept = keep()[kind];
@@ -71,7 +71,7 @@ export function createDailyBackups(deps: DailyBackupsDeps) {
         if (kept > 0) await make(kind, kept);
       } catch (error) {
         if (ending.signal.aborted) return;
-        log.warn("A daily backup could not be made", { of: kind, error: messageOf(error) });
+        log.warn("Daily backup failed", { of: kind, error: messageOf(error) });
       }
     }
   }
@@ -83,14 +83,14 @@ export function createDailyBackups(deps: DailyBackupsDeps) {
     });
   }
 
-  /** When the newest one was made, as its name says; null where there is none. */
+  /** Returns the time in the name of the newest backup; null without backups. */
   function newestOf(kind: Kind): number | null {
     const until = `${kind}-${timeStamp(clock.now() + DAY_MS)}.db`;
     try {
       const newest = madeOf(kind).find((name) => name < until);
       return newest === undefined ? null : stampedAt(newest);
     } catch {
-      // No folder yet, or none that can be read, which the next backup tells.
+      // The directory is missing or unreadable, which the next backup reports.
       return null;
     }
   }
@@ -101,7 +101,7 @@ export function createDailyBackups(deps: DailyBackupsDeps) {
     newest: () => ({ state: newestOf("state"), history: newestOf("history") }),
     stop() {
       cancel();
-      ending.abort(new Error("The daemon ends"));
+      ending.abort(new Error("The daemon is stopping"));
     },
   };
 }

@@ -8,10 +8,10 @@ import { createEvents } from "../store/events.ts";
 import type { Store } from "../store/open/open.ts";
 import type { LogSink } from "../system/log.ts";
 
-/** The bus over the store: events are committed, then published. */
+/** Creates the bus over the store: events are committed, then published. */
 export function createEventBus(store: Store, clock: Clock, log: Log) {
   const events = createEvents(store);
-  /** Highest id that could not be reserved in state.db; 0 = none. The next commit to licmond.db reserves it there. */
+  /** Highest id that could not be reserved in state.db; 0 = none. The next commit to licmond.db reserves it. */
   let owed = 0;
   const ids = createIds({
     clock,
@@ -21,16 +21,19 @@ export function createEventBus(store: Store, clock: Clock, log: Log) {
         events.reserve(highest);
         owed = 0;
       } catch {
-        // A lock on state.db must not hold up what is written to licmond.db.
+        // A lock on state.db must not block writes to licmond.db.
         owed = highest;
       }
     },
-    // Behind the event whose id it was, or that one would be queued second.
+    // After the event with this id, which would otherwise be queued second.
     onAhead: (aheadMs) =>
       queueMicrotask(() =>
-        log.warn("Event ids run ahead of the clock: it was set back, or events come faster than one a ms", {
-          aheadMs,
-        }),
+        log.warn(
+          "Event ids run ahead of the clock: it was set back, or there was more than one event per ms",
+          {
+            aheadMs,
+          },
+        ),
       ),
   });
   const bus = createBus({
@@ -49,14 +52,14 @@ export function createEventBus(store: Store, clock: Clock, log: Log) {
     timers: systemTimers,
     isWorthWaiting: store.busy.isWorthWaiting,
     onStore(state, cause) {
-      if (state === "working") return log.info("Events are stored again");
-      const consequence = "they go out and cannot be read again; checkouts and denials wait";
-      log.error(`Events cannot be stored: ${consequence}`, { error: messageOf(cause) });
+      if (state === "working") return log.info("Storing events again");
+      const consequence = "they are published but not kept; checkouts and denials wait";
+      log.error(`Cannot store events: ${consequence}`, { error: messageOf(cause) });
     },
   });
   return {
     bus,
-    /** What is stored; its holes are also those that the store could not take a note of yet. */
+    /** Stored events. Their gaps include those that the store could not record yet. */
     events: {
       ...events,
       holesAbove: (after: number) => [
@@ -64,13 +67,13 @@ export function createEventBus(store: Store, clock: Clock, log: Log) {
         ...bus.holes().filter(({ to }) => to > after),
       ],
     },
-    /** Makes events of log lines: stored and streamed. */
+    /** Stores and streams log lines as events. */
     logSink: (({ level, source, message, fields }) =>
       bus.emit({ type: "log", level, message, source, metadata: fields })) satisfies LogSink,
   };
 }
 
-/** Writes a line for each denial. Its user and host are in the denial itself. */
+/** Logs each denial, without its user and host, which the denial itself contains. */
 export function createDenialLog(log: Log): (batch: readonly Published[]) => void {
   return (batch) => {
     for (const { event } of batch) {
@@ -81,10 +84,7 @@ export function createDenialLog(log: Log): (batch: readonly Published[]) => void
   };
 }
 
-/**
- * Writes a line when a server is degraded or whole again, and when one of its daemons goes down or is back. That a
- * server does not answer and that it answers again is the collector's line: once each, not twice.
- */
+/** Logs status changes of servers and daemons. The collector logs when a server stops or starts answering. */
 export function createStatusLog(log: Log): (change: Change) => void {
   return ({ before, after }) => {
     for (const { server, daemon, from, to, reason } of statusChanges(before, after)) {

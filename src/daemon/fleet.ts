@@ -18,12 +18,12 @@ import type { Live } from "../live/live.ts";
 import type { Store } from "../store/open/open.ts";
 import type { BuildInfo } from "../system/build-info.ts";
 
-/** A site whose hub notifies people of its alerts does so itself when it has not reached the hub for so long. */
+/** Time without the hub after which a site sends the notifications that the hub should send. */
 const ALONE_AFTER_MS = 5 * MINUTE_MS;
 
 interface FleetDeps {
   readonly store: Store;
-  /** The running one. */
+  /** Returns the running config. */
   readonly config: () => Config;
   readonly clock: Clock;
   readonly timers: Timers;
@@ -31,7 +31,7 @@ interface FleetDeps {
   readonly build: BuildInfo;
 }
 
-/** The parts that a hub has something done by, and its pictures. */
+/** Parts that execute the hub's commands, and the pictures. */
 interface FleetParts {
   readonly live: Pick<Live, "snapshot">;
   readonly alerts: Pick<AlertEngine, "acknowledge" | "silence">;
@@ -42,8 +42,8 @@ interface FleetParts {
 export type Fleet = ReturnType<typeof createFleet>;
 
 /**
- * This licmond's part in a fleet, while the config has one. Facts are recorded from here on, which is why it is made before
- * anything is stored; what it needs to send them is loaded when it starts: most daemons are in no fleet.
+ * Manages the connection to a hub if the config has one. Created before anything is stored, because it records facts from
+ * then on. Code for sending is loaded only if needed: most daemons are not part of a fleet.
  */
 export function createFleet({ store, config, clock, timers, log, build }: FleetDeps) {
   const startedAt = clock.now();
@@ -52,11 +52,11 @@ export function createFleet({ store, config, clock, timers, log, build }: FleetD
   let settings: FleetSettings | null = null;
   let recorded = "";
   let toldUntil: number | null = null;
-  /** Changes are made one after the other. */
+  /** Serializes changes. */
   let changing: Promise<void> = Promise.resolve();
   let stopped = false;
 
-  /** Facts of this process are recorded if the config has a fleet, and noted to be missing if it had one. */
+  /** Records facts if the config has a fleet. If it no longer has one, marks them as missing. */
   function record(): void {
     const { fleet } = config();
     const wanted = fleet === null ? "nothing" : fleet.logs ? "with logs" : "facts";
@@ -69,7 +69,7 @@ export function createFleet({ store, config, clock, timers, log, build }: FleetD
       }
       recorded = wanted;
     } catch (error) {
-      log("store").error("What a hub is to be told cannot be recorded", { error: messageOf(error) });
+      log("store").error("Cannot record facts for the hub", { error: messageOf(error) });
     }
   }
 
@@ -90,11 +90,11 @@ export function createFleet({ store, config, clock, timers, log, build }: FleetD
     site.start();
   }
 
-  /** Takes up what the config says now: at the start, and after each reload. */
+  /** Applies the config, at startup and after each reload. */
   function configured(): void {
     record();
     changing = changing.then(change).catch((error: unknown) => {
-      log("system").error("The part in the fleet could not be set up", { error: messageOf(error) });
+      log("system").error("Cannot set up the connection to the hub", { error: messageOf(error) });
     });
   }
 
@@ -105,12 +105,12 @@ export function createFleet({ store, config, clock, timers, log, build }: FleetD
       configured();
     },
     configured,
-    /** Whether the hub notifies people of what became of an alert at an instant. */
+    /** Reports whether the hub notifies about alert changes at a time. */
     notifies(at: number): boolean {
       const { fleet, notifications } = config();
       if (fleet?.notify !== "hub") return false;
       const heard = site?.lastContactAt() ?? startedAt;
-      // Without targets here nobody would be told.
+      // Without targets at this site only the hub can notify.
       if (at <= heard || clock.now() - heard < ALONE_AFTER_MS || notifications.length === 0) return true;
       toldUntil = clock.now();
       return false;
@@ -130,7 +130,7 @@ export function createFleet({ store, config, clock, timers, log, build }: FleetD
         notify,
       };
     },
-    /** How full the outbox is, for alerts. */
+    /** Returns the fill level of the outbox, for alerts. */
     outbox() {
       const status = this.status();
       if (status === null) return null;
@@ -159,15 +159,14 @@ function anonymizer(secret: Uint8Array): Anonymizer {
 function actionsOf({ live, alerts, collector, execute }: FleetParts, config: () => Config): Actions {
   const pictureOf = (id: string) => {
     const found = live.snapshot().servers.find(({ server }) => server.id === id);
-    if (found === undefined) throw new ApiError("NOT_FOUND", "There is no such server at this site.");
+    if (found === undefined) throw new ApiError("NOT_FOUND", "Unknown server at this site.");
     if (!found.server.enabled)
       throw new ApiError("CONFLICT", `Server ${id} is disabled in the config and is not polled.`);
     return found;
   };
   const handled = ({ outcome }: Awaited<ReturnType<FleetParts["alerts"]["acknowledge"]>>, id: number) => {
-    if (outcome === "unknown") throw new ApiError("NOT_FOUND", `There is no alert ${id}.`);
-    if (outcome === "resolved")
-      throw new ApiError("CONFLICT", `The alert ${id} is resolved: there is nothing left to do about it.`);
+    if (outcome === "unknown") throw new ApiError("NOT_FOUND", `Unknown alert ${id}.`);
+    if (outcome === "resolved") throw new ApiError("CONFLICT", `Alert ${id} is already resolved.`);
   };
   return {
     acknowledge: async ({ alert, by, comment }) =>
@@ -186,7 +185,7 @@ function actionsOf({ live, alerts, collector, execute }: FleetParts, config: () 
     async execute({ name, server, args, timeoutMs, by }) {
       const entry = execute.find(name);
       if (entry.role === "admin" && by.role !== "admin")
-        throw new ApiError("AUTH_INSUFFICIENT", `The command ${entry.name} needs the role admin.`);
+        throw new ApiError("AUTH_INSUFFICIENT", `The command ${entry.name} requires the role admin.`);
       const picture = server === null ? null : pictureOf(server);
       const { exitCode, durationMs } = await execute.run(execute.plan(entry, { picture, args, timeoutMs }));
       return { exitCode, durationMs: Math.round(durationMs) };

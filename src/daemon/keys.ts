@@ -10,24 +10,24 @@ import type { Store } from "../store/open/open.ts";
 import { createQuotas } from "../store/quotas.ts";
 import { createSignIns } from "../store/sign-ins.ts";
 
-/** Looks this often whether another process wrote: its changes to keys are logged within 5 s. */
+/** Interval at which changes by other processes are detected: changes to keys are logged within 5 s. */
 export const KEY_WATCH_MS = 2_000;
-/** Uses of keys are written this often; a kill may forget the last ones. */
+/** Interval at which uses of keys are written; a kill may lose the last ones. */
 const KEY_FLUSH_MS = 10_000;
-/** Requests counted for quotas are written this often: what `kill -9` may forget. */
+/** Interval at which quota counts are written, which `kill -9` may lose. */
 const QUOTA_FLUSH_MS = 1_000;
 
-/** Keys, what the command line does to them, what they have used, and the browsers that are signed in with them. */
+/** Manages keys, changes to keys by the command line, their use, and browser sign-ins. */
 export function createKeyService(store: Store, clock: Clock, log: LogOf) {
   const watch = createKeyWatch(store, createKeys({ store, clock }), log("audit"), systemTimers);
   const { keys } = watch;
   const quotas = createQuotas({ store, clock });
   const keyOf = (id: string) => socketCallerOf(id) ?? keys.get(id);
   const signIns = createSignIns({ state: store.state, keyOf, clock });
-  // What could not be written stays noted, and the next time it is written.
-  const flushKeys = sayingOnce(log("store"), "Uses of keys were not written");
-  const flushSignIns = sayingOnce(log("store"), "Uses of sign-ins were not written");
-  const flushQuotas = sayingOnce(log("store"), "Requests counted for quotas were not written");
+  // Unwritten data is kept for the next attempt.
+  const flushKeys = sayingOnce(log("store"), "Cannot write uses of keys");
+  const flushSignIns = sayingOnce(log("store"), "Cannot write uses of sign-ins");
+  const flushQuotas = sayingOnce(log("store"), "Cannot write quota counts");
   const ends = [
     repeat(KEY_FLUSH_MS, () => flushKeys(keys.flush)),
     repeat(MINUTE_MS, () => flushSignIns(signIns.flush)),
@@ -37,10 +37,10 @@ export function createKeyService(store: Store, clock: Clock, log: LogOf) {
     keys,
     quotas,
     signIns,
-    /** Whether a key or a sign-in of this id holds, or a caller without one: what it opened may go on. */
+    /** Reports whether a key, sign-in or keyless caller is still valid, so that its streams may continue. */
     holds: (id: string, page: Config["page"]) =>
       kindOf(id) === "key" ? signIns.holds(id) || keys.get(id)?.state === "active" : keylessHolds(id, page),
-    /** Writes what is not written yet; throws when the store does not take it. */
+    /** Writes pending data. Throws if the store fails. */
     stop() {
       watch.stop();
       for (const end of ends) end();
@@ -55,14 +55,14 @@ export function createKeyService(store: Store, clock: Clock, log: LogOf) {
 }
 
 /**
- * The audit trail (`log`) of what the command line does to keys beside the daemon, and did while none ran: a command has
- * no event ids to give, so the daemon finds it in the database. How far the trail goes is kept there too.
+ * Writes an audit trail (`log`) of changes to keys by the command line, including those while no daemon ran. Commands have
+ * no event ids, so the daemon finds their changes in the database, which also stores the position of the trail.
  */
 export function createKeyWatch({ state }: Pick<Store, "state">, keys: Keys, log: Log, timers: Timers) {
   const marks = createMarks(state);
   /** Keys whose creation was logged, and whether their revocation was. */
   const told = new Map<string, { readonly revoked: boolean }>();
-  const attempt = sayingOnce(log, "Changes to API keys cannot be looked for");
+  const attempt = sayingOnce(log, "Cannot look for changes to API keys");
   let version: number | null = null;
   let cancel = () => {};
 
@@ -91,7 +91,7 @@ export function createKeyWatch({ state }: Pick<Store, "state">, keys: Keys, log:
     log.info(message, { outcome: "ok", keyId: id, name, role, anonymize, by: null, via: "command line" });
   }
 
-  /** What was logged before this start. */
+  /** Restores the state from before this start. */
   function recall(): void {
     const through = marks.get("keys_told");
     for (const { id, createdAt, revokedAt } of keys.list()) {
@@ -110,7 +110,7 @@ export function createKeyWatch({ state }: Pick<Store, "state">, keys: Keys, log:
   attempt(look);
   wait();
   return {
-    /** The same keys; a change through these is known here, and the caller logs it. */
+    /** The same keys. Changes through them are known here, and the caller logs them. */
     keys: {
       ...keys,
       create(wanted: NewKey) {
@@ -134,7 +134,7 @@ export function createKeyWatch({ state }: Pick<Store, "state">, keys: Keys, log:
   };
 }
 
-/** Runs work that is done again later: that it fails is said once, until it works again. */
+/** Runs repeated work and logs a failure only once until it succeeds again. */
 function sayingOnce(log: Log, message: string): (work: () => void) => void {
   let failing = false;
   return (work) => {

@@ -14,7 +14,7 @@ import { createHostMetrics, readProcessMetrics } from "../system/host-metrics.ts
 
 export type HostService = ReturnType<typeof createHostService>;
 
-/** The host as the routes see it: the last sample, which the sampler renews every ten seconds. */
+/** Provides host data for routes: the last sample, which is renewed every ten seconds. */
 export function createHostService(directory: string, clock: Clock) {
   const metrics = createHostMetrics(directory, clock);
   const info = hostInfo();
@@ -27,7 +27,7 @@ export function createHostService(directory: string, clock: Clock) {
   };
 }
 
-/** Reads a metrics sample; totals are counted once a snapshot. */
+/** Creates a reader of metrics samples. Totals are computed once per snapshot. */
 export function sampleReader(host: HostService, snapshot: () => Snapshot) {
   let version = -1;
   let licenses: NonNullable<MetricsEvent["licenses"]> = { total: null, used: null, utilization: null };
@@ -48,7 +48,7 @@ const LOOKS = 40;
 
 export type LoopLag = ReturnType<typeof createLoopLag>;
 
-/** How late the event loop is: looks four times a second how much later than asked for its timer runs. */
+/** Measures the lag of the event loop: how late a timer runs, four times a second. */
 export function createLoopLag() {
   const seen: number[] = [];
   let expected = performance.now() + LOOK_MS;
@@ -59,7 +59,7 @@ export function createLoopLag() {
     expected = now + LOOK_MS;
   });
   return {
-    /** The longest delay of the last ten seconds or so, ms; null before the first look. */
+    /** Longest delay in about the last ten seconds, ms; null before the first sample. */
     longestMs: () => (seen.length === 0 ? null : Math.round(Math.max(...seen) * 100) / 100),
     stop,
   };
@@ -74,7 +74,7 @@ interface MetersDeps {
 
 export type Meters = ReturnType<typeof createMeters>;
 
-/** The daemon's own metrics, for the scrape and the push. */
+/** Creates the daemon's own metrics, for scrapes and pushes. */
 export function createMeters({ bus, snapshot, firing, view }: MetersDeps) {
   const polls = createPollMeter();
   const denials = createDenialMeter();
@@ -86,7 +86,7 @@ export function createMeters({ bus, snapshot, firing, view }: MetersDeps) {
   return {
     /** Counts a poll. */
     polled: polls.add,
-    /** One more part of the daemon that has metrics of its own. */
+    /** Adds a source of metrics. */
     add: (source: (emit: Emit) => void) => void sources.push(source),
     emit(emit: Emit): void {
       polls.emit(
@@ -105,18 +105,18 @@ interface RemoteWriteDeps {
   readonly config: () => Config["remoteWrite"];
   readonly snapshot: () => Snapshot;
   readonly meters: Pick<Meters, "emit" | "add">;
-  /** `host:port` of this daemon, as a scraper would call it. */
+  /** `host:port` of this daemon, as a scraper names it. */
   readonly instance: string;
   readonly clock: Clock;
   readonly timers: Timers;
   readonly log: Log;
 }
 
-/** The push of metrics, while the config has one. What it needs is loaded then: most daemons are scraped. */
+/** Pushes metrics if the config asks for it. Code is loaded only then: most daemons are scraped. */
 export function createRemoteWrite(deps: RemoteWriteDeps) {
   const { config, meters, instance, log } = deps;
   let writer: Writer | null = null;
-  /** Changes are made one after the other. */
+  /** Serializes changes. */
   let changing: Promise<void> = Promise.resolve();
   let stopped = false;
   meters.add((emit) => writer?.emit(emit));
@@ -133,10 +133,10 @@ export function createRemoteWrite(deps: RemoteWriteDeps) {
     writer.configure({ ...settings, labels: Object.entries({ job: "licmond", instance, ...labels }) });
   }
 
-  /** Takes up what the config says now: at the start, and after each reload. */
+  /** Applies the config, at startup and after each reload. */
   function configured(): void {
     changing = changing.then(change).catch((error: unknown) => {
-      log.error("The export of metrics could not be set up", { error: String(error) });
+      log.error("Cannot set up the export of metrics", { error: String(error) });
     });
   }
 

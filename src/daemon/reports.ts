@@ -11,7 +11,7 @@ import { lastDue, type Period } from "../reports/period.ts";
 import { createMarks } from "../store/events.ts";
 import type { Store } from "../store/open/open.ts";
 
-/** Statistics of a large site over a month may take longer than an answer over HTTP. */
+/** Statistics of a large site over a month may take longer than an HTTP answer. */
 const READ_TIMEOUT_MS = 5 * MINUTE_MS;
 const SEND_TIMEOUT_MS = MINUTE_MS;
 const RETRY_MS = HOUR_MS;
@@ -20,20 +20,19 @@ interface ReportsDeps {
   readonly store: Store;
   readonly live: Pick<Live, "snapshot">;
   readonly history: Pick<HistoryClient<ReportQueries>, "query">;
-  /** The running one. */
+  /** Returns the running config. */
   readonly config: () => Pick<Config, "http" | "reports" | "notifications" | "products">;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 /**
- * Sends the reports of the config when they are due: once a period, tried again every hour. What was sent is stored, so
- * that a daemon that was down at the time sends it after its start, once. A report that is new in the config is sent for
- * the first time when it is due next.
+ * Sends the configured reports when they are due, once per period, with hourly retries. Sent reports are stored, so that a
+ * daemon that was down sends a missed one once. A new report is first sent at its next due time.
  */
 export function createReports({ store, live, history, config, clock, log }: ReportsDeps) {
   const marks = createMarks(store);
-  /** By report: the end of the last period that went out, stored or not. */
+  /** End of the last sent period by report, stored or not. */
   const sent = new Map<string, number>();
   const retryAt = new Map<string, number>();
   const ending = new AbortController();
@@ -43,8 +42,8 @@ export function createReports({ store, live, history, config, clock, log }: Repo
   async function send({ target, labels }: ConfiguredReport, period: Period) {
     const { http, notifications, products } = config();
     const to = notifications.find(({ type, name }) => type === "email" && name === target);
-    if (to?.type !== "email") throw new Error(`No notification by mail is named ${target}`);
-    // Loaded with the first report: a daemon that sends none shall not hold statistics in memory beside the worker's.
+    if (to?.type !== "email") throw new Error(`Unknown email notification "${target}"`);
+    // Loaded with the first report: otherwise statistics would use memory in this process too.
     const { readFigures } = await import("../reports/figures.ts");
     const { writeReport } = await import("../reports/write.ts");
     const options = { who: "reports", signal: ending.signal, timeoutMs: READ_TIMEOUT_MS };
@@ -67,23 +66,23 @@ export function createReports({ store, live, history, config, clock, log }: Repo
     const now = clock.now();
     const period = lastDue(every, dueMs, hostZone(), now);
     const last = sent.get(mark) ?? marks.get(mark);
-    // It is new, or the clock was ahead: that must not keep reports away until then.
+    // New, or the clock was ahead, which must not delay reports.
     const isFirst = last === 0 || last > now;
-    // In another zone of the host the same period ends at another time of the day.
+    // In another time zone the same period ends at another time of day.
     if (!isFirst && (period.end - last < DAY_MS || now < (retryAt.get(mark) ?? 0))) return;
     if (!isFirst) {
       const remark = await send(report, period);
-      log.info("A report was sent", { target, period: period.name, ...(remark && { remark }) });
+      log.info("Report sent", { target, period: period.name, ...(remark && { remark }) });
     }
     sent.set(mark, period.end);
     store.transaction(() => marks.set(mark, period.end));
   }
 
-  /** Sends what is due, one after the other. */
+  /** Sends the due reports one after the other. */
   async function look(): Promise<void> {
     for (const report of config().reports) {
       const { every, target, labels } = report;
-      // By what it is, not by when it is due: another time of day must not send it again.
+      // Identify a report by its content: another time of day must not send it again.
       const mark = `report:${JSON.stringify([every, target, labels])}` as const;
       try {
         await lookAt(report, mark);
@@ -91,7 +90,7 @@ export function createReports({ store, live, history, config, clock, log }: Repo
         if (ending.signal.aborted) return;
         retryAt.set(mark, clock.now() + RETRY_MS);
         const about = { every, target, error: messageOf(error), minutes: RETRY_MS / MINUTE_MS };
-        log.warn("A report could not be sent and is tried again", about);
+        log.warn("Cannot send the report; retrying", about);
       }
     }
   }
@@ -110,7 +109,7 @@ export function createReports({ store, live, history, config, clock, log }: Repo
     look,
     async stop(): Promise<void> {
       cancel();
-      ending.abort(new Error("The daemon ends"));
+      ending.abort(new Error("The daemon is stopping"));
       await looking;
     },
   };

@@ -8,33 +8,32 @@ import type { DaemonStatus } from "../http/deps.ts";
 
 export interface Reloaded {
   readonly outcome: "applied" | "refused";
-  /** One line each; empty when applied. */
+  /** One line each; empty after success. */
   readonly problems: readonly string[];
-  /** Settings that differ and hold only after a restart. */
+  /** Changed settings that need a restart. */
   readonly needRestart: readonly string[];
 }
 
 /**
- * Looks at the next config for the parts that hold something of it, and answers what has them take it up. `afterRestart`
- * is the file's own, with what only a restart changes. Throws an Error that says why it cannot be taken: nothing has
- * changed then.
+ * Prepares the parts of the daemon for a new config. The returned function applies it. `afterRestart`: the file's config,
+ * including settings that need a restart. Throws an Error if the config cannot be applied; nothing has changed then.
  */
 type Prepare = (next: Config, afterRestart: Config) => () => void;
 
 interface RunningConfigDeps {
   readonly config: Config;
   readonly file: string | null;
-  /** Null = it comes from no file and stays. */
+  /** Null = not from a file, never reloaded. */
   readonly load: (() => LoadedConfig) | null;
   readonly clock: Clock;
   readonly log: LogOf;
 }
 
-const NOT_TAKEN_UP = "http.tls_cert, http.tls_key: the files cannot be used; the log says why";
+const NOT_TAKEN_UP = "http.tls_cert, http.tls_key: invalid files; see the log";
 
 export type RunningConfig = ReturnType<typeof createRunningConfig>;
 
-/** The config that holds now. */
+/** Manages the running config. */
 export function createRunningConfig({ config, file, load, clock, log }: RunningConfigDeps) {
   let running = config;
   let runningFile = file;
@@ -42,46 +41,46 @@ export function createRunningConfig({ config, file, load, clock, log }: RunningC
   let prepare: Prepare = () => () => {};
   let ended = false;
 
-  /** Reads the file again. A bad one is refused, and the running config stays. */
+  /** Reloads the file. Keeps the running config if the file is invalid. */
   function reload(print: (problem: Problem) => string = printProblem): Reloaded {
     const at = clock.now();
     const refuse = (lines: readonly string[], problems: readonly string[] = lines): Reloaded => {
       for (const problem of lines) log("config").error("Config problem", { problem });
-      log("config").error("The config was refused, the running one stays", { problems: lines.length });
+      log("config").error("Invalid configuration; keeping the current one", { problems: lines.length });
       last = { at, outcome: "refused", message: problems.join("\n") };
       return { outcome: "refused", problems, needRestart: [] };
     };
-    if (ended) return refuse(["licmond is ending"]);
+    if (ended) return refuse(["licmond is stopping"]);
     const loaded = load?.() ?? null;
     if (loaded === null) {
-      log("config").info("There is no config file to read again");
+      log("config").info("No config file to reload");
       return { outcome: "applied", problems: [], needRestart: [] };
     }
     for (const warning of loaded.warnings) log("config").warn("Config warning", { warning });
     if (!loaded.ok) return refuse(loaded.problems.map(printProblem), loaded.problems.map(print));
-    // An editor may be at work on it; the defaults in its place would drop every server.
+    // An editor may be replacing the file; the defaults would drop every server.
     if (runningFile !== null && loaded.file === null)
-      return refuse([`${runningFile}: there is no such file any more`], ["there is no config file any more"]);
+      return refuse([`${runningFile}: no such file`], ["the config file no longer exists"]);
     const changes = configChanges(running, loaded.config);
     const next = effectiveConfig(running, loaded.config);
     let takeUp: () => void;
     try {
       takeUp = prepare(next, loaded.config);
     } catch (error) {
-      // What is answered over HTTP names no paths of the host.
+      // HTTP answers contain no paths of the host.
       return refuse([messageOf(error)], [NOT_TAKEN_UP]);
     }
     running = next;
     runningFile = loaded.file;
     takeUp();
     const { added, removed, changed, sections, needRestart } = changes;
-    log("config").info("The config was read again", {
+    log("config").info("Configuration reloaded", {
       added: list(added),
       removed: list(removed),
       changed: list(changed),
       settings: list(sections),
     });
-    const message = needRestart.length === 0 ? null : `A restart is needed for ${needRestart.join(", ")}`;
+    const message = needRestart.length === 0 ? null : `Restart required for ${needRestart.join(", ")}`;
     if (message !== null) log("config").warn("Some settings need a restart", { settings: list(needRestart) });
     last = { at, outcome: "applied", message };
     return { outcome: "applied", problems: [], needRestart };
@@ -89,15 +88,15 @@ export function createRunningConfig({ config, file, load, clock, log }: RunningC
 
   return {
     current: () => running,
-    /** Path of its file; null when the defaults run. */
+    /** Path of the config file; null when using defaults. */
     file: () => runningFile,
     lastReload: () => last,
-    /** Names the part that takes up what a reload brings. */
+    /** Sets the function that prepares reloads. */
     connect(parts: Prepare) {
       prepare = parts;
     },
     reload,
-    /** From now on each reload is refused. */
+    /** Refuses further reloads. */
     end() {
       ended = true;
     },
@@ -117,11 +116,11 @@ export function configChanges(running: Config, next: Config) {
     added: [...after.keys()].filter((id) => !before.has(id)),
     removed: [...before.keys()].filter((id) => !after.has(id)),
     changed: differing(Object.fromEntries(before), Object.fromEntries(after)).filter((id) => after.has(id)),
-    /** Sections of the file, but for the servers', in which something differs that takes effect at once. */
+    /** Changed sections of the file that take effect at once, except servers. */
     sections: differing({ ...running, servers: null }, { ...now, servers: null }).map((section) =>
       section === "remoteWrite" ? "export" : section,
     ),
-    /** Settings that differ and hold only after a restart. */
+    /** Changed settings that need a restart. */
     needRestart: (["http", "storage", "log", "collector"] as const).flatMap((section) =>
       differing(now[section], next[section]).flatMap((key) =>
         key === "tls" ? ["http.tls_cert", "http.tls_key"] : [`${section}.${key}`],
@@ -130,10 +129,10 @@ export function configChanges(running: Config, next: Config) {
   };
 }
 
-/** The new config, with those of the running one's settings that only a restart can change. */
+/** Returns the new config with the running values of settings that need a restart. */
 export function effectiveConfig(running: Config, next: Config): Config {
   const { host, port } = running.http;
-  // Another certificate is taken while running; to begin or to end with TLS is another kind of port.
+  // A certificate can be replaced at runtime; enabling or disabling TLS needs a restart.
   const tls = running.http.tls === null || next.http.tls === null ? running.http.tls : next.http.tls;
   return {
     ...next,
@@ -144,7 +143,7 @@ export function effectiveConfig(running: Config, next: Config): Config {
   };
 }
 
-/** Keys of the first whose values are others in the second. */
+/** Returns the keys with different values. */
 function differing(before: object, after: object): string[] {
   const others = new Map(Object.entries(after));
   return Object.entries(before).flatMap(([key, value]) =>

@@ -9,19 +9,19 @@ import { type NotifySocket, openNotifySocket } from "../system/notify.ts";
 
 interface ServiceManagerDeps {
   readonly socket: NotifySocket;
-  /** Silence after which the manager thinks that the event loop is stuck; null = it does not watch. */
+  /** Watchdog timeout of the service manager; null = no watchdog. */
   readonly watchdogMs: number | null;
   readonly log: Log;
   readonly repeat: (ms: number, work: () => void) => () => void;
 }
 
-/** How often `systemctl status` may get another line. */
+/** Minimum time between updates of the status line. */
 const STATUS_MS = 3_000;
-/** A message that must arrive is offered again this often while the manager's queue is full. */
+/** Retry interval while the manager's queue is full. */
 const RETRY_MS = 250;
 const RETRIES = 120;
 
-/** The service manager of this process's surroundings; null when there is none, or its socket cannot be opened. */
+/** Connects to the service manager in $NOTIFY_SOCKET; null if there is none or the socket cannot be opened. */
 export async function connectServiceManager(
   environment: Environment,
   log: Log,
@@ -33,12 +33,12 @@ export async function connectServiceManager(
     const socket = await open(name);
     return createServiceManager({ socket, log, watchdogMs: watchdogOf(environment, process.pid), repeat });
   } catch (error) {
-    log.warn("The service manager cannot be notified", { socket: name, error: messageOf(error) });
+    log.warn("Cannot notify the service manager", { socket: name, error: messageOf(error) });
     return null;
   }
 }
 
-/** `$WATCHDOG_USEC` as milliseconds; null when unset, or meant for another process (`$WATCHDOG_PID`). */
+/** Returns `$WATCHDOG_USEC` in milliseconds; null if unset or for another process (`$WATCHDOG_PID`). */
 export function watchdogOf({ WATCHDOG_USEC, WATCHDOG_PID }: Environment, pid: number): number | null {
   if (WATCHDOG_PID !== undefined && WATCHDOG_PID !== "" && WATCHDOG_PID !== String(pid)) return null;
   if (!/^[1-9]\d{0,15}$/.test(WATCHDOG_USEC ?? "")) return null;
@@ -47,7 +47,7 @@ export function watchdogOf({ WATCHDOG_USEC, WATCHDOG_PID }: Environment, pid: nu
 
 export type ServiceManager = ReturnType<typeof createServiceManager>;
 
-/** Tells the service manager (systemd with `Type=notify`) how the daemon is. Nothing here throws or waits. */
+/** Reports the daemon's state to the service manager (systemd with `Type=notify`). Never throws or blocks. */
 export function createServiceManager({ socket, watchdogMs, log, repeat }: ServiceManagerDeps) {
   let status: (() => string) | null = null;
   let shown = "";
@@ -60,12 +60,12 @@ export function createServiceManager({ socket, watchdogMs, log, repeat }: Servic
     const taken = socket.send(lines);
     if (!taken && !warned) {
       warned = true;
-      log.warn("The service manager does not take a message", { message: lines.join(" ") });
+      log.warn("The service manager does not accept a message", { message: lines.join(" ") });
     }
     return taken;
   };
 
-  /** Must arrive, and in order. */
+  /** Sends a message that must arrive, in order. */
   const tell = (...lines: string[]) => {
     if (waiting.length === 0 && offer(lines)) return;
     waiting.push({ lines, tries: 0 });
@@ -94,29 +94,26 @@ export function createServiceManager({ socket, watchdogMs, log, repeat }: Servic
   };
 
   return {
-    /**
-     * What goes on before it is ready; one line. `mayTakeMs`: the start is not given up before
-     * (EXTEND_TIMEOUT_USEC of sd_notify(3)).
-     */
+    /** Reports a step of the startup in one line. `mayTakeMs` extends the start timeout (EXTEND_TIMEOUT_USEC of sd_notify(3)). */
     says(text: string, mayTakeMs?: number) {
       shown = oneLine(text);
       const extended = mayTakeMs === undefined ? [] : [`EXTEND_TIMEOUT_USEC=${Math.ceil(mayTakeMs) * 1000}`];
       tell(`STATUS=${shown}`, ...extended);
     },
-    /** Why it will not be ready: in words, and as the number of a system's error where it is one. */
+    /** Reports a failed start, with the system error number if there is one. */
     failed(reason: unknown) {
       const errno = errnoOf(reason);
-      shown = oneLine(`Could not start: ${messageOf(reason)}`);
+      shown = oneLine(`Failed to start: ${messageOf(reason)}`);
       tell(`STATUS=${shown}`, ...(errno === null ? [] : [`ERRNO=${errno}`]));
     },
-    /** The port answers. From now on `ask` is called every few seconds, and its answer is sent when it has changed. */
+    /** Reports that the port answers. Calls `ask` every few seconds from then on, and sends changed answers. */
     ready(ask: () => string) {
       status = ask;
       tell("READY=1", ...newest());
       ends.push(repeat(STATUS_MS, showStatus));
       if (watchdogMs === null) return;
       offer(["WATCHDOG=1"]);
-      // A third: one that comes late does no harm yet.
+      // A third of the timeout, so that one late message does no harm.
       ends.push(repeat(watchdogMs / 3, () => offer(["WATCHDOG=1"])));
     },
     reloading() {
@@ -126,8 +123,8 @@ export function createServiceManager({ socket, watchdogMs, log, repeat }: Servic
     reloaded: () => tell("READY=1", ...newest()),
     stopping() {
       status = null;
-      tell("STOPPING=1", "STATUS=Ending what runs");
-      shown = "Ending what runs";
+      tell("STOPPING=1", "STATUS=Shutting down");
+      shown = "Shutting down";
     },
     stop() {
       endRetries?.();
@@ -137,7 +134,7 @@ export function createServiceManager({ socket, watchdogMs, log, repeat }: Servic
   };
 }
 
-/** What `systemctl status` shows of the daemon. */
+/** State that `systemctl status` shows. */
 interface ServiceState {
   /** `http://0.0.0.0:8080` */
   readonly address: string;
@@ -148,17 +145,17 @@ interface ServiceState {
 
 const MAX_CHARACTERS = 300;
 
-/** One line: `http://0.0.0.0:8080, 3 servers: 2 up, 1 down, 1 stale, last poll 2026-01-31 08:15:30 UTC`. */
+/** Returns one line: `http://0.0.0.0:8080, 3 servers: 2 up, 1 down, 1 stale, last poll 2026-01-31 08:15:30 UTC`. */
 export function serviceStatus({ address, servers, lastReload }: ServiceState): string {
   const parts = [address, serversPart(servers)];
   const polls = servers.flatMap(({ lastPollAt }) => (lastPollAt === null ? [] : [lastPollAt]));
   if (polls.length > 0) parts.push(`last poll ${utc(Math.max(...polls))}`);
   if (lastReload?.outcome === "refused")
-    parts.push(`the config was refused ${utc(lastReload.at)}, the one before holds (see the journal)`);
+    parts.push(`config reload failed ${utc(lastReload.at)}, keeping the previous one (see the journal)`);
   return oneLine(parts.join(", "));
 }
 
-/** A text as a value of the protocol, which knows no line ends within one. */
+/** Returns a text as one line, because values of the protocol have no line ends. */
 export function oneLine(text: string): string {
   const line = escapeControls(text);
   return line.length > MAX_CHARACTERS ? `${line.slice(0, MAX_CHARACTERS - 1)}…` : line;
@@ -166,7 +163,7 @@ export function oneLine(text: string): string {
 
 function serversPart(servers: readonly ServerPicture[]): string {
   const enabled = servers.filter(({ server }) => server.enabled);
-  if (servers.length === 0) return "no server configured";
+  if (servers.length === 0) return "no servers configured";
   const words = (["up", "degraded", "down", "unknown"] as const).flatMap((status) => {
     const count = enabled.filter((each) => each.status === status).length;
     return count === 0 ? [] : [`${count} ${status}`];
@@ -183,7 +180,7 @@ function utc(at: number): string {
   return `${new Date(at).toISOString().slice(0, 19).replace("T", " ")} UTC`;
 }
 
-/** The system's words for failures that licmond finds by itself. */
+/** System error codes of failures that licmond detects itself. */
 const SYSTEM_WORDS: Readonly<Record<string, string>> = {
   NOT_WRITABLE: "EACCES",
   FULL: "ENOSPC",
@@ -192,7 +189,7 @@ const SYSTEM_WORDS: Readonly<Record<string, string>> = {
   IO: "EIO",
 };
 
-/** The number of errno(3) of the last cause that has one, as sd_notify(3) wants it, e.g. 98 for a port in use. */
+/** Returns the errno(3) of the innermost cause that has one, e.g. 98 for a port in use, for sd_notify(3). */
 function errnoOf(error: unknown): number | null {
   if (!(error instanceof Error)) return null;
   const code = codeOf(error);

@@ -6,10 +6,7 @@ import type { OpeningStep } from "../store/open/prepare.ts";
 import type { Logging, LogSink } from "../system/log.ts";
 import type { ServiceManager } from "./service-manager.ts";
 
-/**
- * Opens the daemon's databases. A damaged one is moved aside, because a monitor that is down all night is worse than
- * one that has lost its history for now.
- */
+/** Opens the daemon's databases. Moves a damaged one aside: monitoring without history is better than none. */
 export function openDaemonStore(
   { directory, backupBeforeUpgrade }: Pick<Config["storage"], "directory" | "backupBeforeUpgrade">,
   logging: Logging,
@@ -26,7 +23,7 @@ export function openDaemonStore(
       busyWaitMs: BUSY_WAIT_MS,
       backUpBeforeUpgrade: backupBeforeUpgrade,
     });
-    /** Gives the lines that opening wrote (an upgrade, damage) to a sink that could not be there yet. */
+    /** Passes the lines of the opening (an upgrade, damage) to a sink that was added later. */
     const replayLines = (sink: LogSink) => lines.forEach(sink);
     return { store, replayLines };
   } finally {
@@ -34,25 +31,25 @@ export function openDaemonStore(
   }
 }
 
-/** While another program has the database locked, a write holds the event loop for so long, at most once a second. */
+/** Maximum time that a write blocks the event loop while another program locks the database, at most once a second. */
 const BUSY_WAIT_MS = 100;
 
-/** A slow disk: what work over the whole database is expected to manage at least. */
+/** Minimum speed of work over the whole database, on a slow disk. */
 const BYTES_A_MS = 20_000;
 const WORDS: Readonly<Record<OpeningStep, string>> = {
-  check: "Reading all of the database, in which damage was met",
-  copy: "Copying the database before its upgrade",
+  check: "Checking the damaged database",
+  copy: "Copying the database before the upgrade",
   upgrade: "Upgrading the database",
 };
 
-/** Reports to the service manager what a start is at, and has it wait for that: a large database is not copied in 90 s. */
+/** Reports the progress of the opening to the service manager, and extends its timeout for large databases. */
 function reportOpening(manager: ServiceManager): NonNullable<StoreOptions["onProgress"]> {
   return (step, bytes) => manager.says(`${WORDS[step]} (${printBytes(bytes)})`, 60_000 + bytes / BYTES_A_MS);
 }
 
 /**
- * Starts something on a store; once more when the store turns out to be damaged on the way: the query that met it left a
- * note, by which opening it again moves it aside. Whatever `start` began must be undone by `undo`, which gets the reason.
+ * Starts something on a store, and retries once if the store turns out to be damaged: the failed query leaves a note, and
+ * reopening moves the store aside. `undo` must revert everything that `start` began; it gets the reason.
  */
 export async function startDespiteDamage<T>(
   start: () => Promise<T>,

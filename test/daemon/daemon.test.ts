@@ -70,11 +70,11 @@ test("a config file that is gone drops nothing, one that has come is taken", asy
   await daemon.start();
   found = { ...defaults, file: null };
   const refused = { outcome: "refused", needRestart: [] } as const;
-  expect(daemon.reload()).toEqual({ ...refused, problems: ["there is no config file any more"] });
+  expect(daemon.reload()).toEqual({ ...refused, problems: ["the config file no longer exists"] });
   found = whole;
   expect(daemon.reload()).toMatchObject({ outcome: "applied" });
   await daemon.stop();
-  expect(daemon.reload()).toEqual({ ...refused, problems: ["licmond is ending"] });
+  expect(daemon.reload()).toEqual({ ...refused, problems: ["licmond is stopping"] });
 
   const bare = createDaemon(defaults.config, { ...parts, configFile: null });
   const { port } = await bare.start();

@@ -70,7 +70,9 @@ describe("daily backups", () => {
     const { backups, files, log } = rig(undefined, 1);
     await backups.look();
     expect(files()).toEqual(["state-20260131T081530Z.db"]);
-    expect(log.lines).toMatchObject([{ level: "warn", message: expect.stringContaining("was skipped") }]);
+    expect(log.lines).toMatchObject([
+      { level: "warn", message: expect.stringContaining("Skipped the daily") },
+    ]);
   });
 
   test("are not made where none are to be kept, and one from a wrong clock keeps none from being made", async () => {
@@ -94,7 +96,7 @@ describe("daily backups", () => {
     const { backups, log, folder, waiting } = rig({ state: 1, history: 0 });
     writeFileSync(folder, "in the way");
     await backups.look();
-    expect(log.lines).toMatchObject([{ level: "warn", message: "A daily backup could not be made" }]);
+    expect(log.lines).toMatchObject([{ level: "warn", message: "Daily backup failed" }]);
     expect(backups.newest()).toEqual({ state: null, history: null });
     backups.start();
     expect(waiting).toHaveLength(1);

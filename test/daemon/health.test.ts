@@ -54,5 +54,5 @@ test("a teardown goes backwards, tells what fails and goes on", async () => {
   teardown.add("third", async () => void seen.push("third"));
   await teardown.run();
   await teardown.run();
-  expect(seen).toEqual(["third", "hangs: not done after 20 ms", "second: stuck", "first"]);
+  expect(seen).toEqual(["third", "hangs: timed out after 20 ms", "second: stuck", "first"]);
 });

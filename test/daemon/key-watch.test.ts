@@ -132,7 +132,7 @@ describe("what the command line does to keys", () => {
     made(commandLine(), "grafana");
     daemon.tick();
     daemon.tick();
-    expect(daemon.news()).toEqual([["Changes to API keys cannot be looked for", null, null]]);
+    expect(daemon.news()).toEqual([["Cannot look for changes to API keys", null, null]]);
     broken = false;
     daemon.tick();
     expect(daemon.news()).toEqual([["API key created", "grafana", "command line"]]);

@@ -67,7 +67,7 @@ test("from the start to the end", () => {
     ...["WATCHDOG=1", "WATCHDOG=1", "STATUS=two", "WATCHDOG=1"],
     "RELOADING=1\nMONOTONIC_USEC=42",
     "READY=1\nSTATUS=two",
-    "STOPPING=1\nSTATUS=Ending what runs",
+    "STOPPING=1\nSTATUS=Shutting down",
     ...["WATCHDOG=1", "closed"],
   ]);
 });
@@ -77,7 +77,7 @@ test("a start that fails, with and without a number of the system's", () => {
   const cause = Object.assign(new Error("bind"), { code: "EADDRINUSE" });
   manager.failed(new Error("Another program listens on 1.2.3.4:80.\nEnd it", { cause }));
   manager.failed("what");
-  const status = "STATUS=Could not start:";
+  const status = "STATUS=Failed to start:";
   const first = `${status} Another program listens on 1.2.3.4:80.\\nEnd it\nERRNO=98`;
   expect(sent).toEqual([first, `${status} what`]);
 });
@@ -107,7 +107,7 @@ test("what must arrive is offered again, in its order; a status is only the newe
   ]);
   // Nothing waits, so nothing looks for it.
   expect(intervals()).toEqual([3_000]);
-  expect(log.lines.map(({ message }) => message)).toEqual(["The service manager does not take a message"]);
+  expect(log.lines.map(({ message }) => message)).toEqual(["The service manager does not accept a message"]);
 });
 
 test("a manager that never listens is given up, without end of memory or timers", () => {
@@ -140,7 +140,7 @@ describe("the surroundings", () => {
     expect(log.lines).toMatchObject([
       {
         level: "warn",
-        message: "The service manager cannot be notified",
+        message: "Cannot notify the service manager",
         fields: { socket: "vsock:2:1", error: expect.stringContaining("must be a path") },
       },
     ]);
@@ -155,7 +155,7 @@ describe("the status", () => {
   const at = Date.UTC(2026, 0, 31, 8, 15, 30);
 
   test.each([
-    [[], "no server configured"],
+    [[], "no servers configured"],
     [[picture({})], "1 server: 1 unknown"],
     [
       [
@@ -173,7 +173,7 @@ describe("the status", () => {
       `${address}, ${words}`,
     );
     expect(serviceStatus({ address, servers, lastReload: { at, outcome: "refused" } })).toBe(
-      `${address}, ${words}, the config was refused 2026-01-31 08:15:30 UTC, the one before holds (see the journal)`,
+      `${address}, ${words}, config reload failed 2026-01-31 08:15:30 UTC, keeping the previous one (see the journal)`,
     );
   });
 

@@ -116,7 +116,7 @@ test("what is not taken is tried again every hour, and told", async () => {
     at.clock.advance(MINUTE);
   }
   const warning = {
-    message: "A report could not be sent and is tried again",
+    message: "Cannot send the report; retrying",
     target: "boss",
     error: expect.stringContaining("the disk is full"),
   };
@@ -125,7 +125,7 @@ test("what is not taken is tried again every hour, and told", async () => {
   at.clock.advance(60 * MINUTE);
   await reports.look();
   expect(at.mail.mails).toHaveLength(1);
-  expect(at.said("info").at(-1)).toMatchObject({ message: "A report was sent", target: "boss" });
+  expect(at.said("info").at(-1)).toMatchObject({ message: "Report sent", target: "boss" });
 });
 
 test("what went out while the store fails is not sent again", async () => {

@@ -35,8 +35,8 @@ test("streams stay open over a valid and an invalid reload, and report the new s
   await site.configure(`${both}[log]\nlevel = "debug"\n[collector]\nconcurrency = 3\n`);
   process.kill(daemon.pid, "SIGHUP");
   await saw("server_status", { server: "cad", to: "up" });
-  await saw("log", { message: "The config was read again" });
-  await untilPrinted(daemon, /The config was read again added=cad settings=log/);
+  await saw("log", { message: "Configuration reloaded" });
+  await untilPrinted(daemon, /Configuration reloaded added=cad settings=log/);
   await untilPrinted(daemon, "Some settings need a restart settings=collector.concurrency");
   await cad.says(lmstat({ mesher: { total: 4, holders: holders("bob", "eve") } }));
   expect((await daemon.post("/api/licenses/rescan", admin)).status).toBe(200);
@@ -47,7 +47,7 @@ test("streams stay open over a valid and an invalid reload, and report the new s
   const refused = await daemon.post("/api/reload", admin);
   const details = expect.stringContaining("log.level");
   expect([refused.status, await refused.json()]).toMatchObject([409, { code: "CONFLICT", details }]);
-  await saw("log", { message: "The config was refused, the running one stays" });
+  await saw("log", { message: "Invalid configuration; keeping the current one" });
   await cad.says(lmstat({ mesher: { total: 4, holders: holders("bob") } }));
   const rescan = await daemon.post("/api/licenses/rescan", admin);
   expect(rescan.headers.get("RateLimit-Limit")).toBe("100");
@@ -59,7 +59,7 @@ test("streams stay open over a valid and an invalid reload, and report the new s
   // The server is removed, with its picture.
   await site.configure(one);
   expect(await (await daemon.post("/api/reload", admin)).json()).toEqual(APPLIED);
-  await saw("log", { message: "The config was read again" });
+  await saw("log", { message: "Configuration reloaded" });
   expect((await daemon.get("/api/licenses/servers/cad", admin)).status).toBe(404);
 
   expect(events.opened()).toBe(1);

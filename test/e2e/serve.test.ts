@@ -140,7 +140,7 @@ describe("the command line next to the daemon", () => {
     await using daemon = await site.serve({ env: { PATH: `/usr/bin:/bin:${mark}` } });
     await until("the tool runs", () => processesWith(mark).length > 1 || undefined);
     process.kill(daemon.pid, "SIGTERM");
-    await untilPrinted(daemon, "licmond stops");
+    await untilPrinted(daemon, "licmond is stopping");
     expect(await daemon.stop()).toBe(1);
     expect(await processesLeft(mark, 60_000)).toEqual([]);
   });

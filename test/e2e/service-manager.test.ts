@@ -63,7 +63,7 @@ test("reports readiness when it answers, then reloads and the end", async () => 
   const ready = await service.message(/^READY=1$/m);
   // It reports readiness only when requests are answered.
   expect((await fetch(url("/api/ping"))).status).toBe(200);
-  expect(ready).toBe(`READY=1\nSTATUS=http://127.0.0.1:${site.port}, no server configured`);
+  expect(ready).toBe(`READY=1\nSTATUS=http://127.0.0.1:${site.port}, no servers configured`);
   expect(service.told()[0]).toBe("STATUS=Opening the database");
   // $WATCHDOG_USEC is not set.
   expect(service.told().join("\n")).not.toContain("WATCHDOG");
@@ -77,7 +77,7 @@ test("reports readiness when it answers, then reloads and the end", async () => 
   from = service.told().length;
   await site.configure('[log]\nlevel = "loud"');
   service.signal("SIGHUP");
-  expect(await service.message(/^READY=1$/m, from)).toContain("the config was refused");
+  expect(await service.message(/^READY=1$/m, from)).toContain("config reload failed");
   expect(service.told().slice(from)[0]).toStartWith("RELOADING=1");
 
   // Reloads over HTTP send the same messages.
@@ -114,5 +114,5 @@ test("the manager's variables reach no tool; a manager that does not listen bloc
   expect(raw).toContain("LC_ALL=C");
   expect(raw).not.toMatch(/NOTIFY_SOCKET|WATCHDOG|CREDENTIALS/);
   expect(await daemon.stop()).toBe(0);
-  expect(daemon.output().match(/The service manager does not take a message/g)).toHaveLength(1);
+  expect(daemon.output().match(/The service manager does not accept a message/g)).toHaveLength(1);
 });

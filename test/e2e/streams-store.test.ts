@@ -37,7 +37,7 @@ test.skipIf(!MAY_MOUNT)(
     const free = fill(storage);
     await publish(daemon, { tag: "full", count: 3_000, length: 500 });
     await untilSeen(client.seen, "full-2999");
-    const said = () => daemon.output().split("Events cannot be stored").length - 1;
+    const said = () => daemon.output().split("Cannot store events").length - 1;
     expect(said()).toBe(1);
     expect((await daemon.get("/api/ping", key)).status).toBe(200);
     // While the store fails, the gap is not stored, but the stream reports it.
@@ -48,7 +48,7 @@ test.skipIf(!MAY_MOUNT)(
     await publish(daemon, { tag: "again", count: 10 });
     await untilSeen(client.seen, "again-9");
     expect(said()).toBe(1);
-    await untilPrinted(daemon, "Events are stored again");
+    await untilPrinted(daemon, "Storing events again");
     client.close();
     const order = client.seen.map(({ id }) => id);
     expect(order).toEqual([...new Set(order)].sort((a, b) => a - b));
@@ -135,5 +135,5 @@ test("the last log lines are stored when the daemon has ended", async () => {
   using database = new Database(join(site.folder, "storage/licmond.db"), { readonly: true });
   const messages = database.query("SELECT body FROM events ORDER BY id").values().map(String);
   expect(messages.filter((body) => body.includes('"requestId":"last-'))).toHaveLength(5);
-  expect(messages.at(-1)).toContain("licmond stops");
+  expect(messages.at(-1)).toContain("licmond is stopping");
 });
