@@ -15,13 +15,15 @@ const MESSAGES: Readonly<Partial<Record<AlertChange, string>>> = {
 type Logged = Pick<AlertSubject, "rule" | "server" | "daemon" | "feature"> &
   Pick<Alert, "severity" | "value" | "threshold"> & { readonly site?: string };
 
-/** An alert and what became of it. */
+/** An alert and its change. */
 export interface AlertNews<Of = Alert> {
   readonly alert: Of;
   readonly change: AlertChange;
 }
 
-/** Writes a line if an alert fired, was raised or resolved. Its message would name people, so it is left out. */
+/**
+ * Logs that an alert fired, was raised or resolved. The alert's message may name people, so it is left out.
+ */
 export function logAlert(log: Log, { alert, change }: AlertNews<Logged>, alerts?: number): void {
   const message = MESSAGES[change];
   if (message === undefined) return;
@@ -30,12 +32,13 @@ export function logAlert(log: Log, { alert, change }: AlertNews<Logged>, alerts?
   log[level](message, { site, rule, server, daemon, feature, value, threshold, alerts });
 }
 
-/** The first tick after a reading looks at dates, up to a minute later. */
+/** The first tick after a reading checks dates up to a minute later. */
 const FIRST_MS = MINUTE_MS + 5_000;
 
 /**
- * Writes the lines of alerts. What the first reading of a server finds is one line per rule, with the number of alerts: a
- * new installation may fire hundreds at once. `installed` names the servers of a new installation, which share their lines.
+ * Logs alerts. Alerts from the first reading of a server share one line per rule with their number, because a
+ * new installation may fire hundreds at once. The servers in `installed`, those of a new installation, share
+ * their lines.
  */
 export function createAlertLog(log: Log, installed: ReadonlySet<string>) {
   const firstPolls = new Map<string, number>();

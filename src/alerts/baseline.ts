@@ -3,29 +3,34 @@ import { amountOf } from "../domain/plain-text.ts";
 import { featureKey } from "../domain/polls/feature-picture.ts";
 import type { Unit } from "../domain/words.ts";
 
-/** What is normal for a server: what a new reading is compared with. Stored, so that a restart misses nothing. */
+/**
+ * Normal state of a server, with which new readings are compared. Stored, so that a restart misses nothing.
+ */
 export interface Baseline {
-  /** Seats issued, by feature key; null = unlimited, `?` = the feature is known, its number of seats is not. */
+  /**
+   * Seats issued, by feature key; null means unlimited, `?` means a known feature with an unknown number of
+   * seats.
+   */
   readonly totals: Readonly<Record<string, number | null | typeof UNSAID>>;
-  /** What the totals count, by feature key, where it is no seats; absent = all do. */
+  /** Unit of the totals by feature key, if not seats; absent means seats for all. */
   readonly units?: Readonly<Record<string, Unit>>;
-  /** Lines of the tool's output that are usually not understood. */
+  /** Usual number of unrecognized output lines. */
   readonly unparsed: number;
 }
 
 const UNSAID = "?";
 
-/** A total that is not what it was. */
+/** A changed total. */
 export interface TotalChange {
   readonly daemon: string;
   readonly feature: string;
   readonly unit: Unit;
-  /** Null = unlimited; absent = there was, or is, no such feature. */
+  /** Null means unlimited; absent means that the feature did not or does not exist. */
   readonly from?: number | null;
   readonly to?: number | null;
 }
 
-/** Compares a good reading with the baseline; the first one only makes it. Pure. */
+/** Compares a good reading with the baseline; the first one only creates it. Pure. */
 export function compareTotals(baseline: Baseline | null, { features }: ServerPicture) {
   const totals: Record<string, Baseline["totals"][string]> = {};
   const units: Record<string, Unit> = {};
@@ -37,7 +42,7 @@ export function compareTotals(baseline: Baseline | null, { features }: ServerPic
     if (unit !== "seats") units[key] = unit;
     const from = before[key];
     const to = unlimited ? null : issued;
-    // The total was read now, in whole.
+    // The total was read now, and completely.
     const isCounted = state === "ok" && (unlimited || issued !== null);
     const total = isCounted ? to : from === undefined ? UNSAID : from;
     totals[key] = total;
@@ -64,7 +69,7 @@ export function totalMessage({ feature, unit, from, to }: TotalChange): string {
   return `${feature} has ${seats(to)} now; it had ${from === null ? "unlimited" : from}`;
 }
 
-/** A baseline as it was stored; null when the text is none. */
+/** Parses a stored baseline; null if malformed. */
 export function readBaseline(text: string): Baseline | null {
   try {
     const { totals, units, unparsed } = (JSON.parse(text) ?? {}) as Partial<Baseline>;

@@ -8,13 +8,13 @@ import type { Dispatcher } from "./notify/dispatcher.ts";
 import type { Denied, HostLook } from "./rules.ts";
 import { type AlertStoreDeps, createAlertStore } from "./store.ts";
 
-/** What becomes of an alert that a person handles. */
+/** Result of acknowledging or silencing an alert. */
 export type Handled =
   | { readonly outcome: "done"; readonly alert: Alert }
   | { readonly outcome: "unknown" }
   | { readonly outcome: "resolved" };
 
-/** What may change by a reload; asked for on each use. */
+/** Settings that a reload may change, read on each use. */
 export type EngineSettings = Conditions & NotifierSettings;
 
 export interface AlertEngineDeps extends AlertStoreDeps {
@@ -25,16 +25,20 @@ export interface AlertEngineDeps extends AlertStoreDeps {
   readonly timers: Timers;
 }
 
-/** A tick that is later than this shows that the host or the process slept, or that its clock was set: no poll is missed. */
+/**
+ * A tick later than this means that the host or process slept, or that the clock was set; no poll was missed.
+ */
 const LATE_MS = 5_000;
 
 export type AlertEngine = ReturnType<typeof createAlertEngine>;
 
-/** Gives every new picture, every denial and each minute to the evaluator, and what it answers to the alert store. */
+/**
+ * Passes every new picture, every denial and each minute to the evaluator, and its result to the alert store.
+ */
 export function createAlertEngine(deps: AlertEngineDeps) {
   const { rows, outbox, live, settings, host, clock, timers, log } = deps;
   const startedAt = clock.now();
-  /** Since when polls can come: the start, or the end of the last sleep. */
+  /** Since when polls are possible: the start, or the end of the last sleep. */
   let awakeSince = startedAt;
   let tickedAt = startedAt;
   const notifier = createNotifier(settings, live.snapshot, outbox.nextId, clock.now);
@@ -46,7 +50,7 @@ export function createAlertEngine(deps: AlertEngineDeps) {
     new Set(isNew ? live.snapshot().servers.map(({ server }) => server.id) : []),
   );
   const evaluation = (at: number) => createEvaluation(state, settings(), at);
-  /** The poll of each server that was looked at last: a picture may change without one. */
+  /** Last evaluated poll of each server: a picture may change without a poll. */
   const looked = new Map<string, number>();
   let running: Promise<void> = Promise.resolve();
   let isFailing = false;
@@ -55,7 +59,7 @@ export function createAlertEngine(deps: AlertEngineDeps) {
 
   const apply = (seen: Evaluation) => alertLog.write(store.apply(seen));
 
-  /** Dates, reminders and a full disk come by time alone. */
+  /** Dates, reminders and the disk are checked by time. */
   function tick(): void {
     const { servers } = live.snapshot();
     const now = clock.now();
@@ -68,24 +72,24 @@ export function createAlertEngine(deps: AlertEngineDeps) {
     }
   }
 
-  /** Looks, then stores and sends. Neither a rule's fault nor the store's ends the looking. */
+  /** Evaluates, then stores and sends. An error in a rule or in the store does not stop later evaluations. */
   function attempt(look: () => void): void {
     try {
       look();
     } catch (error) {
-      log.error("Alerts could not be looked at", { error: String(error) });
+      log.error("Cannot evaluate alerts", { error: String(error) });
     }
     running = save();
   }
 
-  /** A failure is logged once, until it works again. */
+  /** A failure is logged once until it works again. */
   async function save(): Promise<void> {
     try {
       if (!(await store.commit())) return;
       if (isFailing) log.info("Alerts are stored again");
       isFailing = false;
     } catch (error) {
-      const message = "Alerts cannot be stored: their messages are sent all the same";
+      const message = "Cannot store alerts; their messages are sent anyway";
       if (!isFailing) log.error(message, { error: String(error) });
       isFailing = true;
     }
@@ -128,7 +132,7 @@ export function createAlertEngine(deps: AlertEngineDeps) {
       attempt(tick);
       wait();
     },
-    /** Ends the timer and waits for what is being stored. */
+    /** Stops the timer and waits for pending writes. */
     async stop(): Promise<void> {
       unsubscribe();
       cancelTimer();
@@ -136,16 +140,19 @@ export function createAlertEngine(deps: AlertEngineDeps) {
     },
     counts: store.counts,
     firing: (): readonly Alert[] => [...state.firing.values()],
-    /** New denials, in the order of their events. */
+    /** Evaluates new denials, in the order of their events. */
     denied(denials: readonly Denied[]): void {
       for (const denied of denials) attempt(() => apply(evaluation(denied.at).denial(denied, clock.now())));
     },
-    /** The config was read again. */
+    /** Called after a reload of the config. */
     configured: () => attempt(tick),
-    /** Ends the reminders. `by` is the name of the key. Rejects with StoreError when that could not be stored. */
+    /**
+     * Stops the reminders. `by` is the name of the key. Rejects with StoreError if the change cannot be
+     * stored.
+     */
     acknowledge: (id: number, by: string, comment: string | null) =>
       handle(id, "acknowledged", comment, { acknowledgedAt: clock.now(), acknowledgedBy: by }),
-    /** Holds its notes back until then, also when it ends and fires again meanwhile. */
+    /** Holds notes back until the given time, even if the alert resolves and fires again in between. */
     silence: (id: number, until: number, comment: string | null) =>
       handle(id, "silenced", comment, { silencedUntil: until }),
   };

@@ -27,11 +27,11 @@ import type { InMaintenance, SettingsOf } from "./settings.ts";
 import { isBad, isIdle, needsOf, step, UNWATCHED, type Watch } from "./watch.ts";
 
 /**
- * Decides which alerts fire, move and end: the state so far and one look give the changes. Pure; `store.ts` applies them.
- * In one evaluation each subject is looked at once.
+ * Decides which alerts fire, change and resolve: derives changes from the current state and one observation.
+ * Pure; `store.ts` applies the changes. One evaluation observes each subject once.
  */
 
-/** What is known of alerts. Subjects are found by their {@link subjectKey}, baselines by server. */
+/** State of all alerts. Subjects are keyed by {@link subjectKey}, baselines by server. */
 export interface AlertState {
   readonly firing: ReadonlyMap<string, Alert>;
   readonly watched: ReadonlyMap<string, Watched>;
@@ -41,15 +41,18 @@ export interface AlertState {
 export interface Watched {
   readonly subject: AlertSubject;
   readonly watch: Watch;
-  /** Last look, epoch ms; null = in an earlier process. */
+  /** Last observation, epoch ms; null means in an earlier process. */
   readonly seenAt: number | null;
 }
 
-/** What the config says, as it is now. */
+/** Current configuration. */
 export interface Conditions {
   readonly settingsOf: SettingsOf;
   readonly inMaintenance: InMaintenance;
-  /** Since when a server has had a status, as its outages say it: that may be before the first look. */
+  /**
+   * Returns since when a server has had a status according to its outages, which may be before the first
+   * observation.
+   */
   readonly statusSince?: (server: string, status: ServerStatus) => number | null;
 }
 
@@ -60,13 +63,15 @@ const STATUS_OF: Readonly<Partial<Record<AlertRule, ServerStatus>>> = {
 
 export interface SubjectChange {
   readonly subject: AlertSubject;
-  /** The very object of before where it is the same; {@link UNWATCHED} = forget the subject. */
+  /** The identical object if unchanged; {@link UNWATCHED} means forget the subject. */
   readonly watch: Watch;
-  /** What becomes of its alert; null = nothing. */
+  /** Change of its alert; null means none. */
   readonly alert: AlertMove | null;
 }
 
-/** `amended`: what goes on changing while the alert fires, without an event. `since`: when it began, epoch ms. */
+/**
+ * `amended`: values that change while the alert fires, without an event. `since`: when it began, epoch ms.
+ */
 export type AlertMove =
   | {
       readonly change: "fired" | "raised" | "lowered" | "amended";
@@ -75,10 +80,10 @@ export type AlertMove =
     }
   | { readonly change: "resolved"; readonly finding: Finding | null };
 
-/** What an evaluation answers. */
+/** Result of an evaluation. */
 export type Evaluation = Pick<ReturnType<typeof createEvaluation>, "at" | "changes" | "baselines">;
 
-/** One evaluation at `at`, of a poll, of the time, or of a denial; its changes and baselines are the answer. */
+/** Evaluates a poll, the passing of time, or a denial at `at`; the result is in `changes` and `baselines`. */
 export function createEvaluation(
   state: AlertState,
   { settingsOf, inMaintenance, statusSince = () => null }: Conditions,
@@ -86,15 +91,15 @@ export function createEvaluation(
 ) {
   /** By subject key. */
   const changes = new Map<string, SubjectChange>();
-  /** Baselines that changed, by server. */
+  /** Changed baselines, by server. */
   const baselines = new Map<string, Baseline>();
-  /** Most things are well and not watched: for these no key is made. */
+  /** Most subjects are fine and unwatched: skip building keys for them. */
   const watchedRules = new Set<AlertRule>();
   for (const { subject } of state.watched.values()) watchedRules.add(subject.rule);
 
   /**
-   * One look at one thing. `isGap`: whether nothing is known of the time since the last look at it. `isNew`: whether
-   * the tool was asked for it now, or only time went on.
+   * Observes one subject. `isGap`: nothing is known since its last observation. `isNew`: the tool was queried
+   * now; otherwise only time passed.
    */
   function see<Thing>(
     rule: Rule<Thing>,
@@ -120,7 +125,7 @@ export function createEvaluation(
     const { level } = watch;
     const firing = state.firing.get(key);
     let alert: AlertMove | null = null;
-    // Of other rules there is nothing to say when all is well.
+    // Other rules have no finding when everything is fine.
     const last = () => (rule === SEATS ? rule.finding(thing, 1, own, at, watch) : null);
     if (level === 0) alert = firing === undefined ? null : { change: "resolved", finding: last() };
     else {
@@ -136,7 +141,7 @@ export function createEvaluation(
     changes.set(key, { subject, watch: isForgotten ? UNWATCHED : watch, alert });
   }
 
-  /** Applies one rule to one server's picture. `isGap`: nothing is known of the time since the last good reading. */
+  /** Applies a rule to a server's picture. `isGap`: nothing is known since the last good reading. */
   function look(rule: PictureRule<unknown>, picture: ServerPicture, isGap: boolean, isNew = true): void {
     const { id } = picture.server;
     const longestMs = longestSilence(picture);
@@ -145,7 +150,7 @@ export function createEvaluation(
       see(rule, thing, id, rule.about(thing), isUnseen, isNew);
   }
 
-  /** Something happened; `again` is what it does to an alert that fires already. */
+  /** Handles an event; `again` is its effect on an alert that already fires. */
   function happen<Thing>(
     rule: HappeningRule<Thing>,
     thing: Thing,
@@ -159,7 +164,7 @@ export function createEvaluation(
     const key = subjectKey(subject);
     const known = state.firing.get(key);
     const finding = rule.finding(thing);
-    // What is amended adds up.
+    // Amended values add up.
     const value =
       again === "amended" && known !== undefined ? (known.value ?? 0) + (finding.value ?? 0) : finding.value;
     const change = known === undefined ? "fired" : again;
@@ -167,7 +172,9 @@ export function createEvaluation(
     changes.set(key, { subject, watch: { level: 1, runs: [], until: at + rule.lastsMs }, alert });
   }
 
-  /** Denials for want of seats fire by themselves unless the reading behind them shows a shortage, and where none comes. */
+  /**
+   * Fires alerts for denials without free seats, unless the next reading shows a shortage or does not come.
+   */
   function settleDenials(picture: ServerPicture): void {
     for (const [key, { subject, watch }] of state.watched) {
       const { denied } = watch;
@@ -182,14 +189,14 @@ export function createEvaluation(
     }
   }
 
-  /** There is nothing left to look at. */
+  /** Removes a subject that no longer exists. */
   function end(subject: AlertSubject): void {
     const key = subjectKey(subject);
     const alert: AlertMove | null = state.firing.has(key) ? { change: "resolved", finding: null } : null;
     changes.set(key, { subject, watch: UNWATCHED, alert });
   }
 
-  /** Compares a good reading with what was normal until now. */
+  /** Compares a good reading with the baseline. */
   function compareWithUsual(picture: ServerPicture): void {
     const server = picture.server.id;
     const baseline = state.baselines.get(server) ?? null;
@@ -198,18 +205,21 @@ export function createEvaluation(
       const { daemon, feature } = change;
       const subject: AlertSubject = { rule: TOTALS_CHANGED.rule, server, daemon, feature, detail: null };
       const alert = state.firing.get(subjectKey(subject));
-      // Back to what it was before the alert: there is nothing to look at any more.
+      // Back to the value before the alert: nothing to watch.
       if (alert !== undefined && (change.to ?? null) === alert.threshold) end(subject);
       else happen(TOTALS_CHANGED, change, subject, "raised");
     }
     const lines = picture.unparsedLines;
-    // Once all lines were understood, none is usual.
+    // Once all lines were recognized, unrecognized ones are no longer usual.
     const usual = lines === 0 ? 0 : (baseline?.unparsed ?? lines);
     see(UNPARSED, { server, lines, usual }, server, THE_SERVER);
     if (!isSame || usual !== baseline?.unparsed) baselines.set(server, { ...counted, unparsed: usual });
   }
 
-  /** Makes lines usual that were not understood for long. A poll that failed says nothing of what is usual. */
+  /**
+   * Makes lines usual that have been unrecognized for a long time. A failed poll does not change what is
+   * usual.
+   */
   function acceptUnparsed({ server: { id: server }, unparsedLines, error }: ServerPicture): void {
     const alert = state.firing.get(subjectKey({ rule: UNPARSED.rule, server, ...THE_SERVER }));
     const baseline = state.baselines.get(server);
@@ -220,8 +230,8 @@ export function createEvaluation(
   }
 
   /**
-   * Ends subjects of daemons and features that the server has no more, and details of a feature (who holds a seat) that
-   * a good reading did not show. Changed totals and denials end by time alone.
+   * Ends subjects of daemons and features that the server no longer has, and holders that a good reading did
+   * not show. Changed totals and denials end only by time.
    */
   function endGone({ server, daemons, features, state: outcome, cut }: ServerPicture): void {
     const own = [...state.watched.values()]
@@ -232,7 +242,7 @@ export function createEvaluation(
       features.map((feature) => [featureKey(feature.daemon, feature.name), feature.state]),
     );
     const named = new Set(daemons.map(({ name }) => name));
-    // Features vanish after two readings without them; daemons are believed gone only by a whole one.
+    // Features disappear after two readings without them; daemons disappear only with a complete reading.
     const isWhole = (outcome === "ok" || outcome === "partial") && !cut;
     for (const subject of own) {
       const { daemon, feature, detail } = subject;
@@ -249,7 +259,9 @@ export function createEvaluation(
     changes: changes as ReadonlyMap<string, SubjectChange>,
     baselines: baselines as ReadonlyMap<string, Baseline>,
 
-    /** After a poll of one server. `readAt` is the time of the last good reading before it; null = never. */
+    /**
+     * Evaluates a poll of one server. `readAt` is the time of the previous good reading; null means never.
+     */
     poll(readAt: number | null, picture: ServerPicture) {
       const isGap = readAt === null || at - readAt > longestSilence(picture);
       for (const rule of PICTURE_RULES) look(rule, picture, isGap);
@@ -259,7 +271,9 @@ export function createEvaluation(
       return this;
     },
 
-    /** As time passes: dates, polls that do not come, the host. `since` = from when on polls can come. */
+    /**
+     * Evaluates the passing of time: dates, missing polls, the host. `since`: start of the time in which polls are possible.
+     */
     time(pictures: readonly ServerPicture[], host: HostLook, since: number) {
       const enabled = pictures.filter(({ server }) => server.enabled);
       const servers = new Set(enabled.map(({ server }) => server.id));
@@ -267,7 +281,7 @@ export function createEvaluation(
       for (const { subject, watch } of state.watched.values()) {
         const { server, daemon, feature } = subject;
         const isWanted = isConfigured(server) && settingsOf(server, daemon, feature).enabled;
-        // An end further off than anything lasts was set by a clock that was ahead.
+        // An end further away than any event lasts was set by a clock that was ahead.
         const isOver =
           watch.until !== null && (watch.until <= at || watch.until - at > TOTALS_CHANGED.lastsMs);
         if (!isWanted || isOver) end(subject);
@@ -287,8 +301,8 @@ export function createEvaluation(
     },
 
     /**
-     * After a denial. One that was over before `now`, e.g. while the daemon was not running, is no news. What is denied
-     * for want of seats waits for the next reading: where seats are short, it belongs to their alert.
+     * Evaluates a denial. One that had ended before `now`, e.g. while the daemon was not running, is ignored.
+     * A denial without free seats waits for the next reading: if seats are short, it belongs to that alert.
      */
     denial(denied: Denied, now: number) {
       const { server, daemon, feature, count } = denied;
@@ -299,7 +313,7 @@ export function createEvaluation(
       const alone = { ...subject, rule: DENIALS.rule };
       if (isForWantOfSeats(denied) && (isBad(watch) || !state.firing.has(subjectKey(alone)))) {
         const before = watch.denied ?? { count: 0, lastAt: 0 };
-        // The clock of the log may be ahead.
+        // The log's clock may be ahead.
         const lastAt = Math.max(before.lastAt, Math.min(at, now));
         const all = { count: before.count + count, lastAt };
         changes.set(key, { subject, watch: { ...watch, denied: all }, alert: null });
@@ -315,7 +329,7 @@ function saysTheSame({ message, value, threshold }: Finding, firing: Alert | und
   return message === firing?.message && value === firing.value && threshold === firing.threshold;
 }
 
-/** After so long without a good reading nothing is known of the time between. */
+/** Returns how long readings may be missing before the time in between counts as unknown. */
 export function longestSilence({ server }: ServerPicture): number {
   return 2 * server.intervalMs + server.timeoutMs;
 }

@@ -8,10 +8,10 @@ import type { Note, NotedAlert, NotedHolder, NoteFilter, NoteKind } from "./noti
 import { overMessage } from "./notify/text.ts";
 import type { InMaintenance } from "./settings.ts";
 
-/** People named in a note. */
+/** Maximum number of people named in a note. */
 const MAX_HOLDERS = 3;
 
-/** An alert with the targets that get a note now in `told`, and these notes. */
+/** An alert with the targets notified now in `told`, and their notes. */
 interface Notified {
   readonly alert: Alert;
   readonly notes: readonly Note[];
@@ -22,15 +22,15 @@ export interface NotifierSettings {
   readonly targets: readonly NoteFilter[];
   /** `http.public_url`. */
   readonly publicUrl: string | null;
-  /** Whether the hub of a fleet notifies people of what became of an alert at an instant, epoch ms. */
+  /** Reports whether the hub of a fleet sends the notifications about alerts at an instant, epoch ms. */
   readonly hubNotifies?: (at: number) => boolean;
 }
 
 export type Notifier = ReturnType<typeof createNotifier>;
 
 /**
- * Decides which targets get a note about an alert, and keeps that in the alert. Pure but for the ids of notes, which
- * increase over restarts.
+ * Decides which targets get a note about an alert, and records it in the alert. Pure except for the ids of
+ * notes, which increase across restarts.
  */
 export function createNotifier(
   settings: () => NotifierSettings,
@@ -40,7 +40,10 @@ export function createNotifier(
 ) {
   const pictureOf = (server: string | null) => snapshot().servers.find((each) => each.server.id === server);
 
-  /** No note about it now, but for its end, which goes to the targets that know of its begin. */
+  /**
+   * Reports whether notes about the alert are held back. Its resolution is still sent to targets that know
+   * about it.
+   */
   const isQuiet = ({ silencedUntil, server }: Alert, at: number) =>
     (silencedUntil !== null && silencedUntil > at) ||
     (server !== null && settings().inMaintenance(server, at));
@@ -48,7 +51,7 @@ export function createNotifier(
   const wants = (target: NoteFilter, alert: Alert) =>
     target.wants(alert, pictureOf(alert.server)?.server.labels ?? {});
 
-  /** The alert as a target is to see it. */
+  /** Returns the alert as a target may see it. */
   function shown(alert: Alert, at: number, anonymize: boolean): NotedAlert {
     const picture = pictureOf(alert.server);
     const { rule } = alert;
@@ -57,7 +60,7 @@ export function createNotifier(
     const feature = picture?.features.find(
       ({ daemon, name }) => daemon === alert.daemon && name === alert.feature,
     );
-    // Seats of a group are held by who has any member.
+    // Seats of a group are held through any of its members.
     const held = sharedSets(picture?.features ?? []).find((set) => feature && set.includes(feature)) ?? [];
     const checkouts = (rule === "seats" ? held : [feature]).flatMap((each) => each?.checkouts ?? []);
     const unit = feature?.unit;
@@ -71,7 +74,7 @@ export function createNotifier(
     };
   }
 
-  /** One note for each target that has a kind. */
+  /** Makes one note for each target with a kind. */
   function notify(alert: Alert, at: number, kindFor: (target: NoteFilter) => NoteKind | null): Notified {
     const notes = settings().targets.flatMap((target): Note[] => {
       const kind = kindFor(target);
@@ -84,14 +87,14 @@ export function createNotifier(
   }
 
   return {
-    /** What a change of the alert means for the targets. */
+    /** Returns the notes for a change of the alert. */
     onChange(alert: Alert, change: AlertChange): Notified {
       const at = now();
       const knows = ({ id }: NoteFilter) => Object.hasOwn(alert.told, id);
       if (change === "resolved") return notify(alert, at, (target) => (knows(target) ? "resolved" : null));
       if (change !== "fired" && change !== "raised") return { alert, notes: [] };
       if (isQuiet(alert, at) || settings().hubNotifies?.(at) === true) {
-        // Targets that know of it get a reminder as soon as notes may go out again.
+        // Targets that know about it get a reminder when notes may be sent again.
         const told = Object.fromEntries(Object.keys(alert.told).map((id) => [id, 0]));
         return { alert: { ...alert, told }, notes: [] };
       }
@@ -100,7 +103,10 @@ export function createNotifier(
       );
     },
 
-    /** What time brings: reminders, and notes that a silence or a maintenance window held back. */
+    /**
+     * Returns notes that are due by time: reminders, and notes held back by a silence or a maintenance
+     * window.
+     */
     onTime(alert: Alert, reminderMs: number): Notified {
       const at = now();
       if (isQuiet(alert, at) || settings().hubNotifies?.(alert.firedAt) === true) return { alert, notes: [] };
@@ -108,7 +114,7 @@ export function createNotifier(
         const last = alert.told[target.id];
         if (!wants(target, alert)) return null;
         if (last === undefined) return "fired";
-        // Also when the last note went out by a clock that was ahead.
+        // A note that was sent by a clock that was ahead also counts.
         const isDue = reminderMs > 0 && alert.acknowledgedAt === null && Math.abs(at - last) >= reminderMs;
         return isDue ? "reminder" : null;
       });
@@ -116,7 +122,7 @@ export function createNotifier(
   };
 }
 
-/** Who holds the most seats, and of those with equally many, who holds them longest. */
+/** Returns the holders of most seats; among equals, those who hold them longest. */
 function topHolders(checkouts: readonly CheckoutPicture[]): NotedHolder[] {
   const byHolder = Map.groupBy(checkouts, ({ user, host }) => `${userKey(user)}\0${host ?? ""}`);
   return [...byHolder.values()]

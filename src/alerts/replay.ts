@@ -5,13 +5,13 @@ import type { Denied, HostLook } from "./rules.ts";
 import { applyChange, type MutableState } from "./store.ts";
 import { UNWATCHED } from "./watch.ts";
 
-/** An alert that would have fired, with the worst of its severities. */
+/** An alert that would have fired, with its worst severity. */
 export type Firing = Pick<
   Alert,
   "rule" | "severity" | "server" | "daemon" | "feature" | "startedAt" | "firedAt" | "resolvedAt" | "peakValue"
 >;
 
-/** What the polls in [from, until) saw, one each `everyMs`. */
+/** Result of the polls in [from, until), one every `everyMs`. */
 export interface Span {
   readonly from: number;
   readonly until: number;
@@ -22,19 +22,19 @@ export interface Span {
 const NO_HOST: HostLook = { disk: null, clockDoubtMs: null, outbox: null };
 
 /**
- * The daemon's evaluator over the past of one server, or of a part of it: nothing is stored, no target gets a note.
- * `picture` is of the server, which is enabled; `pass` looks at its expiry dates. Calls must come in the order of time.
+ * Runs the daemon's evaluator over the past of one server, or a part of it, without storing or notifying.
+ * `picture` belongs to the enabled server; `pass` checks its expiry dates. Calls must come in time order.
  */
 export function createReplay(conditions: Conditions, picture: ServerPicture) {
   const state: MutableState = { firing: new Map(), watched: new Map(), baselines: new Map() };
   const firings = new Map<number, Firing>();
-  /** What is known now. */
+  /** Current state. */
   let current = picture;
   let passed = Number.NEGATIVE_INFINITY;
 
   const evaluation = (at: number) => createEvaluation(state, conditions, at);
 
-  /** Answers whether nothing changed. */
+  /** Applies an evaluation; returns true if nothing changed. */
   function take({ at, changes, baselines }: Evaluation): boolean {
     let isStill = true;
     for (const [key, change] of changes) {
@@ -54,7 +54,7 @@ export function createReplay(conditions: Conditions, picture: ServerPicture) {
 
   const look = (at: number) => take(evaluation(at).time([current], NO_HOST, Number.POSITIVE_INFINITY));
 
-  /** When something has lasted for as long as it had to, counts as over, or is waited for no more. */
+  /** Returns the times at which something has lasted long enough, ends, or stops being waited for. */
   const moments = () =>
     [...state.watched.values()].flatMap(({ subject, watch: { until, runs, denied } }) => {
       const { forMs } = conditions.settingsOf(subject.server, subject.daemon, subject.feature);
@@ -63,7 +63,7 @@ export function createReplay(conditions: Conditions, picture: ServerPicture) {
       return [...settled, ...runs.flatMap(({ since }) => [since + forMs, since + 2 * forMs])];
     });
 
-  /** Lets time pass up to an instant, that one included. */
+  /** Advances time up to and including an instant. */
   function passTo(until: number): void {
     for (;;) {
       const next = moments().filter((at) => at > passed && at <= until);
@@ -75,7 +75,7 @@ export function createReplay(conditions: Conditions, picture: ServerPicture) {
   }
 
   return {
-    /** Polls that saw something. Spans are ascending; polls between them failed. */
+    /** Replays good polls. Spans are ascending; polls between them failed. */
     polls(spans: readonly Span[], denials: readonly Denied[] = []): void {
       let last: number | null = null;
       const left = denials.values();
@@ -94,7 +94,7 @@ export function createReplay(conditions: Conditions, picture: ServerPicture) {
           current = { ...seen, server, lastPollAt: at, collectedAt: at };
           const isStill = take(evaluation(at).poll(last, current));
           last = at;
-          // The same numbers again change nothing more, until the look behind the next denial.
+          // Repeating the same numbers changes nothing more until after the next denial.
           const isWaiting = moments().some((moment) => moment > at);
           if (!isStill || isWaiting || conditions.inMaintenance(seen.server.id, at)) continue;
           if (denied.value === undefined) break;
@@ -107,7 +107,7 @@ export function createReplay(conditions: Conditions, picture: ServerPicture) {
       }
       denyUntil(Number.POSITIVE_INFINITY);
     },
-    /** Time passes: dates come near, and what happened counts as over. */
+    /** Advances time: dates come closer, and events end. */
     pass(until: number): void {
       passTo(until);
       look(until);

@@ -21,29 +21,26 @@ import { type TotalChange, totalMessage } from "./baseline.ts";
 import type { SubjectSettings } from "./settings.ts";
 import type { Patience, Watch } from "./watch.ts";
 
-/**
- * The rules of alerts, one row each: how patient it is, what it looks at, how bad that is, and what the message says.
- * Pure. `evaluator.ts` applies them.
- */
+/** Alert rules, one row each: patience, subjects, severity and message. Pure. `evaluator.ts` applies them. */
 
-/** Dates from then on are how some vendors write "permanent". */
+/** Some vendors write dates from this year on to mean "permanent". */
 const FIRST_PERMANENT_YEAR = 2090;
-/** Percent of the file system in use. The critical one is where health calls the disk degraded. */
+/** Percent of the file system in use. At the critical value, health reports the disk as degraded. */
 const DISK_WARNING = 90;
 const DISK_CRITICAL = 95;
-/** Percent of `[fleet] outbox_size` that wait for the hub. */
+/** Percent of `[fleet] outbox_size` in use. */
 const OUTBOX_WARNING = 80;
 
-/** What an alert is about, within its server. */
+/** Subject of an alert within its server. */
 export type About = Pick<AlertSubject, "daemon" | "feature" | "detail">;
 export type Finding = Pick<Alert, "severity" | "message" | "value" | "threshold">;
 
 export interface Rule<Thing> {
   readonly rule: AlertRule;
   readonly patience: Patience;
-  /** 0 is well, higher is worse; null = not known, which neither fires an alert nor resolves one. */
+  /** 0 is fine, higher is worse; null means unknown, which neither fires nor resolves an alert. */
   level(thing: Thing, settings: SubjectSettings, at: number, watch: Watch): number | null;
-  /** `level` is the one that the alert gets: what this look saw may be worse. Asked only above 0. */
+  /** `level` is the alert's level; this observation may be worse. Called only above 0. */
   finding(thing: Thing, level: number, settings: SubjectSettings, at: number, watch: Watch): Finding;
 }
 
@@ -55,7 +52,7 @@ export interface PictureRule<Thing> extends Rule<Thing> {
 
 type SettingsOfFeature = (daemon: string, feature: string) => SubjectSettings;
 
-/** A rule about things that happen at a moment: they count as over after `lastsMs` without more of them. */
+/** A rule about events, which end after `lastsMs` without another one. */
 export interface HappeningRule<Thing> {
   readonly rule: AlertRule;
   readonly lastsMs: number;
@@ -64,15 +61,18 @@ export interface HappeningRule<Thing> {
 
 /** The host that licmond runs on. */
 export interface HostLook {
-  /** Percent of the storage's file system that is used; null when unknown. */
+  /** Percent of the storage file system in use; null if unknown. */
   readonly disk: number | null;
-  /** By how much the clock is ahead of the time that is stored, negative = behind; null while it is trusted. */
+  /** By how much the clock is ahead of the stored time; negative means behind, null means trusted. */
   readonly clockDoubtMs: number | null;
-  /** What waits for the hub of the fleet: percent of its place, and whether some was dropped since the hub answered; null = no fleet. */
+  /**
+   * Outbox of the fleet: percent in use, and whether facts were dropped since the hub answered; null without
+   * a fleet.
+   */
   readonly outbox: { readonly percent: number; readonly dropped: boolean } | null;
 }
 
-/** What a rule sees of a denial; `feature` is null where the manager counts denials and says no more. */
+/** Fields of a denial used by rules; `feature` is null if the manager only counts denials. */
 export type Denied = Pick<Denial, "server" | "daemon" | "feature" | "count" | "at" | "code"> &
   Partial<Pick<Denial, "reason">>;
 
@@ -81,13 +81,13 @@ export const THE_SERVER: About = { daemon: null, feature: null, detail: null };
 const SERVER = { of: (picture: ServerPicture) => [picture], about: () => THE_SERVER };
 const aboutFeature = ({ daemon, name }: FeaturePicture): About => ({ daemon, feature: name, detail: null });
 
-/** The seats of a feature; of a seat group those of all, under the first of their names. */
+/** Seats of a feature; for a seat group, those of all members under the first name. */
 interface Seats extends FeaturePicture {
-  /** The names of all members of a group. */
+  /** Names of all members of a group. */
   readonly members?: readonly string[];
 }
 
-/** Each set of seats once. Numbers that are stale, failed or partial neither fire an alert nor resolve one. */
+/** Returns each set of seats once. Stale, failed or partial numbers neither fire nor resolve an alert. */
 function seatsIn({ features }: ServerPicture): Seats[] {
   const sets = sharedSets(features).filter((set) => set.every(({ state }) => state === "ok"));
   return sets.flatMap((set) => (set.length === 1 ? set : groupOf(set)));
@@ -109,13 +109,13 @@ const [info, warning, critical] = (["info", "warning", "critical"] as const).map
     (message, value = null, threshold = null) => ({ severity, message, value, threshold }),
 ) as [Say, Say, Say];
 
-/** Also looked at as time passes: the date of the last good reading comes near whether or not the server answers. */
+/** Also evaluated by time: a date comes closer whether or not the server answers. */
 export const EXPIRY = row({
   rule: "expiry",
   patience: "none",
   of: ({ server, features }) => features.map((feature) => ({ feature, zone: server.timezone })),
   about: ({ feature }) => aboutFeature(feature),
-  /** One level for each limit passed, and one more once expired. Only a fresh reading shows that it was renewed. */
+  /** One level for each limit passed, and one more once expired. Only a fresh reading shows a renewal. */
   level({ feature: { expiry, state }, zone }, { expiryDays }, at) {
     const days = isPermanent(expiry) ? Number.POSITIVE_INFINITY : daysLeft(expiry, zone, at);
     if (days === null) return null;
@@ -132,14 +132,14 @@ export const EXPIRY = row({
   },
 });
 
-/** For so long a denial shows that more seats are asked for than there are. */
+/** For this time, a denial shows that demand exceeds the seats. */
 const DEMAND_MS = HOUR_MS;
-/** A shortage that was told is over this many percentage points below the use at which it begins. */
+/** A reported shortage ends this many percentage points below the use at which it begins. */
 const ENDS_BELOW = 5;
 
 /**
- * The seats of a feature run short: nearly all are in use, all are, or people wait. One alert whose severity follows.
- * Also looked at as time passes, so that it fires when `for` is over and not at the poll behind.
+ * Seats of a feature run short: nearly all or all are in use, or users wait. One alert whose severity
+ * follows. Also evaluated by time, so that it fires when `for` ends instead of at the next poll.
  */
 export const SEATS = row({
   rule: "seats",
@@ -147,7 +147,7 @@ export const SEATS = row({
   of: seatsIn,
   about: aboutFeature,
   level({ utilization, queued, used, unlimited }, settings, at, { level: firing, denied }) {
-    // What is unlimited, or not counted, has no percentage and may still have a queue.
+    // Unlimited or uncounted features have no percentage but may have a queue.
     if (utilization === null && queued === null) return used === null && !unlimited ? null : 0;
     const { usageWarning, usageCritical, criticalNeedsDemand } = settings;
     const use = utilization ?? 0;
@@ -179,16 +179,16 @@ function useOf({ name, members, used, total, utilization, unit = "seats" }: Seat
     : `All ${total} ${unit} ${of} are in use`;
 }
 
-/** FlexNet's numbers of denials because no seat was left; other managers' and counters have no number. */
+/** FlexNet's error codes for denials without a free seat; other managers and counters have no code. */
 const NO_SEAT_CODES: readonly (number | null)[] = [-4, -24, -101, null];
 
-/** Whether a denial shows that a feature has too few seats. */
+/** Reports whether a denial means that a feature has too few seats. */
 export function isForWantOfSeats({ feature, code }: Pick<Denied, "feature" | "code">): boolean {
   return feature !== null && NO_SEAT_CODES.includes(code);
 }
 
 export const PICTURE_RULES: readonly PictureRule<unknown>[] = [
-  /** No daemon answers, or none works. A server whose status is unknown is neither down nor up. */
+  /** No daemon answers or works. A server of unknown status is neither down nor up. */
   row({
     rule: "server_down",
     patience: "poll",
@@ -196,7 +196,7 @@ export const PICTURE_RULES: readonly PictureRule<unknown>[] = [
     level: ({ status }) => (status === "unknown" ? null : status === "down" ? 1 : 0),
     finding: ({ server, error }) => critical(`${server.id} is down${reason(error)}`),
   }),
-  /** Some members or daemons work, others do not. While the server is down this is not known any better. */
+  /** Some members or daemons work, others do not. Unknown while the server is down. */
   row({
     rule: "server_degraded",
     patience: "poll",
@@ -219,7 +219,10 @@ export const PICTURE_RULES: readonly PictureRule<unknown>[] = [
     finding: ({ server, daemon: { name, error } }) =>
       critical(`${daemonDownMessage(server.id, name)}${reason(error)}`),
   }),
-  /** Polls that yield nothing although the server is not known to be down: a missing tool, output not understood. */
+  /**
+   * Polls yield nothing although the server is not known to be down, e.g. the tool is missing or its output
+   * is not recognized.
+   */
   row({
     rule: "stale",
     patience: "poll",
@@ -233,8 +236,8 @@ export const PICTURE_RULES: readonly PictureRule<unknown>[] = [
   }),
   SEATS,
   /**
-   * Checkouts held for longer than `held_hours`, one subject for each user on each host. The longest come first, and not
-   * in the tool's order, which may be that of names: alerts are numbered in this order.
+   * Checkouts held for longer than `held_hours`, one subject per user and host. Sorted longest first, because
+   * alerts are numbered in this order and the tool's order may be by name.
    */
   row({
     rule: "held_too_long",
@@ -250,7 +253,7 @@ export const PICTURE_RULES: readonly PictureRule<unknown>[] = [
   EXPIRY,
 ];
 
-/** The scheduler itself has a fault: polls should have come and did not. */
+/** The scheduler failed: polls are overdue. */
 export const UNPOLLED: Rule<{ readonly server: string; readonly due: number }> = {
   rule: "stale",
   patience: "none",
@@ -258,10 +261,10 @@ export const UNPOLLED: Rule<{ readonly server: string; readonly due: number }> =
   finding: ({ server, due }) => warning(`${server} has not been polled since ${iso(due)}`),
 };
 
-/** After so long with an alert, the lines that are not understood are usual. */
+/** After this time with an alert, unrecognized lines become usual. */
 export const USUAL_AFTER_MS = DAY_MS;
 
-/** More lines of the output than usual are not understood. */
+/** More output lines than usual are not recognized. */
 export const UNPARSED: Rule<{ readonly server: string; readonly lines: number; readonly usual: number }> = {
   rule: "unparsed",
   patience: "poll",
@@ -284,7 +287,7 @@ export const HOST_RULES: readonly Rule<HostLook>[] = [
       return level === 2 ? critical(message, disk, DISK_CRITICAL) : warning(message, disk, DISK_WARNING);
     },
   },
-  /** The clock is far from the time that is stored. */
+  /** The clock is far from the stored time. */
   {
     rule: "clock",
     patience: "none",
@@ -292,7 +295,9 @@ export const HOST_RULES: readonly Rule<HostLook>[] = [
     finding: ({ clockDoubtMs }) =>
       warning(clockMessage(clockDoubtMs ?? 0), Math.trunc((clockDoubtMs ?? 0) / DAY_MS), 1),
   },
-  /** More waits for the hub than there is place for. Once it answers, it gets the days of what was dropped as a whole. */
+  /**
+   * The outbox for the hub is nearly full. Once the hub answers, days with dropped facts are sent as a whole.
+   */
   {
     rule: "outbox",
     patience: "poll",
@@ -319,12 +324,12 @@ export const DENIALS: HappeningRule<
 > = {
   rule: "denials",
   lastsMs: HOUR_MS,
-  /** The reason is that of the last one. */
+  /** The reason of the last denial. */
   finding: ({ daemon, feature, count, reason = null }) =>
     warning(`${deniedMessage(daemon, feature)}${reason === null ? "" : `: ${reason}`}`, count, 0),
 };
 
-/** 0 well, 1 warning, 2 critical. */
+/** Returns 0 for fine, 1 for warning, 2 for critical. */
 export function diskLevel(percent: number): 0 | 1 | 2 {
   return percent >= DISK_CRITICAL ? 2 : percent >= DISK_WARNING ? 1 : 0;
 }
@@ -344,7 +349,7 @@ interface Holder extends Pick<FeaturePicture, "daemon" | "name" | "unit"> {
   readonly since: number;
 }
 
-/** Everyone who holds a seat of a feature that the rule looks at. */
+/** Returns all holders of seats of features that the rule watches. */
 function holders({ features }: ServerPicture, settingsOf: SettingsOfFeature): Holder[] {
   const watched = features.filter(
     ({ daemon, name, state }) => state === "ok" && settingsOf(daemon, name).heldHours > 0,
@@ -358,7 +363,9 @@ function holders({ features }: ServerPicture, settingsOf: SettingsOfFeature): Ho
     .sort((a, b) => a.since - b.since);
 }
 
-/** Borrowed seats are away for days on purpose: they do not count. */
+/**
+ * Returns the longest-held seat of each holder. Borrowed seats are away for days on purpose and do not count.
+ */
 function longestByHolder(checkouts: readonly CheckoutPicture[]) {
   const longest = new Map<string, Pick<Holder, "since" | "who">>();
   for (const { user, host, borrowed, beganAt, startedAt } of checkouts) {
@@ -376,7 +383,7 @@ function reason(error: { readonly message: string } | null): string {
   return error === null ? "" : `: ${error.message}`;
 }
 
-/** Rows of one table look at things of different types: each row is checked against its own. */
+/** Erases the type of a rule's subjects, after checking the rule against its own type. */
 function row<Thing>(rule: PictureRule<Thing>): PictureRule<unknown> {
   return rule;
 }

@@ -3,23 +3,23 @@ import { nameMatcher } from "../domain/plain-text.ts";
 import { DAY_MS } from "../domain/time/clock.ts";
 import { fromWallClock, hostZone, wallClock } from "../domain/time/zone.ts";
 
-/** What holds for one server, daemon or feature. */
+/** Settings of one server, daemon or feature. */
 export interface SubjectSettings extends AlertSettings {
   readonly enabled: boolean;
 }
 
-/** Null = the subject has no such part. */
+/** Null means that the subject has no such part. */
 export type SettingsOf = (
   server: string | null,
   daemon: string | null,
   feature: string | null,
 ) => SubjectSettings;
 
-/** Settings by subject. The last override that fits counts, and it alone, over the general settings. */
+/** Returns settings by subject. Only the last matching override applies, on top of the general settings. */
 export function createSettings({ overrides, ...general }: Config["alerts"]): SettingsOf {
   const base: SubjectSettings = { ...general, enabled: true };
   const rules = overrides.toReversed().map(({ server, daemon, feature, enabled, settings }) => ({
-    // One of features leaves the server's alerts alone.
+    // An override for features does not affect alerts about the server.
     fits: [server, daemon, feature].map((glob) => nameMatcher(glob === null ? null : [glob])),
     settings: { ...base, ...settings, enabled },
   }));
@@ -33,34 +33,34 @@ export function createSettings({ overrides, ...general }: Config["alerts"]): Set
   };
 }
 
-/** Whether a server is in a maintenance window. */
+/** Reports whether a server is in a maintenance window. */
 export type InMaintenance = (server: string, at: number) => boolean;
 
-/** `zone` is the host's, see {@link isOpen}. */
+/** `zone` is the zone of the host, see {@link isOpen}. */
 export function createMaintenance(windows: readonly MaintenanceWindow[], zone = hostZone): InMaintenance {
   const list = windows.map((window) => ({ window, isServer: nameMatcher(window.servers) }));
   return (server, at) => list.some(({ window, isServer }) => isServer(server) && isOpen(window, at, zone()));
 }
 
-/** Whether a window is open at an instant, see {@link occurrences}. */
+/** Reports whether a window is open at an instant, see {@link occurrences}. */
 export function isOpen(window: MaintenanceWindow, at: number, zone: string): boolean {
   return occurrences(window, at, zone).running !== null;
 }
 
-/** One occurrence of a window: [start, end), epoch ms. `end` is null where the next one begins before it. */
+/** One occurrence of a window: [start, end), epoch ms. `end` is null if the next one begins earlier. */
 export interface Occurrence {
   readonly start: number;
   readonly end: number | null;
 }
 
 /**
- * The occurrence of a window that is open at an instant, and the next one to begin; null = there is none. Windows that
- * repeat do so at the same time of day on the clocks of the zone, also over a change of theirs.
+ * Returns the occurrence that is open at an instant and the next one, or null. Windows repeat at the same
+ * local time in the zone, also across clock changes.
  */
 export function occurrences({ startAt, durationMs, every }: MaintenanceWindow, at: number, zone: string) {
   const periodMs = every === "day" ? DAY_MS : 7 * DAY_MS;
   const about = every === null ? 0 : Math.max(0, Math.floor((at - startAt) / periodMs));
-  // The clocks may have been changed by an hour since: the occurrence before or after it may be the one.
+  // A clock change may shift the occurrence by an hour, so check its neighbors too.
   const counts =
     every === null ? [0] : [about - 1, about, about + 1, about + 2].filter((count) => count >= 0);
   const isEndless = every !== null && durationMs >= periodMs;

@@ -12,7 +12,7 @@ import type { Dispatcher } from "./notify/dispatcher.ts";
 import type { Note } from "./notify/note.ts";
 import { readWatch, UNWATCHED } from "./watch.ts";
 
-/** The state in memory, which {@link applyChange} changes. */
+/** The state in memory, changed by {@link applyChange}. */
 export interface MutableState extends AlertState {
   readonly firing: Map<string, Alert>;
   readonly watched: Map<string, Watched>;
@@ -21,13 +21,13 @@ export interface MutableState extends AlertState {
 
 const NEW = { resolvedAt: null, acknowledgedAt: null, acknowledgedBy: null, comment: null, told: {} };
 
-/** The worse of two values of one rule's alert: dates come near from above, everything else grows. */
+/** Returns the worse of two values of a rule: for dates the smaller one, otherwise the larger. */
 function worseValue(rule: Alert["rule"], a: number | null, b: number | null): number | null {
   if (a === null || b === null) return a ?? b;
   return rule === "expiry" ? Math.min(a, b) : Math.max(a, b);
 }
 
-/** Takes one subject's change over; answers its alert when that changed. `made` completes a new alert. */
+/** Applies the change of one subject and returns its alert if that changed. `made` completes a new alert. */
 export function applyChange(
   { firing, watched }: MutableState,
   key: string,
@@ -55,28 +55,28 @@ export function applyChange(
 export interface AlertStoreDeps {
   readonly rows: Alerts;
   readonly commit: Bus["commit"];
-  /** Stores notes in the transaction of their alerts, and then sends them, stored or not. */
+  /** Stores notes in the transaction of their alerts, then sends them whether stored or not. */
   readonly outbox: Pick<Dispatcher, "write" | "send">;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** A row that the database does not have yet. */
+/** A row that is not in the database yet. */
 interface Unstored {
   readonly write: () => void;
   isUnderWay: boolean;
 }
 
 /**
- * All that is known of alerts: in memory, and written behind. While the database fails, memory is the truth. `now` is
- * the time of the start.
+ * All alerts, in memory, with delayed writes. While the database fails, memory is authoritative. `now` is the
+ * time of the start.
  */
 export function createAlertStore(deps: AlertStoreDeps, notifier: Notifier, now: number) {
   const { rows, commit, outbox, clock } = deps;
   const state = load(deps);
-  /** Silences outlive the alert that they were set on: it may fire again. */
+  /** Silences outlive their alert, because it may fire again. */
   const silences = new Map(rows.silencedPast(now).map((alert) => [subjectKey(alert), alert.silencedUntil]));
-  /** By row, the newest version alone: one that failed to be written is never written over a newer one. */
+  /** Only the newest version of each row: a failed write never overwrites a newer one. */
   const unstored = new Map<string, Unstored>();
   let events: EventInput[] = [];
   let notes: Note[] = [];
@@ -103,7 +103,7 @@ export function createAlertStore(deps: AlertStoreDeps, notifier: Notifier, now: 
 
   return {
     state: state as AlertState,
-    /** Takes an evaluation over and returns what became of alerts. */
+    /** Applies an evaluation and returns the changed alerts. */
     apply({ at, changes, baselines }: Evaluation): readonly AlertNews[] {
       const news: AlertNews[] = [];
       for (const [key, change] of changes) {
@@ -127,19 +127,19 @@ export function createAlertStore(deps: AlertStoreDeps, notifier: Notifier, now: 
       }
       return news;
     },
-    /** Changes a firing alert by hand. */
+    /** Changes a firing alert on behalf of a user. */
     edit(alert: Alert, change: "acknowledged" | "silenced"): void {
       if (alert.silencedUntil !== null) silences.set(subjectKey(alert), alert.silencedUntil);
       publish(alert, change);
     },
-    /** Notes what time brings to the targets of a firing alert. */
+    /** Queues reminders of a firing alert that are due. */
     remind(alert: Alert, reminderMs: number): void {
       const told = notifier.onTime(alert, reminderMs);
       if (told.notes.length === 0) return;
       put(told.alert);
       notes.push(...told.notes);
     },
-    /** Alerts that fire about these servers; null = all. */
+    /** Counts firing alerts of these servers; null means all. */
     counts(servers: readonly string[] | null): AlertCounts {
       const counts = { info: 0, warning: 0, critical: 0 };
       for (const { severity, server } of state.firing.values()) {
@@ -148,8 +148,8 @@ export function createAlertStore(deps: AlertStoreDeps, notifier: Notifier, now: 
       return counts;
     },
     /**
-     * Writes and sends the changes since the last call. Returns false when there was nothing to write. Rejects when they
-     * could not be stored; they are sent all the same.
+     * Writes and sends the changes since the last call. Returns false if there was nothing to write. Rejects
+     * if they could not be stored; they are sent anyway.
      */
     async commit(): Promise<boolean> {
       const writes = [...unstored].filter(([, { isUnderWay }]) => !isUnderWay);
@@ -177,7 +177,7 @@ function load({ rows, log }: AlertStoreDeps): MutableState {
   const watched = new Map<string, Watched>();
   for (const { subject, body } of rows.watches()) {
     const watch = readWatch(body);
-    if (watch === null) log.warn("A stored watch cannot be read and is forgotten", { rule: subject.rule });
+    if (watch === null) log.warn("Dropped a stored watch that cannot be read", { rule: subject.rule });
     else watched.set(subjectKey(subject), { subject, watch, seenAt: null });
   }
   const baselines = new Map<string, Baseline>();

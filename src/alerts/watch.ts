@@ -1,34 +1,34 @@
 import type { SubjectSettings } from "./settings.ts";
 
 /**
- * The patience between what a look sees and the alert: an alert stands at a level (0 = none, higher = worse), rises when
- * enough looks in a row were at least that bad, and falls when enough in a row were less. Pure.
+ * Delays alerts against short disturbances. An alert has a level (0 = none, higher = worse); it rises after
+ * enough consecutive observations at least that bad, and falls after enough below it. Pure.
  */
 
-/** What is remembered of one subject between looks. */
+/** State of one subject between observations. */
 export interface Watch {
-  /** The level of the alert. */
+  /** Level of the alert. */
   readonly level: number;
-  /** Of level 1, 2, …: how the looks compared to it. */
+  /** Per level 1, 2, …: consecutive observations above or below it. */
   readonly runs: readonly Run[];
-  /** When what happened once counts as over, epoch ms; null where looks decide. */
+  /** When a one-time event ends, epoch ms; null if observations decide. */
   readonly until: number | null;
-  /** Requests that were denied for want of seats since the condition began, or since the last reading. */
+  /** Requests denied without a free seat since the condition began, or since the last reading. */
   readonly denied?: { readonly count: number; readonly lastAt: number };
 }
 
 interface Run {
-  /** Looks in a row at this level or worse, counted no further than is needed. */
+  /** Consecutive observations at this level or worse, counted only as far as needed. */
   readonly above: number;
-  /** Looks in a row below it, counted no further than is needed. One of the two is 0. */
+  /** Consecutive observations below it, counted only as far as needed. One of the two is 0. */
   readonly below: number;
-  /** Time of the first look in the row, epoch ms. */
+  /** Time of the first of these observations, epoch ms. */
   readonly since: number;
 }
 
 /**
- * `seats`: what has lasted for `for`, for the begin and for the end. `poll`: polls and parts that fail, `failures` times in
- * a row. `none`: one look is enough, for the begin and for the end.
+ * `seats`: the condition must last for `for`, to begin and to end. `poll`: `failures` consecutive failures.
+ * `none`: one observation suffices.
  */
 export type Patience = "seats" | "poll" | "none";
 
@@ -50,9 +50,9 @@ export function needsOf({ failures, recoveries, forMs }: SubjectSettings, patien
 }
 
 /**
- * One look at `at` that saw `seen`; a watch that it does not change comes back itself. `isGap`: before it there was no
- * look for so long that nothing is known of the time between, so what must last for a time begins again. `isNew`: the
- * tool was asked; else time went on with what the last poll saw, which counts as no look.
+ * Applies an observation `seen` at `at`; returns the same watch if unchanged. `isGap`: the previous
+ * observation is so old that durations start again. `isNew`: the tool was queried; otherwise time passed with
+ * the last poll's result, which does not count as an observation.
  */
 export function step(
   watch: Watch,
@@ -73,33 +73,33 @@ export function step(
     runs.push({
       above: isAbove ? count(run.above, needs.failures) : 0,
       below: isAbove ? 0 : count(run.below, needs.recoveries),
-      // Not later than now: the clock may have been ahead when it began.
+      // Never later than now: the clock may have been ahead.
       since: begins ? at : Math.min(run.since, at),
     });
   }
-  // How bad it is follows at once when its alert fires.
+  // Once the alert fires, its level rises at once.
   const isLong = watch.level > 0 || at - (runs[0]?.since ?? at) >= needs.forMs;
   const reached = isLong ? runs.findLastIndex(({ above }) => above >= needs.failures) : -1;
   let level = Math.max(watch.level, reached + 1);
-  // What is below a level is below those above it: this ends at the worst of the last looks.
-  // Twice as long as it took to begin: what comes back within the hour is the same trouble.
+  // Observations below a level are also below higher ones, so the loop stops at the worst recent level.
+  // Resolving takes double the time of firing, so that trouble that returns within the hour stays one alert.
   const isOver = ({ below, since } = NO_RUN) => below >= needs.recoveries && at - since >= 2 * needs.forMs;
   while (level > 0 && isOver(runs[level - 1])) level--;
   const next = { ...watch, level, runs };
   return Bun.deepEquals(next, watch) ? watch : next;
 }
 
-/** True when nothing of it need be remembered. */
+/** Reports whether the watch can be forgotten. */
 export function isIdle(watch: Watch): boolean {
   return !isBad(watch) && watch.until === null && watch.denied === undefined;
 }
 
-/** Whether its alert fires, or may come: the last looks were bad. */
+/** Reports whether its alert fires or may fire soon. */
 export function isBad({ level, runs }: Watch): boolean {
   return level > 0 || runs.some(({ above }) => above > 0);
 }
 
-/** A watch as it was stored; null when the text is none. */
+/** Parses a stored watch; null if malformed. */
 export function readWatch(text: string): Watch | null {
   try {
     const { level, runs, until = null, ...rest } = (JSON.parse(text) ?? {}) as Partial<Watch>;

@@ -1,10 +1,10 @@
 import type { Alert, AlertState, Severity } from "../domain/alerts.ts";
 import { allOf, compared, type Named, oneOf, type Rows } from "./conditions.ts";
 
-/** Null = any. */
+/** Null means any. */
 export interface AlertFilter {
   readonly filter: Named;
-  /** Alerts that began before the end, and were not over at the start; epoch ms. */
+  /** Alerts that began before the end and were not resolved at the start; epoch ms. */
   readonly start: number | null;
   readonly end: number | null;
   readonly severities: readonly Severity[] | null;
@@ -13,7 +13,7 @@ export interface AlertFilter {
   readonly rules: readonly string[] | null;
 }
 
-/** A stored alert without what is never shown. */
+/** A stored alert without internal fields. */
 export type ListedAlert = Omit<Alert, "detail" | "told">;
 
 const COLUMNS = `id, rule, severity, server, daemon, feature, message, value, threshold, peak_value AS peakValue,
@@ -21,7 +21,7 @@ const COLUMNS = `id, rule, severity, server, daemon, feature, message, value, th
   resolved_at AS resolvedAt, acknowledged_at AS acknowledgedAt, acknowledged_by AS acknowledgedBy, comment,
   silenced_until AS silencedUntil`;
 
-/** Newest first. */
+/** Returns a page of alerts, newest first. */
 export function alertPage(
   read: Rows,
   { filter, start, end, severities, acknowledged, state, rules }: AlertFilter,

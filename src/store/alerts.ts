@@ -9,12 +9,12 @@ const STEP_ROWS = 500;
 
 export type Alerts = ReturnType<typeof createAlerts>;
 
-/** Stored alerts, and what the evaluator remembers between polls. Writes run in the caller's transaction. */
+/** Stored alerts, and the evaluator's state between polls. Writes run in the caller's transaction. */
 export function createAlerts(store: Store) {
   const { db, read, state } = store;
   const ids = db.select({ id: max(alerts.id) }).from(alerts);
   const newest = read(() => ids.get());
-  // Ids of alerts that licmond.db has forgotten are not given again.
+  // Ids of alerts that were deleted from licmond.db are not reused.
   const given = state.sqlite.query<{ id: number }, []>(
     "SELECT seq AS id FROM sqlite_sequence WHERE name = 'alerts'",
   );
@@ -26,15 +26,15 @@ export function createAlerts(store: Store) {
     );
 
   return {
-    /** Ids for new alerts: above everything stored. */
+    /** Returns ids for new alerts, above everything stored. */
     nextId: () => ++last,
-    /** Alerts that fire, in the order of their ids. */
+    /** Returns firing alerts by id. */
     firing: () => those(isNull(alerts.resolvedAt)),
-    /** Those that began in [from, until), epoch ms. */
+    /** Returns alerts that began in [from, until), epoch ms. */
     startedIn: (from: number, until: number) =>
       those(and(gte(alerts.startedAt, from), lt(alerts.startedAt, until))),
     get: (id: number): Alert | null => those(eq(alerts.id, id))[0] ?? null,
-    /** Resolved alerts whose silence goes on at `now`. */
+    /** Returns resolved alerts that are still silenced at `now`. */
     silencedPast: (now: number) => those(and(gt(alerts.silencedUntil, now), isNotNull(alerts.resolvedAt))),
     /** Inserts or replaces. */
     write(alert: Alert): void {
@@ -52,7 +52,7 @@ export function createAlerts(store: Store) {
         subject: JSON.parse(subject) as AlertSubject,
         body,
       })),
-    /** Null forgets it. */
+    /** A null body deletes the watch. */
     writeWatch({ rule, server, daemon, feature, detail }: AlertSubject, body: string | null): void {
       const subject = JSON.stringify({ rule, server, daemon, feature, detail });
       const target = alertWatches.subject;
@@ -71,7 +71,7 @@ export function createAlerts(store: Store) {
       const put = db.insert(alertBaselines).values({ server, body });
       put.onConflictDoUpdate({ target, set: { body } }).run();
     },
-    /** Deletes one step of the alerts that ended before an instant; answers how many. */
+    /** Deletes one step of alerts that ended before an instant and returns their number. */
     retainStep: (endedBefore: number): number =>
       store.transaction(() => {
         const doomed = db

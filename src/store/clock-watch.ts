@@ -8,9 +8,9 @@ export type ClockWatch = ReturnType<typeof createClockWatch>;
 export interface ClockLook {
   /** The clock, epoch ms. */
   readonly now: number;
-  /** What retention takes for now, epoch ms. */
+  /** Current time for retention, epoch ms. */
   readonly retentionNow: number;
-  /** The clock is right: what is stored with later times was stored by a clock that was wrong. */
+  /** The clock is right: data with later times was stored by a wrong clock. */
   readonly isTrusted: boolean;
   /** How often this process has begun to doubt the clock. */
   readonly doubts: number;
@@ -19,9 +19,9 @@ export interface ClockLook {
 interface ClockWatchDeps {
   readonly store: Store;
   readonly clock: Clock;
-  /** Milliseconds of a clock that never jumps. */
+  /** Milliseconds of a monotonic clock. */
   readonly elapsed: () => number;
-  /** Whether the kernel's clock is synchronised by a time service. False when that cannot be known. */
+  /** Whether a time service synchronizes the kernel's clock; false if unknown. */
   readonly isSynchronised: () => Promise<boolean>;
   readonly log: Log;
 }
@@ -36,32 +36,32 @@ interface Doubt {
   readonly offsetMs: number;
   readonly sinceMs: number;
   askedMs: number;
-  /** The kernel was asked once, and did not confirm the clock. */
+  /** The kernel was asked once and did not confirm the clock. */
   isLogged: boolean;
   isSynchronised: boolean;
 }
 
 /**
- * Holds the clock against the time that is stored, so that a clock that is wrong deletes nothing.
+ * Compares the clock with the stored time, so that a wrong clock deletes nothing.
  *
- * `trusted_time` goes on by the time that the daemon runs. While the clock is within a day of it, it follows the clock.
- * A clock further away is doubted until the kernel says that it is synchronised or until the daemon ran for a day with
- * it. Of a clock that is behind a day proves too little to take anything back: it only ends the warning.
+ * `trusted_time` advances while the daemon runs. While the clock is within a day of it, it follows the clock.
+ * A clock further away is doubted until the kernel reports it as synchronized or the daemon has run with it
+ * for a day. For a clock that is behind, a day is not enough to revert anything: it only ends the warning.
  *
- * `retention_time` is what retention takes for now: never ahead of the clock, and at most 24 times as fast as the daemon
- * runs, which is a day an hour. A host that was switched off for weeks catches up so, too.
+ * `retention_time` is the current time for retention: never ahead of the clock, and at most 24 times as fast
+ * as the daemon runs, i.e. a day per hour. It catches up at the same speed after a host was off for weeks.
  */
 export function createClockWatch({ store, clock, elapsed, isSynchronised, log }: ClockWatchDeps) {
   const marks = createMarks(store);
   let lastMs = elapsed();
-  // A database of before there were marks is as old as what was stored last.
+  // Databases from before there were marks: use the time of the newest stored data.
   let trusted = marks.get("trusted_time") || newestStored(store) || clock.now();
   let retained = marks.get("retention_time") || trusted;
   let saved = { trusted: 0, retained: 0 };
   let doubt: Doubt | null = null;
   let doubts = 0;
 
-  /** Takes the time that went by into account. Call it often; the first call stands for the start. */
+  /** Accounts for the elapsed time. Call it often; the first call is the start. */
   function look(): ClockLook {
     const now = clock.now();
     const ms = elapsed();
@@ -115,7 +115,7 @@ export function createClockWatch({ store, clock, elapsed, isSynchronised, log }:
 
   return {
     look,
-    /** Stores both times when they went on far enough. Throws a StoreError. */
+    /** Stores both times once they have advanced far enough. Throws a StoreError. */
     save(): void {
       if (isNear(trusted, saved.trusted, SAVE_MS) && isNear(retained, saved.retained, SAVE_MS)) return;
       store.transaction(() => {
@@ -124,9 +124,12 @@ export function createClockWatch({ store, clock, elapsed, isSynchronised, log }:
       });
       saved = { trusted, retained };
     },
-    /** By how much the clock is ahead of the stored time, in ms, negative = behind; null = nothing speaks against it. */
+    /**
+     * Returns by how many ms the clock is ahead of the stored time; negative means behind, null means not in
+     * doubt.
+     */
     doubtMs: (): number | null => (doubt?.isLogged === true ? doubted() : null),
-    /** The same at this moment, also before the kernel was asked. */
+    /** Same, at this moment, even before the kernel was asked. */
     doubtNowMs(): number | null {
       look();
       return doubted();
@@ -138,7 +141,7 @@ function isNear(a: number, b: number, withinMs = TOLERANCE_MS): boolean {
   return Math.abs(a - b) <= withinMs;
 }
 
-/** When the last event was stored, or the last reading where there is no event; null = nothing was. */
+/** Returns the time of the newest event, or else of the newest reading; null if there is neither. */
 function newestStored({ sqlite, read }: Store): number | null {
   const newest = sqlite.query<{ at: number | null }, []>(
     `SELECT coalesce((SELECT at FROM events ORDER BY id DESC LIMIT 1), (SELECT max(read_at) FROM coverage)) AS at`,

@@ -1,15 +1,15 @@
 /**
- * Reading with conditions: plain functions over any read-only connection, so that they run beside the writer or in a
- * worker.
+ * Builds SQL conditions: plain functions for any read-only connection, so that they run next to the writer or
+ * in a worker.
  */
 export interface Rows {
   /** Rows of a SELECT; parameters are bound. */
   all<Row>(sql: string, ...parameters: (string | number | null)[]): Row[];
 }
 
-/** Whose sessions, or denials; null = any. Several names are alternatives. Hosts are the same in any case. */
+/** Filter of sessions or denials; null means any. Several names are alternatives. Hosts ignore case. */
 export interface SessionFilter {
-  /** At a hub: all that these sites have or had, whatever `servers` says. */
+  /** At a hub: everything of these sites, regardless of `servers`. */
   readonly sites?: readonly string[];
   readonly servers: readonly string[] | null;
   readonly daemons: readonly string[] | null;
@@ -18,10 +18,10 @@ export interface SessionFilter {
   readonly hosts: readonly string[] | null;
 }
 
-/** Which features; null = any. */
+/** Filter of features; null means any. */
 export type Named = Pick<SessionFilter, "sites" | "servers" | "daemons" | "features">;
 
-/** A condition of SQL with what is bound in it. */
+/** An SQL condition with its bound values. */
 export interface Condition {
   readonly sql: string;
   readonly values: readonly (string | number | null)[];
@@ -35,7 +35,7 @@ export function allOf(conditions: readonly (Condition | null)[]): Condition {
   };
 }
 
-/** One bound list, however long: SQLite limits the number of parameters. Null = any name. */
+/** Uses one bound list of any length, because SQLite limits the number of parameters. Null means any name. */
 export function oneOf(column: string, names: readonly string[] | null | undefined): Condition | null {
   if (names == null) return null;
   return { sql: `${column} IN (SELECT value FROM json_each(?))`, values: [JSON.stringify(names)] };
@@ -45,7 +45,7 @@ export function noneOf(column: string, names: readonly string[]): Condition {
   return { sql: `${column} NOT IN (SELECT value FROM json_each(?))`, values: [JSON.stringify(names)] };
 }
 
-/** A comparison with an instant; null = at any time. */
+/** Compares with an instant; null means any time. */
 export function compared(comparison: string, at: number | null): Condition | null {
   return at === null ? null : { sql: `${comparison} ?`, values: [at] };
 }
@@ -63,7 +63,7 @@ export function sessionCondition({ servers, daemons, features, users, hosts }: S
   ]);
 }
 
-/** Users and hosts in rows; `from` is a table with its condition. */
+/** Returns users and hosts in rows; `from` is a table with its condition. */
 export function peopleIn(rows: Rows, from: string, values: Condition["values"]) {
   const distinct = (column: "user" | "host") =>
     rows

@@ -9,7 +9,7 @@ import {
   sessionCondition,
 } from "./conditions.ts";
 
-/** Whose denials; [start, end), epoch ms; null = any. */
+/** Filter of denials; [start, end), epoch ms; null means any. */
 type DenialFilter = SessionFilter & { readonly start: number | null; readonly end: number | null };
 
 export const DENIAL_SORTS = [
@@ -20,7 +20,7 @@ export type DenialSort = (typeof DENIAL_SORTS)[number];
 
 export interface DenialQuery extends DenialFilter {
   readonly sort: { readonly field: DenialSort; readonly descending: boolean } | null;
-  /** Null = all. */
+  /** Null means all. */
   readonly limit: number | null;
   readonly offset: number;
 }
@@ -31,11 +31,11 @@ export interface DenialPage {
   readonly total: number;
 }
 
-/** The columns of a denial, to be read as one: '' stands for a name that is not known. */
+/** Columns that are read as a denial; '' means an unknown name. */
 export const DENIAL_COLUMNS = `at, server_id AS server, daemon, nullif(feature, '') AS feature, nullif(user, '') AS user,
   host, count, reason, code, attempts, until, outcome`;
 
-/** Sorted as asked, else the newest first. */
+/** Returns a page of denials in the given order, by default newest first. */
 export function denialPage(rows: Rows, query: DenialQuery): DenialPage {
   const { sql, values } = conditionOf(query);
   const total = rows.all<{ total: number }>(`SELECT count(*) AS total FROM denials WHERE ${sql}`, ...values);
@@ -48,13 +48,13 @@ export function denialPage(rows: Rows, query: DenialQuery): DenialPage {
   return { rows: list, total: total[0]?.total ?? 0 };
 }
 
-/** Users and hosts with a denial that the filter lets through. */
+/** Lists users and hosts with a denial that matches the filter. */
 export function deniedPeople(rows: Rows, filter: DenialFilter) {
   const { sql, values } = conditionOf({ ...filter, users: null, hosts: null });
   return peopleIn(rows, `denials WHERE ${sql}`, values);
 }
 
-/** Users and hosts with a denial that the filter lets through, each with the last attempt, epoch ms. */
+/** Lists users and hosts with a denial that matches the filter, each with its last attempt, epoch ms. */
 export function lastDenied(rows: Rows, filter: DenialFilter) {
   const { sql, values } = conditionOf(filter);
   return (["user", "host"] as const).flatMap((kind) =>
@@ -71,7 +71,7 @@ function conditionOf({ start, end, ...filter }: DenialFilter): Condition {
   return allOf([sessionCondition(named), compared("at >=", start), compared("at <", end)]);
 }
 
-/** Of the sorts that are not the name of a column with a value in each row. */
+/** SQL for sort fields that are not simply a non-null column. */
 const COLUMNS: Partial<Record<DenialSort, string>> = {
   timestamp: "at",
   server: "server_id",
@@ -85,6 +85,6 @@ function orderOf(sort: DenialQuery["sort"]): string {
   const column = COLUMNS[sort.field] ?? sort.field;
   const way = sort.descending ? "DESC" : "ASC";
   if (sort.field === "timestamp") return `at ${way}, id ${way}`;
-  // Not by the user: anonymized keys read this order too.
+  // Not sorted by user: anonymized keys read this order too.
   return `${column} IS NULL, ${column} ${way}, at, server_id, daemon, feature, id`;
 }

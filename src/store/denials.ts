@@ -3,19 +3,19 @@ import { deleteStep } from "./database/transaction.ts";
 import { DENIAL_COLUMNS } from "./denial-queries.ts";
 import type { Store } from "./open/open.ts";
 
-/** Rows of one name that are looked at for one that overlaps. */
+/** Rows of one user and feature that are searched for an overlap. */
 const NEAR_ROWS = 4;
 
-/** A denial, and what the writer must know of its row. */
+/** A denial with its writing state. */
 interface StoredDenial {
   readonly denial: Denial;
-  /** Its event was published. */
+  /** Whether its event was published. */
   readonly told: boolean;
 }
 
 export type Denials = ReturnType<typeof createDenials>;
 
-/** Stored denials. All statements are prepared SQL: a busy debug log brings hundreds of rows a second. */
+/** Stored denials. Uses prepared SQL: a busy debug log brings hundreds of rows a second. */
 export function createDenials(store: Pick<Store, "sqlite" | "read" | "transaction">) {
   const { sqlite, read } = store;
   const insert = sqlite.query(
@@ -25,7 +25,7 @@ export function createDenials(store: Pick<Store, "sqlite" | "read" | "transactio
        until = excluded.until, count = excluded.count, attempts = excluded.attempts, outcome = excluded.outcome,
        told = max(told, excluded.told)`,
   );
-  /** Rows of one name hardly overlap: one of the last few that began before the end is it, or none. */
+  /** Rows of one user and feature rarely overlap: only the last few that began before the end can. */
   const overlapping = sqlite.query<
     { id: number; at: number; until: number; attempts: number; outcome: string },
     [string, string, string, string, number, number | null, string | null, number]
@@ -52,20 +52,20 @@ export function createDenials(store: Pick<Store, "sqlite" | "read" | "transactio
   );
 
   return {
-    /** Rows of a SELECT, as `denial-queries.ts` wants them. */
+    /** Returns the rows of a SELECT, as `denial-queries.ts` needs them. */
     all: <Row>(sql: string, ...parameters: (string | number | null)[]): Row[] =>
       read(() => sqlite.query<Row, (string | number | null)[]>(sql).all(...parameters)),
     /**
-     * Writes rows as they stand now; server, daemon, feature, user, first attempt and reason identify a row. Runs in the
-     * caller's transaction.
+     * Writes the current state of rows; server, daemon, feature, user, first attempt and reason identify a
+     * row. Runs in the caller's transaction.
      */
     write(list: readonly StoredDenial[]): void {
       for (const each of list) put(each);
     },
     /**
-     * Writes a row that came out of an old log, with the times of all its attempts. What is known already is not counted
-     * twice: a row that overlaps is widened by the attempts outside of it. Rows that end at `liveFrom` or later belong to
-     * a daemon that may be at work, and stay. In the caller's transaction.
+     * Writes a row from an old log, with the times of all its attempts. Known attempts are not counted twice:
+     * an overlapping row is extended by the attempts outside of it. Rows that end at `liveFrom` or later may
+     * belong to a running daemon and are not changed. Runs in the caller's transaction.
      */
     absorb(denial: Denial, times: readonly number[], liveFrom: number): "added" | "widened" | "known" {
       const { server, daemon, feature, user, at, until, reason, code, outcome } = denial;
@@ -87,7 +87,9 @@ export function createDenials(store: Pick<Store, "sqlite" | "read" | "transactio
       });
       return "widened";
     },
-    /** Rows that may still go on, or whose event was not published: those that ended at `since` or later. */
+    /**
+     * Returns rows that may continue, or whose event was not published: those that ended at `since` or later.
+     */
     unfinished: (since: number): StoredDenial[] =>
       read(() => unfinished.all(since)).map(({ told, ...denial }) => ({ denial, told: told === 1 })),
     retainStep: (before: number): number => deleteStep(store, (limit) => remove.run(before, limit).changes),
@@ -97,15 +99,15 @@ export function createDenials(store: Pick<Store, "sqlite" | "read" | "transactio
 /** A time in which the denials of a server could be seen, epoch ms. */
 interface DenialSpan {
   readonly from: number;
-  /** Null = it goes on. */
+  /** Null means ongoing. */
   readonly to: number | null;
 }
 
 export type DenialSources = ReturnType<typeof createDenialSources>;
 
 /**
- * Where each server's denials come from, as far as it is read. All writes run in the caller's transaction.
- * Prepared SQL: the cursor is saved with each part of a log that is read.
+ * Sources of each server's denials, and how far they have been read. All writes run in the caller's
+ * transaction. Uses prepared SQL, because the cursor is saved with each part of a log.
  */
 export function createDenialSources({ sqlite, read }: Pick<Store, "sqlite" | "read">) {
   const cursor = sqlite.query<{ cursor: string }, [string]>(
@@ -135,23 +137,23 @@ export function createDenialSources({ sqlite, read }: Pick<Store, "sqlite" | "re
   );
 
   return {
-    /** What an earlier process left; null = nothing. JSON. */
+    /** Returns the cursor of an earlier process as JSON; null if there was none. */
     cursor: (server: string): unknown => JSON.parse(read(() => cursor.get(server))?.cursor ?? "null"),
     saveCursor: (server: string, value: unknown): void => void save.run(server, JSON.stringify(value)),
-    /** From now on denials of the server are seen; nothing when they were already. */
+    /** Starts a span of visible denials, unless one is open. */
     begin: (server: string, at: number): void => void begin.run(server, at),
-    /** No longer. */
+    /** Ends the open span. */
     end: (server: string, at: number): void => void end.run(server, at),
-    /** Denials of a past time are known after all (an old log was read). */
+    /** Adds a past span, because an old log was imported. */
     cover(server: string, from: number, to: number): void {
       const near = takeTouching.all(server, to, from);
       const first = Math.min(from, ...near.map((span) => span.from));
       const goesOn = near.some((span) => span.to === null);
       insert.run(server, first, goesOn ? null : Math.max(to, ...near.map((span) => span.to ?? to)));
     },
-    /** Servers whose denials are being seen, as far as the store knows. */
+    /** Returns servers with an open span. */
     seen: (): readonly string[] => read(() => seen.all()).map(({ server }) => server),
-    /** By start. */
+    /** Sorted by start. */
     spans: (server: string): readonly DenialSpan[] => read(() => spans.all(server)),
   };
 }

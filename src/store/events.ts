@@ -5,13 +5,13 @@ import type { DatabaseFile } from "./database/database-file.ts";
 import { AUDIT_LINES } from "./database/precious.ts";
 import type { Store } from "./open/open.ts";
 
-/** A stored event as it is read back: encoded, with what streams filter by. */
+/** A stored event: encoded, with the fields by which streams filter. */
 export interface EventRow {
   readonly id: number;
   readonly type: EventType;
   readonly level: string | null;
   readonly source: string | null;
-  /** Empty when the stored event is damaged. */
+  /** Empty if the stored event is damaged. */
   readonly json: string;
 }
 
@@ -21,7 +21,7 @@ const ROW = "INTO events VALUES ($id, $at, $type, $level, $source, $server, $bod
 
 export type Events = ReturnType<typeof createEvents>;
 
-/** Stored events. All statements are prepared SQL: each event is inserted, and clients that catch up read page after page. */
+/** Stored events. Uses prepared SQL: each event is inserted, and clients that catch up read many pages. */
 export function createEvents(store: Store) {
   const { sqlite, read } = store;
   const marks = createMarks(store);
@@ -44,7 +44,7 @@ export function createEvents(store: Store) {
   );
 
   return {
-    /** One transaction around `work`; throws a StoreError when nothing of it stands. */
+    /** Runs `work` in a transaction. Throws StoreError if it was rolled back. */
     transaction: (work: () => void): void => store.transaction(() => void work()),
     insert(id: number, event: StoredEvent, json: string): void {
       const isLog = event.type === "log";
@@ -65,28 +65,28 @@ export function createEvents(store: Store) {
       marks.add("log_bytes", json.length);
     },
     insertHole: (from: number, to: number): void => void insertHole.run(from, to),
-    /** The next events above `after`, at most `limit`, in order. */
+    /** Returns the next events above `after`, at most `limit`, in order. */
     page: (after: number, limit: number, only?: EventType): EventRow[] =>
       read(() => (only === undefined ? anyPage : typePage).all(after, only ?? "", limit)),
-    /** The oldest event; null when there is none. */
+    /** Returns the oldest event; null without events. */
     oldestId: (): number | null => read(() => edges.get())?.oldest ?? null,
-    /** The newest id that retention or a clearing deleted; 0 when nothing was. `log` asks for log lines alone. */
+    /** Returns the newest id deleted by retention or clearing, or 0. `log` considers only log lines. */
     deletedThrough: (only?: "log"): number =>
       Math.max(marks.get("deleted_logs"), only === "log" ? 0 : marks.get("deleted_events")),
-    /** Ranges of ids that were published but not stored, above `after`. */
+    /** Returns ranges of ids above `after` that were published but not stored. */
     holesAbove: (after: number): { readonly from: number; readonly to: number }[] =>
       read(() => holes.all(after)),
-    /** Highest id that may have been given: the start for the ids of a new process. */
+    /** Returns the highest id that may be in use, after which a new process starts. */
     highestReserved: (): number =>
       Math.max(reserved.get("reserved"), marks.get("reserved_beside"), read(() => edges.get())?.newest ?? 0),
-    /** Notes that ids up to `highest` may be given. */
+    /** Records that ids up to `highest` may be used. */
     reserve: (highest: number): void => store.state.transaction(() => reserved.set("reserved", highest)),
-    /** The same in licmond.db, while state.db cannot be written; runs in the caller's transaction. */
+    /** Does the same in licmond.db while state.db cannot be written. Runs in the caller's transaction. */
     reserveBeside: (highest: number): void => marks.raise("reserved_beside", highest),
   };
 }
 
-/** state.db has the newest lines of the audit trail too. */
+/** Copies a line of the audit trail to state.db, which keeps the newest ones. */
 function keepAuditLine(state: Database, row: Row): void {
   state.query<null, [Row]>(`INSERT OR IGNORE ${ROW}`).run(row);
   state.run(
@@ -108,7 +108,7 @@ type MarkName =
   | `report:${string}`;
 
 /**
- * Numbers kept beside the events, in their transactions; `reserved` and `keys_told` in state.db, the others in licmond.db.
+ * Counters stored with the events, in their transactions; `reserved` and `keys_told` in state.db, the others in licmond.db.
  * Absent is 0. `deleted_sessions`: those that ended before it.
  * `report:…`: the end of the period that was sent last, see `daemon/reports.ts`.
  * `trusted_time`, `retention_time`: see `clock-watch.ts`.
@@ -125,7 +125,7 @@ export function createMarks({ sqlite, read }: Pick<DatabaseFile, "sqlite" | "rea
   return {
     get: (name: MarkName): number => read(() => get.get(name))?.value ?? 0,
     set: upsert("excluded.value"),
-    /** Sets it unless it is higher already. */
+    /** Sets the mark unless it is already higher. */
     raise: upsert("max(value, excluded.value)"),
     add: upsert("value + excluded.value"),
   };

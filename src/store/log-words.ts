@@ -2,30 +2,30 @@ import type { LogEvent } from "../domain/events.ts";
 import { DamagedValue } from "./database/store-error.ts";
 import type { Store } from "./open/open.ts";
 
-/** Lines of one row of the index: their words take a few milliseconds to collect, and a few tens of kB. */
+/** Lines per index row: collecting their words takes a few ms, and a few tens of kB. */
 const RUN_LINES = 500;
 
-/** What parts words. */
+/** Separators of words. */
 const BLANKS = /[\s\0]+/;
 
-/** The different words of a search, folded. Every character counts but blanks. */
+/** Returns the distinct folded words of a search. Every non-blank character counts. */
 export function wordsOf(q: string): string[] {
   return [...new Set(folded(q).split(BLANKS))].filter((word) => word !== "");
 }
 
-/** Whether the index row with these words can have a line in which each word occurs. */
+/** Reports whether an index row can contain a line with all words. */
 export function mayHave(indexed: string, words: readonly string[]): boolean {
   if (typeof indexed !== "string") throw new DamagedValue("A row of the index of log words is not a text");
   return words.every((word) => indexed.includes(word));
 }
 
 /**
- * Tells of log lines (JSON) whether every word occurs in the message or in a value of the metadata, whatever the case
- * and the accents. A word that begins or ends with a letter or digit begins or ends a word there too.
+ * Returns a function that reports whether a log line (JSON) contains every word in its message or metadata, ignoring
+ * case and accents. A word that begins or ends with a letter or digit matches only at such a word boundary.
  */
 export function lineMatcher(words: readonly string[]): (json: string) => boolean {
   const isMatch = wordMatcher(words);
-  // Without quotes, backslashes and what is not ASCII, a word stands in the JSON as it is: parsing costs twice the rest.
+  // ASCII words without quotes and backslashes appear literally in JSON; parsing would triple the cost.
   const literal = words.filter((word) => /^[!#-[\]-~]+$/.test(word));
   return (json) => {
     if (typeof json !== "string") throw new DamagedValue("A stored log line is not a text");
@@ -51,7 +51,7 @@ export function wordMatcher(words: readonly string[]): (text: string) => boolean
   };
 }
 
-/** Indexes the words of lines after the lines are stored, so that storing a line costs no more than the line. */
+/** Indexes words of stored lines later, so that storing a line stays cheap. */
 export function createLogIndex({ sqlite, transaction }: Pick<Store, "sqlite" | "transaction">) {
   const indexedThrough = sqlite.query<{ id: number | null }, []>(
     "SELECT max(through_id) AS id FROM log_words",
@@ -62,7 +62,7 @@ export function createLogIndex({ sqlite, transaction }: Pick<Store, "sqlite" | "
   const insert = sqlite.query<null, [number, number, string]>("INSERT INTO log_words VALUES (?, ?, ?)");
   const forget = sqlite.query<null, [number]>("DELETE FROM log_words WHERE through_id <= ?");
   return {
-    /** Indexes the next run of lines when it is full; answers how many. */
+    /** Indexes the next full run of lines and returns their number. */
     step: (): number =>
       transaction(() => {
         const lines = next.all(indexedThrough.get()?.id ?? 0);
@@ -74,12 +74,12 @@ export function createLogIndex({ sqlite, transaction }: Pick<Store, "sqlite" | "
         insert.run(first.id, last.id, [...words].join("\n"));
         return lines.length;
       }),
-    /** Lines up to an id were deleted. What is left of them is little, and needs no index. */
+    /** Forgets deleted lines up to an id. The few that remain below it need no index. */
     deleted: (through: number) => void forget.run(through),
   };
 }
 
-/** Parses a stored log line. Throws DamagedValue when it is not one. */
+/** Parses a stored log line. Throws DamagedValue if it is malformed. */
 export function parseLine(json: string): LogEvent {
   try {
     const line = JSON.parse(json) as LogEvent | null;
@@ -90,7 +90,7 @@ export function parseLine(json: string): LogEvent {
   throw new DamagedValue("A stored log line is damaged");
 }
 
-/** What of a line is searched: its message and the values of its metadata, a line each. */
+/** Returns the searchable text of a line: its message and the values of its metadata, one per line. */
 function searchedText(json: string): string {
   const { message, metadata } = parseLine(json);
   const values = Object.values(metadata).filter(
@@ -99,9 +99,9 @@ function searchedText(json: string): string {
   return [message, ...values].join("\n");
 }
 
-/** Texts that differ in case or accents alone fold to the same. Upper case, because it does not depend on what follows. */
+/** Removes case and accents. Upper case, because it does not depend on the following characters. */
 function folded(text: string): string {
-  // Nearly all is ASCII, which has no accents.
+  // Most text is ASCII, which has no accents.
   if (isAscii(text)) return text.toUpperCase();
   return text
     .normalize("NFD")

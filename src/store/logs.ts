@@ -5,7 +5,7 @@ import { createLogCounter, createMarks } from "./events.ts";
 import { createLogIndex } from "./log-words.ts";
 import type { Store } from "./open/open.ts";
 
-/** Rows that one look takes, oldest first: a look at 100,000 of them held the event loop for 83 ms. */
+/** Rows per step, oldest first: 100,000 rows blocked the event loop for 83 ms. */
 const LOOKED_AT = 1_000;
 
 /** Ids in one bound list. */
@@ -14,8 +14,8 @@ const OF_IDS = "FROM events WHERE id IN (SELECT value FROM json_each(?))";
 const DOMAIN_EVENTS = Object.keys(EVENT_SCHEMAS).filter((type) => type !== "log");
 
 /**
- * Finds the ids of the oldest events of some types or some sources, ascending: each is looked up in its own part of an
- * index, so that no step of deleting passes by what stays.
+ * Finds the ids of the oldest events of some types or sources, ascending. Each is looked up in its own part
+ * of an index, so that deleting never scans events that stay.
  */
 function createOldest(
   { sqlite, read }: Store,
@@ -38,9 +38,9 @@ function createOldest(
   return {
     any: () => idsWhere("true"),
     /**
-     * Those that were published before an instant. The id says so while ids are times. After a clock that was ahead ids go
-     * on from there: then the time that an event has counts, and what was published before an event that is too old is too
-     * old as well, when a clock that was ahead gave it a time that is still to come.
+     * Returns events published before an instant. Ids show that while they are times. After a clock that was
+     * ahead, ids continue from there, so the event's own time counts. Events published before one that is too
+     * old are also too old if the wrong clock gave them a future time.
      */
     publishedBefore(before: number, now: number): number[] {
       const through = read(() => newestBehind.get(JSON.stringify(words), before))?.id ?? null;
@@ -50,7 +50,7 @@ function createOldest(
   };
 }
 
-/** Deletes one step of the stored events of other types than `log` that are too old; answers how many. */
+/** Deletes one step of stored events other than `log` that are too old and returns their number. */
 export function createEventRetention(store: Store, limit: number) {
   const marks = createMarks(store);
   const oldest = createOldest(store, "type", DOMAIN_EVENTS, limit);
@@ -68,13 +68,13 @@ export function createEventRetention(store: Store, limit: number) {
 
 /** Lines deleted in one transaction: a few milliseconds. */
 const STEP_ROWS = 100;
-/** Lines of this source are the audit trail: no clearing and no limit of size takes them. */
+/** The audit trail: neither clearing nor size limits delete it. */
 const AUDIT: LogSource = "audit";
 const NOT_AUDIT = LOG_SOURCES.filter((source) => source !== AUDIT);
 
 interface ClearedStep {
   readonly cleared: number;
-  /** The newest line that was looked at: the next step goes on after it. Null = done. */
+  /** The newest line of the step, after which the next one continues. Null means done. */
   readonly last: number | null;
 }
 
@@ -87,7 +87,7 @@ interface KeptLogs {
 
 export type Logs = ReturnType<typeof createLogs>;
 
-/** What is done to stored log lines; they are read in the worker of history (`log-queries.ts`). */
+/** Maintains stored log lines; `log-queries.ts` reads them in the history worker. */
 export function createLogs(store: Store) {
   const { sqlite } = store;
   const marks = createMarks(store);
@@ -115,8 +115,8 @@ export function createLogs(store: Store) {
 
   return {
     /**
-     * Looks at one step of the lines in (after, through], and deletes those published before `before` (null = all), audit
-     * lines spared.
+     * Processes one step of the lines in (after, through] and deletes those published before `before` (null =
+     * all), except audit lines.
      */
     clearStep: (before: number | null, after: number, through: number): ClearedStep =>
       store.transaction(() => {
@@ -124,7 +124,7 @@ export function createLogs(store: Store) {
         const doomed = lines.filter(({ at, source }) => source !== AUDIT && (before === null || at < before));
         return { cleared: remove(doomed.map(({ id }) => id)), last: lines.at(-1)?.id ?? null };
       }),
-    /** Deletes one step of what is too old, or too much. Answers how many; 0 = done. */
+    /** Deletes one step of old or excess lines. Returns their number; 0 means done. */
     retainStep: ({ now, logsBefore, auditBefore, maxBytes }: KeptLogs): number =>
       store.transaction(
         () =>
@@ -132,7 +132,7 @@ export function createLogs(store: Store) {
           remove(oldest.publishedBefore(logsBefore, now)) ||
           remove(oldestOfAudit.publishedBefore(auditBefore, now)),
       ),
-    /** Indexes one step of the lines for searches. Answers how many; 0 = done. */
+    /** Indexes one step of lines for searches. Returns their number; 0 means done. */
     indexStep: index.step,
   };
 }

@@ -2,14 +2,14 @@ import { asc, inArray, max } from "drizzle-orm";
 import { notifications } from "./database/schema.ts";
 import type { Store } from "./open/open.ts";
 
-/** One notification that waits for one target; `alert` is the record as JSON. */
+/** A queued notification for one target; `alert` is the record as JSON. */
 export type NotificationRow = typeof notifications.$inferSelect;
 
 export type Notifications = ReturnType<typeof createNotifications>;
 
 /**
- * The queue of notifications, as it survives a crash. Ids start at the time, so that a receiver sees none twice although
- * delivered rows are gone.
+ * The persistent queue of notifications. Ids start at the current time, so that receivers see no id twice
+ * although delivered rows are deleted.
  */
 export function createNotifications(store: Store, now: number) {
   const { db, read } = store;
@@ -17,9 +17,9 @@ export function createNotifications(store: Store, now: number) {
   const newest = read(() => ids.get());
   let last = Math.max(now, newest?.id ?? 0);
   return {
-    /** Ids: increasing, also over restarts and when the queue has been empty. */
+    /** Returns increasing ids, also across restarts and after the queue was empty. */
     nextId: () => ++last,
-    /** What waits, in order. */
+    /** Returns queued notifications in order. */
     load: (): NotificationRow[] =>
       read(() => db.select().from(notifications).orderBy(asc(notifications.id)).all()),
     /** Runs in the caller's transaction. */
@@ -28,7 +28,7 @@ export function createNotifications(store: Store, now: number) {
         for (const row of rows) each.insert(notifications).values(row).onConflictDoNothing().run();
       });
     },
-    /** They were delivered, or given up. */
+    /** Removes delivered or dropped notifications. */
     remove(ids: readonly number[]): void {
       if (ids.length === 0) return;
       const done = inArray(notifications.id, [...ids]);

@@ -5,10 +5,13 @@ import type { Clock } from "../domain/time/clock.ts";
 import { inSlices } from "../domain/time/slices.ts";
 import type { Store } from "./open/open.ts";
 
-/** Raise it when the shape of ServerPicture changes: pictures of another format are not read, the next poll makes new ones. */
+/**
+ * Increase when the shape of ServerPicture changes: pictures of another format are ignored, and the next poll
+ * makes new ones.
+ */
 export const PICTURE_FORMAT = 1;
 
-/** Checkouts that are encoded in one step: about a millisecond. */
+/** Checkouts encoded in one step, about a millisecond. */
 const ROWS_A_STEP = 500;
 const OPEN_BRACKET = 0x5b;
 
@@ -16,9 +19,9 @@ export type Pictures = ReturnType<typeof createPictures>;
 
 export interface PictureRow {
   readonly serverId: string;
-  /** JSON: all but the features. */
+  /** JSON: everything except the features. */
   readonly head: string;
-  /** zstd of a JSON array; null when the same features are stored already. */
+  /** zstd of a JSON array; null if the same features are stored already. */
   readonly features: Uint8Array | null;
   readonly compared: Timeless;
 }
@@ -27,9 +30,9 @@ type Head = Omit<ServerPicture, "features">;
 
 /** The last picture of each server, so that a restart shows it at once. */
 export function createPictures({ sqlite, read }: Store, clock: Clock, log: Log) {
-  /** What this process has stored, by server. */
+  /** Pictures stored by this process, by server. */
   const stored = new Map<string, Timeless>();
-  // Prepared SQL: each poll writes a row. Without features those that are stored stay.
+  // Prepared SQL: each poll writes a row. Null features keep the stored ones.
   const write = sqlite.query<null, [string, number, string, Uint8Array | null]>(
     `INSERT INTO pictures (server_id, saved_at, head, features) VALUES (?, ?, ?, ?)
      ON CONFLICT (server_id) DO UPDATE SET saved_at = excluded.saved_at, head = excluded.head,
@@ -39,7 +42,7 @@ export function createPictures({ sqlite, read }: Store, clock: Clock, log: Log) 
   const rows = sqlite.query<StoredRow, [string]>("SELECT head, features FROM pictures WHERE server_id = ?");
 
   return {
-    /** Encodes a picture in slices of the event loop; its features only when others are stored. */
+    /** Encodes a picture in slices of the event loop; features are included only if they changed. */
     async rowOf(picture: ServerPicture): Promise<PictureRow> {
       const { features: _, ...rest } = picture;
       const serverId = picture.server.id;
@@ -48,12 +51,12 @@ export function createPictures({ sqlite, read }: Store, clock: Clock, log: Log) 
       const features = isStored ? null : await compressed(compared);
       return { serverId, head: JSON.stringify({ format: PICTURE_FORMAT, head: rest }), features, compared };
     },
-    /** Stores a row; runs in the caller's transaction. */
+    /** Stores a row in the caller's transaction. */
     write: ({ serverId, head, features }: PictureRow): void =>
       void write.run(serverId, clock.now(), head, features),
-    /** The row is stored: its features need not be written again while they stay the same. */
+    /** Called after the commit: unchanged features need not be written again. */
     committed: ({ serverId, compared }: PictureRow): void => void stored.set(serverId, compared),
-    /** Every stored picture as it was saved, by server id. One that cannot be read is logged and left out. */
+    /** Loads every stored picture by server id. Unreadable ones are logged and skipped. */
     load(): ReadonlyMap<string, ServerPicture> {
       const loaded = new Map<string, ServerPicture>();
       const attempt = (server: string | undefined, work: () => void) => {
@@ -67,7 +70,7 @@ export function createPictures({ sqlite, read }: Store, clock: Clock, log: Log) 
         }
       };
       attempt(undefined, () => {
-        // One by one: a damaged page takes no other picture with it.
+        // One by one, so that a damaged page affects no other picture.
         for (const { id } of read(() => ids.all()))
           attempt(id, () => {
             const row = read(() => rows.get(id));
@@ -85,8 +88,9 @@ interface StoredRow {
 }
 
 /**
- * The features without the time of their picture's last good reading, which stands in the head: here it would change
- * them at every poll. Checkouts that a poll found unchanged are those of the picture before, and cost no look.
+ * Returns the features without the time of the last good reading, which is stored in the head: it would
+ * change them at every poll. Checkouts that a poll found unchanged are the previous objects, so comparing
+ * them is free.
  */
 function timeless({ features, collectedAt }: ServerPicture) {
   return features.map(({ collectedAt: own, ...feature }) =>
@@ -102,7 +106,7 @@ async function compressed(features: Timeless): Promise<Uint8Array> {
   return Bun.zstdCompress(`[${texts.join("")}]`);
 }
 
-/** The features as pieces of JSON whose concatenation is the inside of an array. */
+/** Yields the features as pieces of JSON that concatenate to the inside of an array. */
 export function* encode(features: Timeless, texts: string[]): Generator<void> {
   for (const [index, { checkouts, ...feature }] of features.entries()) {
     const open = JSON.stringify(feature).slice(0, -1);
@@ -117,13 +121,13 @@ export function* encode(features: Timeless, texts: string[]): Generator<void> {
   }
 }
 
-/** Throws when a row is none of ours, or is another server's. */
+/** Throws if a row is malformed or belongs to another server. */
 function decode(serverId: string, { head: text, features }: StoredRow): ServerPicture {
   const { format, head } = JSON.parse(text) as { format: number; head: Head };
   if (format !== PICTURE_FORMAT) throw new Error(`stored in format ${format}`);
   if (head.server.id !== serverId) throw new Error("it is another server's");
   if (features === null) throw new Error("its features are missing");
-  // A row that a migration made is not compressed.
+  // A row made by a migration is not compressed.
   const json = features[0] === OPEN_BRACKET ? Buffer.from(features) : Bun.zstdDecompressSync(features);
   const list = JSON.parse(json.toString()) as (Omit<FeaturePicture, "collectedAt"> &
     Partial<FeaturePicture>)[];

@@ -1,13 +1,13 @@
 import { type Clock, DAY_MS } from "../domain/time/clock.ts";
 import type { Store } from "./open/open.ts";
 
-/** How many requests a key may make; null = any number. */
+/** How many requests a key may make; null means unlimited. */
 export interface QuotaLimits {
   readonly daily: number | null;
   readonly monthly: number | null;
 }
 
-/** A quota that is used up, and until when. */
+/** An exhausted quota, and until when. */
 export interface QuotaRefusal {
   readonly period: "day" | "month";
   readonly limit: number;
@@ -17,7 +17,7 @@ export interface QuotaRefusal {
 
 export type Counter = { dayAt: number; dayCount: number; monthAt: number; monthCount: number };
 
-/** Counts of requests by key: in memory, so that a request costs no write, wherever they are stored. */
+/** Counts requests by key in memory, so that a request costs no write. */
 export function createQuotaBook(clock: Clock) {
   const counters = new Map<string, Counter>();
 
@@ -26,7 +26,8 @@ export function createQuotaBook(clock: Clock) {
     const [dayAt, monthAt] = [now - (now % DAY_MS), monthStart(now)];
     const counter = counters.get(keyId);
     if (counter === undefined) return { dayAt, dayCount: 0, monthAt, monthCount: 0 };
-    // A clock put back over midnight must not give the day again; one that was wrong by more than a day may.
+    // A clock that was set back over midnight must not renew the daily quota; one that was wrong by more than
+    // a day may.
     if (counter.dayAt > now && counter.dayAt - now <= DAY_MS) return counter;
     if (counter.monthAt !== monthAt) Object.assign(counter, { monthAt, monthCount: 0 });
     if (counter.dayAt !== dayAt) Object.assign(counter, { dayAt, dayCount: 0 });
@@ -36,11 +37,11 @@ export function createQuotaBook(clock: Clock) {
   return {
     counters,
     current,
-    /** Counts one request of a key, unless a quota is used up: then nothing is counted and this says which. */
+    /** Counts one request of a key; if a quota is exhausted, counts nothing and returns it. */
     take(keyId: string, { daily, monthly }: QuotaLimits): QuotaRefusal | null {
       const counter = current(keyId);
       const { dayAt, dayCount, monthAt, monthCount } = counter;
-      // The month first: it is the longer wait, where both are used up.
+      // Check the month first: if both are exhausted, it lasts longer.
       if (monthly !== null && monthCount >= monthly)
         return { period: "month", limit: monthly, until: monthStart(monthAt, 1) };
       if (daily !== null && dayCount >= daily) return { period: "day", limit: daily, until: dayAt + DAY_MS };
@@ -49,14 +50,14 @@ export function createQuotaBook(clock: Clock) {
       counters.set(keyId, counter);
       return null;
     },
-    /** Counters from before this time are of keys that were not used this month. */
+    /** Counters from before this time belong to keys that were not used this month. */
     outdated: () => monthStart(clock.now()) - DAY_MS,
   };
 }
 
 export type Quotas = ReturnType<typeof createQuotas>;
 
-/** The daemon calls `flush` every second, and a kill forgets at most that second. */
+/** The daemon calls `flush` every second, so a kill loses at most one second. */
 export function createQuotas({ store, clock }: { readonly store: Store; readonly clock: Clock }) {
   const { sqlite } = store;
   const stored = sqlite.query<Counter & { keyId: string }, []>(
@@ -80,15 +81,15 @@ export function createQuotas({ store, clock }: { readonly store: Store; readonly
       if (refusal === null) unwritten.add(keyId);
       return refusal;
     },
-    /** Requests of a key counted in this UTC day and month. */
+    /** Returns the requests of a key in this UTC day and month. */
     used(keyId: string): { readonly day: number; readonly month: number } {
       const { dayCount: day, monthCount: month } = book.current(keyId);
       return { day, month };
     },
-    /** Writes what was counted since the last call. On a StoreError it stays to be written. */
+    /** Writes the counts since the last call. After a StoreError they stay to be written. */
     flush(): void {
       if (unwritten.size === 0) return;
-      // Keys that were not used this month are forgotten, here and in the database.
+      // Keys that were not used this month are removed from memory and database.
       const outdated = book.outdated();
       store.transaction(() => {
         for (const keyId of unwritten) {
@@ -103,7 +104,7 @@ export function createQuotas({ store, clock }: { readonly store: Store; readonly
   };
 }
 
-/** The first of the UTC month of a time, or of one so many months later. */
+/** Returns the first of a time's UTC month, or of a later month. */
 function monthStart(at: number, later = 0): number {
   const date = new Date(at);
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + later);

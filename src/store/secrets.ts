@@ -9,8 +9,8 @@ import type { Store } from "./open/open.ts";
 const SECRET_BYTES = 32;
 
 /**
- * The secret of this installation, from which pseudonyms are made: 32 random bytes, made when it is first asked for and the
- * same ever after. Survives a power cut, because what was published under it must stay recognisable.
+ * Returns the secret of this installation, from which pseudonyms are derived: 32 random bytes, created on
+ * first use and never changed. Durable, because published pseudonyms must stay recognizable.
  */
 export function installationSecret(
   { state }: Pick<Store, "state">,
@@ -26,14 +26,17 @@ export function installationSecret(
   });
 }
 
-/** The same for a worker that only reads licmond.db, by its path; null = the secret was never made. */
+/** Reads the secret in a worker that only has licmond.db; null if it was never created. */
 export function storedSecret(read: Rows): Uint8Array | null {
   const [main] = read.all<{ file: string }>("SELECT file FROM pragma_database_list WHERE name = 'main'");
   using sqlite = openReader(join(dirname(main?.file ?? ""), "state.db"));
   return secretIn(sqlite);
 }
 
-/** Returns the id of the installation in a storage directory; null if it has none yet or its database cannot be read. */
+/**
+ * Returns the id of the installation in a storage directory; null if it has none yet or its database cannot
+ * be read.
+ */
 export function storedInstallationId(directory: string): string | null {
   try {
     using sqlite = openReader(pathsOf(directory).state);
@@ -45,12 +48,12 @@ export function storedInstallationId(directory: string): string | null {
   }
 }
 
-/** Tells this installation from others in public: 8 hex digits, of which the secret cannot be found. */
+/** Returns a public id of this installation: 8 hex digits that do not reveal the secret. */
 export function installationId(secret: Uint8Array): string {
   return new Bun.CryptoHasher("sha256", secret).update("installation id").digest("hex").slice(0, 8);
 }
 
-/** Prepared SQL, because drizzle would cost the worker of history some megabytes of memory. */
+/** Prepared SQL, because drizzle would cost the history worker some megabytes of memory. */
 function secretIn(sqlite: Database): Buffer | null {
   const query = sqlite.query<{ value: Uint8Array }, []>(
     "SELECT value FROM secrets WHERE name = 'pseudonyms'",

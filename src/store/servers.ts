@@ -6,7 +6,7 @@ import type { Clock } from "../domain/time/clock.ts";
 import { knownHosts, servers } from "./database/schema.ts";
 import type { Store } from "./open/open.ts";
 
-/** A license server as the store remembers it, configured now or once. Times are epoch ms. */
+/** A license server known to the store, configured now or earlier. Times are epoch ms. */
 export type ServerMemory = typeof servers.$inferSelect;
 
 export type Servers = ReturnType<typeof createServers>;
@@ -20,7 +20,7 @@ export function createServers({ store, clock }: { readonly store: Store; readonl
     lastConfigured: sql`excluded.last_configured`,
   };
   return {
-    /** Notes that these are configured now. */
+    /** Records the servers that are configured now. */
     configured(list: readonly MonitoredServer[]): void {
       const now = clock.now();
       store.transaction(() => {
@@ -31,18 +31,20 @@ export function createServers({ store, clock }: { readonly store: Store; readonl
             .run();
       });
     },
-    /** Every server that ever was, by id. */
+    /** Returns every server that was ever configured, by id. */
     list: (): readonly ServerMemory[] =>
       store.read(() => db.select().from(servers).orderBy(servers.id).all()),
   };
 }
 
-/** As many as the parsers keep in memory: the newest of a longer list are stored. */
+/** Same limit as in the parsers; of a longer list, the newest are stored. */
 const MAX_HOSTS = 50_000;
 
 export type KnownHostsStore = ReturnType<typeof createKnownHostsStore>;
 
-/** The client hosts learnt from each server's output: they show where a user's name ends, also after a restart. */
+/**
+ * Client hosts learned from each server's output: they show where a user's name ends, also after a restart.
+ */
 export function createKnownHostsStore(store: Store, log: Log) {
   const { db } = store;
   return {
@@ -53,7 +55,7 @@ export function createKnownHostsStore(store: Store, log: Log) {
       const put = db.insert(knownHosts).values({ serverId, hosts });
       store.transaction(() => void put.onConflictDoUpdate({ target, set: { hosts } }).run());
     },
-    /** Oldest first; empty when none are known. What cannot be read is logged and learnt again. */
+    /** Oldest first; empty if none are known. Unreadable lists are logged and learned again. */
     load(serverId: string): readonly string[] {
       const ofServer = eq(knownHosts.serverId, serverId);
       try {
@@ -62,7 +64,7 @@ export function createKnownHostsStore(store: Store, log: Log) {
         if (!Array.isArray(hosts)) throw new TypeError("not a list");
         return hosts.filter((host): host is string => typeof host === "string").slice(-MAX_HOSTS);
       } catch (error) {
-        log.warn("The known hosts of a server cannot be read and will be learnt again", {
+        log.warn("The known hosts of a server cannot be read and will be learned again", {
           server: serverId,
           error: messageOf(error),
         });

@@ -3,47 +3,50 @@ import { type Clock, DAY_MS, HOUR_MS, MINUTE_MS } from "../domain/time/clock.ts"
 import type { Role } from "../domain/words.ts";
 import { hashOf, laterUse, NO_HASH } from "./key-book.ts";
 
-/** A sign-in ends when it was not used for so long, unless it is to stay. */
+/** A sign-in ends after this time without use, unless it is to stay. */
 const IDLE_MS = 12 * HOUR_MS;
-/** One that is to stay ends so long after it began, used or not. */
+/** A sign-in that is to stay ends this long after it began. */
 const STAY_MS = 30 * DAY_MS;
-/** A link of `licmond open` is good for so long. */
+/** A link of `licmond open` is valid for this long. */
 export const CODE_MS = 10 * MINUTE_MS;
-/** More sign-ins of one key end that which was not used for longest; more codes, the oldest. */
+/**
+ * Above these limits, a new sign-in of a key ends its least recently used one, and a new code replaces the
+ * oldest.
+ */
 const MAX_OF_KEY = 1_000;
 export const MAX_CODES = 1_000;
 
-/** What a sign-in may be: of which key, with which part of its rights, and until when. Times are epoch ms. */
+/** Key, rights and expiry of a sign-in. Times are epoch ms. */
 export interface Grant {
-  /** Id of the key, or of the socket by which a link was asked for. */
+  /** Id of the key, or of the socket through which a link was requested. */
   readonly keyId: string;
-  /** Null = the key's own. */
+  /** Null means the key's own role. */
   readonly role: Role | null;
-  /** It ends then at the latest; null = the key's end alone counts. */
+  /** Latest end; null means that only the key's end counts. */
   readonly expiresAt: number | null;
 }
 
 export interface SignIn extends Omit<Grant, "expiresAt"> {
   readonly id: string;
-  /** Does not end by being idle. */
+  /** Does not expire when idle. */
   readonly stay: boolean;
   readonly createdAt: number;
   readonly lastUsedAt: number;
-  /** When it ends if it is not used any more. */
+  /** When it ends without further use. */
   readonly expiresAt: number;
-  /** `Firefox 140 on Linux`; null when the browser said nothing that is known. */
+  /** E.g. `Firefox 140 on Linux`; null if unknown. */
   readonly browser: string | null;
-  /** The key as the sign-in has it: with the sign-in's role. */
+  /** The key with the sign-in's role. */
   readonly caller: KeyRecord;
 }
 
-/** What came of a cookie. `ended`: not known here, signed out, or idle for too long. */
+/** Result of checking a cookie. `ended`: unknown here, signed out, or idle for too long. */
 export type SignInCheck =
   | { readonly outcome: "valid"; readonly signIn: SignIn; readonly key: KeyRecord }
   | { readonly outcome: "expired" | "revoked"; readonly key: KeyRecord }
   | { readonly outcome: "ended" };
 
-/** A sign-in as it is stored: `tokenHash` is SHA-256 of what the cookie proves itself with. */
+/** A stored sign-in: `tokenHash` is the SHA-256 of the cookie's secret. */
 export interface SignInRow extends Grant {
   readonly id: string;
   readonly tokenHash: Uint8Array;
@@ -54,16 +57,16 @@ export interface SignInRow extends Grant {
 }
 
 export interface SignInBookDeps {
-  /** The key of an id, or what stands for it; null when there is none. */
+  /** Returns the key of an id, or its substitute; null if unknown. */
   readonly keyOf: (id: string) => KeyRecord | null;
   readonly clock: Clock;
   readonly random?: RandomBytes;
 }
 
-/** The sign-ins in memory, wherever they are stored: which hold, what a new one is, and what a cookie is good for. */
+/** Sign-ins in memory: their validity, new ones, and checks of cookies. */
 export function createSignInBook({ keyOf, clock, random = systemRandom }: SignInBookDeps) {
   let known = new Map<string, SignInRow>();
-  /** When each was used last, where that is not written. */
+  /** Last uses that are not written yet. */
   const uses = new Map<string, number>();
 
   function check(row: SignInRow | undefined, find = keyOf): SignInCheck {
@@ -78,16 +81,16 @@ export function createSignInBook({ keyOf, clock, random = systemRandom }: SignIn
   }
 
   return {
-    /** Takes what is stored for what is known, but for later uses that are not written. */
+    /** Replaces the known sign-ins with stored ones, keeping later uses that are not written. */
     show(rows: readonly SignInRow[]): void {
       const used = ({ id, lastUsedAt }: SignInRow) => Math.max(lastUsedAt, uses.get(id) ?? 0);
       known = new Map(rows.map((row) => [row.id, { ...row, lastUsedAt: used(row) }]));
     },
 
     /**
-     * A new one, in place of that which the browser had: what is to be stored of it, and the ids of those that it ends.
-     * `token` is the cookie's value: shown once, here; `maxAge`: seconds for which the browser may keep it. Throws Error
-     * when the grant has ended.
+     * Makes a sign-in that replaces the browser's previous one. Returns the row to store and the ids that it
+     * ends. `token` is the cookie's value, returned only once, here; `maxAge` is how many seconds the browser
+     * may keep it. Throws Error if the grant has ended.
      */
     make({ keyId, role, expiresAt }: Grant, stay: boolean, browser: string | null, replaced: string | null) {
       const { id, secret } = makeKey(random);
@@ -117,10 +120,10 @@ export function createSignInBook({ keyOf, clock, random = systemRandom }: SignIn
       return check(equal ? row : undefined);
     },
 
-    /** Whether the sign-in and its key hold. */
+    /** Reports whether the sign-in and its key are valid. */
     holds: (id: string): boolean => check(known.get(id)).outcome === "valid",
 
-    /** Those that hold, oldest first. */
+    /** Returns valid sign-ins, oldest first. */
     list(): readonly SignIn[] {
       const keys = new Map<string, KeyRecord | null>();
       const find = (id: string) => keys.getOrInsertComputed(id, keyOf);
@@ -130,7 +133,7 @@ export function createSignInBook({ keyOf, clock, random = systemRandom }: SignIn
         .sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
     },
 
-    /** Notes a use, so that the sign-in does not end. */
+    /** Records a use, so that the sign-in does not expire. */
     touch(id: string): void {
       const row = known.get(id);
       if (row === undefined) return;
@@ -138,19 +141,19 @@ export function createSignInBook({ keyOf, clock, random = systemRandom }: SignIn
       known.set(id, { ...row, lastUsedAt });
       uses.set(id, lastUsedAt);
     },
-    /** The uses that are not written. */
+    /** Returns the uses that are not written. */
     uses: (): readonly (readonly [id: string, at: number])[] => [...uses],
-    /** These uses are written. */
+    /** Marks these uses as written. */
     written(noted: readonly (readonly [id: string, at: number])[]): void {
       for (const [id, at] of noted) if (uses.get(id) === at) uses.delete(id);
     },
 
-    /** A new code that signs in one browser, once, until `until`; stored by its hash. */
+    /** Makes a code that signs in one browser, once, until `until`; stored by its hash. */
     makeCode() {
       const code = makeKey(random).secret;
       return { code, hash: codeHash(code), until: clock.now() + CODE_MS };
     },
-    /** What a code that was found is good for, and for whom; null when its key has ended. */
+    /** Returns the grant and caller of a code; null if its key has ended. */
     granted(grant: Grant): { readonly grant: Grant; readonly caller: KeyRecord } | null {
       const caller = keyOf(grant.keyId);
       return caller?.state === "active" ? { grant, caller } : null;
@@ -158,11 +161,11 @@ export function createSignInBook({ keyOf, clock, random = systemRandom }: SignIn
   };
 }
 
-/** When a sign-in ends by itself, whatever becomes of its key. */
+/** Returns when a sign-in ends by itself, regardless of its key. */
 function endOf({ expiresAt, stay, lastUsedAt }: SignInRow): number {
   const idle = stay ? Number.POSITIVE_INFINITY : lastUsedAt + IDLE_MS;
   return Math.min(expiresAt ?? Number.POSITIVE_INFINITY, idle);
 }
 
-/** Found by its hash: a comparison that ends early tells nothing of the code. */
+/** Codes are found by their hash, so the timing of a comparison reveals nothing about the code. */
 export const codeHash = (code: string) => Buffer.from(hashOf(code)).toString("base64");

@@ -9,13 +9,13 @@ export interface SignInsDeps extends SignInBookDeps {
 
 export type SignIns = ReturnType<typeof createSignIns>;
 
-/** Browsers that are signed in. All are in memory: the daemon alone writes them. */
+/** Signed-in browsers. All are in memory, because only the daemon writes them. */
 export function createSignIns({ state, ...deps }: SignInsDeps) {
   const { clock } = deps;
   const book = createSignInBook(deps);
   const { verify, holds, list, touch } = book;
   book.show(state.read(() => state.db.select().from(signIns).all()));
-  /** Links that were made and not followed yet, by the hash of their code. They end with the daemon. */
+  /** Unused links by the hash of their code. They end with the daemon. */
   const codes = new Map<string, Grant & { readonly until: number }>();
 
   return {
@@ -24,7 +24,9 @@ export function createSignIns({ state, ...deps }: SignInsDeps) {
     list,
     touch,
 
-    /** Signs a browser in, in place of the sign-in that it had. Throws StoreError, or Error when the grant has ended. */
+    /**
+     * Signs a browser in, replacing its previous sign-in. Throws StoreError, or Error if the grant has ended.
+     */
     create(grant: Grant, stay: boolean, browser: string | null, replaced: string | null = null) {
       const { row, ended, made } = book.make(grant, stay, browser, replaced);
       state.change((db) => {
@@ -36,13 +38,13 @@ export function createSignIns({ state, ...deps }: SignInsDeps) {
       return made;
     },
 
-    /** Signs it out for good. Throws StoreError. */
+    /** Signs out for good. Throws StoreError. */
     end(id: string): void {
       state.change((db) => void db.delete(signIns).where(eq(signIns.id, id)).run());
       book.remove(id);
     },
 
-    /** Writes the noted uses. On a StoreError they stay noted. */
+    /** Writes the recorded uses. After a StoreError they stay recorded. */
     flush(): void {
       const noted = book.uses();
       if (noted.length === 0) return;
@@ -53,7 +55,7 @@ export function createSignIns({ state, ...deps }: SignInsDeps) {
       book.written(noted);
     },
 
-    /** A code that signs in one browser, once, until `until`. */
+    /** Makes a code that signs in one browser, once, until `until`. */
     makeCode(grant: Grant) {
       const { code, hash, until } = book.makeCode();
       codes.set(hash, { ...grant, until });
@@ -62,7 +64,10 @@ export function createSignIns({ state, ...deps }: SignInsDeps) {
       return { code, until };
     },
 
-    /** What a code is good for, and for whom; null when it is unknown, used or too old, or its key has ended. It is used up. */
+    /**
+     * Uses up a code and returns its grant and caller; null if it is unknown, used or expired, or if its key
+     * has ended.
+     */
     takeCode(code: string) {
       const hash = codeHash(code);
       const found = codes.get(hash);

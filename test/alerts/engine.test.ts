@@ -403,7 +403,7 @@ describe("denials for want of seats, just before a reading", () => {
       expect(rig.engine.firing()[0]?.message).toEndWith("; 2 requests denied since it began");
   });
 
-  test("without a reading they are told all the same", () => {
+  test("are reported even without a reading", () => {
     const rig = createRig();
     rig.usage(5);
     rig.engine.denied([{ ...DENIED, code: -4, at: rig.now }]);
@@ -577,7 +577,7 @@ describe("a restart", () => {
     expect(rig.alerts.firing()).toMatchObject([{ rule: "seats" }]);
     expect(rig.log.lines.map(({ message }) => message)).toEqual([
       "Alert fired",
-      "Alerts cannot be stored: their messages are sent all the same",
+      "Cannot store alerts; their messages are sent anyway",
       "Alerts are stored again",
     ]);
     rig.restart();

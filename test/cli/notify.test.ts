@@ -44,7 +44,7 @@ to = "c@d.example"
   expect(out).toContain(`ok       webhook ${host} (notifications[0]): sent\n`);
   expect(out).toContain("ok       command pager (notifications[1]): sent\n");
   expect(out).toContain(`PROBLEM  webhook ${host} (notifications[2]): It answered 403\n`);
-  expect(out).toContain("PROBLEM  email by smtp://127.0.0.1:1 (notifications[3]): Mail was not taken");
+  expect(out).toContain("PROBLEM  email by smtp://127.0.0.1:1 (notifications[3]): The mail was rejected");
   expect(out).toEndWith("2 problems.\n");
   expect(out + err).not.toContain("HUSH");
   const kinds = ["fired", "raised", "reminder", "resolved"];

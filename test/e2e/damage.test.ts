@@ -44,7 +44,7 @@ describe("API keys", () => {
       for (const end of ["", "-wal", "-shm"]) rmSync(join(storageOf(site), name + end), { force: true });
     };
     const losses: readonly [string, RegExp, () => void][] = [
-      ["a page of licmond.db", /licmond goes on with a new one/, () => fillPage(databaseOf(site), 0)],
+      ["a page of licmond.db", /continuing with a new one/, () => fillPage(databaseOf(site), 0)],
       ["licmond.db", /licmond\.db is not there/, () => remove("licmond.db")],
       ["a page of state.db", /state came back from its copy/, () => fillPage(stateOf(site), 1)],
       ["state.db", /state\.db is not there/, () => remove("state.db")],

@@ -109,7 +109,7 @@ describe("queries of history, in a worker", () => {
     if (!Array.isArray(first)) expect(first).toBeInstanceOf(StoreError);
     expect(await client.query("features", {})).toHaveLength(1);
     expect(workers).toHaveLength(2);
-    expect(log.lines.filter((line) => JSON.stringify(line).includes("worker of history"))).toHaveLength(1);
+    expect(log.lines.filter((line) => JSON.stringify(line).includes("history worker"))).toHaveLength(1);
   });
 
   test("after the end are refused", async () => {

@@ -22,7 +22,7 @@ import { recordingLog } from "./recording-log.ts";
 afterEach(cleanUp);
 
 const clock = { now: () => Date.now() };
-const MOVED = "The database is damaged or missing: licmond goes on with a new one, history is lost";
+const MOVED = "The database is damaged or missing: continuing with a new one, history is lost";
 
 /** A directory with a filled database that was closed well. */
 function place(): { directory: string; path: string; filled: Filled } {
@@ -200,7 +200,7 @@ describe("a damaged database", () => {
     expect(aside(directory)).toEqual([]);
     expect(createKeys({ store, clock }).list()).toHaveLength(filled.keys.length);
     expect(log.lines.map(({ message }) => message)).toContain(
-      "The database was read and is whole: licmond goes on with it",
+      "The database was read completely and is intact",
     );
     expect(fs.existsSync(`${path}.damaged`)).toBe(false);
   });

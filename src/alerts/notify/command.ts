@@ -30,7 +30,10 @@ const TIMEOUT_MS = 60_000;
 const MAX_OUTPUT_BYTES = 64 * 1024;
 const MAX_WORDS = 300;
 
-/** Runs a command for each message, with the JSON of the template `json` on its stdin: no data stands in its arguments. */
+/**
+ * Runs a command for each message, with the JSON of the template `json` on its stdin: arguments contain no
+ * data.
+ */
 export function createCommand(argv: readonly string[], run: RunCommand): Send {
   return async (message, signal) => {
     const ran = await run({
@@ -43,7 +46,7 @@ export function createCommand(argv: readonly string[], run: RunCommand): Send {
       signal,
     });
     if (!ran.started) throw new DeliveryError(ran.failure.message);
-    if (ran.timedOut) throw new DeliveryError("The command was ended at its timeout");
+    if (ran.timedOut) throw new DeliveryError("The command timed out");
     if (ran.exitCode === 0) return null;
     const words = escapeControls(new TextDecoder().decode(ran.stderr).trim()).slice(-MAX_WORDS);
     const how =

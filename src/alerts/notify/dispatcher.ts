@@ -4,18 +4,18 @@ import type { NotificationRow, Notifications } from "../../store/notifications.t
 import { DeliveryError, type Note, type NotedAlert, type NoteKind, type Send } from "./note.ts";
 import type { Target } from "./targets.ts";
 
-/** The first pause after a failure; each next one is twice as long, up to the ceiling. */
+/** Pause after the first failure; doubled after each further one, up to the maximum. */
 export const FIRST_PAUSE_MS = 5_000;
 export const LONGEST_PAUSE_MS = 15 * 60_000;
-/** How long one delivery may take. */
+/** Timeout of a delivery. */
 const SEND_TIMEOUT_MS = 30_000;
-/** Notes in one message. */
+/** Maximum number of notes in a message. */
 const MAX_NOTES = 100;
-/** Notes that may wait for one target: the oldest are thrown away, and the next message says so. */
+/** Maximum number of queued notes per target: the oldest are dropped, and the next message mentions it. */
 export const MAX_WAITING = 1_000;
-/** A note that could not be delivered for this long is given up. */
+/** Undelivered notes are dropped after this time. */
 const GIVE_UP_MS = 3 * 86_400_000;
-/** How long deliveries may still take at the end. */
+/** How long deliveries may take at shutdown. */
 const STOP_GRACE_MS = 2_000;
 
 interface DispatcherDeps {
@@ -32,7 +32,7 @@ interface Lane {
   notes: Note[];
   dropped: number;
   failures: number;
-  /** Not before, epoch ms; null = as soon as the group is complete. */
+  /** Earliest next attempt, epoch ms; null means as soon as the group is complete. */
   retryAt: number | null;
   busy: Promise<void> | null;
   cancel: () => void;
@@ -40,23 +40,25 @@ interface Lane {
 
 export type Dispatcher = ReturnType<typeof createDispatcher>;
 
-/** Notifies targets, each in its own order and at its own pace. Stored notes are delivered at least once. */
+/**
+ * Delivers notes to targets, each in its own order and at its own pace. Stored notes are delivered at least
+ * once.
+ */
 export function createDispatcher({ queue, senderOf, clock, timers, log }: DispatcherDeps) {
   let lanes = new Map<string, Lane>();
   let isLoaded = false;
   let isStopped = false;
   const ending = new AbortController();
 
-  /** Takes up what an earlier process left. */
+  /** Loads notes from an earlier process. */
   function load(): void {
     const notes = queue.load().flatMap((row) => {
       const note = noteOf(row);
-      if (note === null) log.warn("A stored notification cannot be read and is thrown away", { id: row.id });
+      if (note === null) log.warn("Dropped a stored notification that cannot be read", { id: row.id });
       return note ?? [];
     });
     const count = notes.filter(({ target }) => !lanes.has(target)).length;
-    if (count > 0)
-      log.warn("Notifications for targets that are configured no more are thrown away", { count });
+    if (count > 0) log.warn("Dropped notifications for targets that are no longer configured", { count });
     take(notes);
   }
 
@@ -69,18 +71,21 @@ export function createDispatcher({ queue, senderOf, clock, timers, log }: Dispat
         lane.dropped += tooMany.length;
         forget(tooMany);
         const { name } = lane.target;
-        log.error("Notifications are thrown away: too many wait", { target: name, count: tooMany.length });
+        log.error("Dropped notifications: too many are queued", { target: name, count: tooMany.length });
       }
       arm(lane);
     }
   }
 
-  /** Removes notes from the store. When that fails they are sent once more after a restart: better than never. */
+  /**
+   * Removes notes from the store. If that fails, they are sent again after a restart, which is better than
+   * never.
+   */
   function forget(notes: readonly Note[]): void {
     try {
       queue.remove(notes.map(({ id }) => id));
     } catch (error) {
-      log.warn("Notifications that were told could not be removed from the queue", { error: String(error) });
+      log.warn("Cannot remove delivered notifications from the queue", { error: String(error) });
     }
   }
 
@@ -89,7 +94,7 @@ export function createDispatcher({ queue, senderOf, clock, timers, log }: Dispat
     const [first] = lane.notes;
     if (first === undefined || lane.busy !== null || isStopped) return;
     const wait = (lane.retryAt ?? first.at + lane.target.groupMs) - clock.now();
-    // The clock may have been set back meanwhile: no wait is longer than the longest pause.
+    // The clock may have been set back: never wait longer than the longest pause.
     lane.cancel = timers.after(Math.min(Math.max(wait, 0), LONGEST_PAUSE_MS), () => {
       lane.busy = deliver(lane).finally(() => {
         lane.busy = null;
@@ -105,7 +110,7 @@ export function createDispatcher({ queue, senderOf, clock, timers, log }: Dispat
     const signal = AbortSignal.any([AbortSignal.timeout(SEND_TIMEOUT_MS), ending.signal]);
     try {
       const remark = await lane.send({ at: clock.now(), test: false, dropped, notes }, signal);
-      if (remark !== null) log.warn("A notification was delivered in part", { target, remark });
+      if (remark !== null) log.warn("A notification was partly delivered", { target, remark });
       if (lane.failures > 0) log.info("Notifications are delivered again", { target });
       const sent = new Set(notes);
       lane.notes = lane.notes.filter((note) => !sent.has(note));
@@ -129,26 +134,26 @@ export function createDispatcher({ queue, senderOf, clock, timers, log }: Dispat
     lane.retryAt = now + Math.max(pause, asked);
     const { failures } = lane;
     const target = lane.target.name;
-    // A warning once an outage; its other failures are for those who look closely.
+    // Warn once per outage; log further failures for debugging only.
     const write = failures === 1 ? log.warn : log.debug;
-    write("A notification was not delivered and is tried again", { target, error, failures });
+    write("Cannot deliver a notification; retrying", { target, error, failures });
     const old = lane.notes.filter(({ at }) => now - at > GIVE_UP_MS);
     if (old.length === 0) return;
     lane.notes = lane.notes.filter((note) => !old.includes(note));
     forget(old);
     const count = old.length;
-    log.error("Notifications could not be delivered for days and are given up", { target, error, count });
+    log.error("Dropped notifications that could not be delivered for days", { target, error, count });
   }
 
   return {
-    /** Holds the lanes to the config's targets: at the start and after a reload. */
+    /** Updates the lanes to the configured targets, at startup and after a reload. */
     configure(targets: readonly Target[]): void {
       const before = lanes;
       lanes = new Map();
       for (const target of targets) {
         const fresh = { notes: [], dropped: 0, failures: 0, retryAt: null, busy: null, cancel: () => {} };
         const lane = before.get(target.id) ?? { ...fresh, target, send: senderOf(target) };
-        // Another secret file is a way of its own to the same place.
+        // A changed secret file changes the sender, not the target.
         if (before.has(target.id)) Object.assign(lane, { target, send: senderOf(target) });
         lanes.set(target.id, lane);
       }
@@ -161,14 +166,14 @@ export function createDispatcher({ queue, senderOf, clock, timers, log }: Dispat
       isLoaded = true;
     },
     nextId: queue.nextId,
-    /** Stores notes; runs in the caller's transaction. */
+    /** Stores notes in the caller's transaction. */
     write: (notes: readonly Note[]): void =>
       queue.write(notes.map(({ alert, ...note }) => ({ ...note, alert: JSON.stringify(alert) }))),
-    /** Sends notes, whether they could be stored or not. */
+    /** Sends notes, stored or not. */
     send: take,
-    /** Notes that wait. */
+    /** Returns the number of queued notes. */
     waiting: (): number => lanes.values().reduce((sum, { notes }) => sum + notes.length, 0),
-    /** Undelivered notes wait in the store. */
+    /** Undelivered notes stay in the store. */
     async stop(): Promise<void> {
       isStopped = true;
       for (const lane of lanes.values()) lane.cancel();
@@ -186,7 +191,7 @@ export function createDispatcher({ queue, senderOf, clock, timers, log }: Dispat
 function noteOf({ kind, alert, ...row }: NotificationRow): Note | null {
   try {
     const stored = JSON.parse(alert) as NotedAlert;
-    // Notes of before 0.2 have less in them.
+    // Notes from before 0.2 have fewer fields.
     const { startedAt: firedAt, server: serverName } = stored;
     const before = { peakValue: null, firedAt, durationSeconds: 0, serverName, holders: [] };
     return { ...row, kind: kind as NoteKind, alert: { ...before, ...stored } };

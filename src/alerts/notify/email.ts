@@ -19,9 +19,9 @@ export function createEmail(options: EmailOptions, trust: { readonly ca?: string
 }
 
 /**
- * Sends mails, as a `Send` sends messages. `smtps://` is TLS from the start (port 465); else STARTTLS is used where the
- * server has it, and insisted on where a password is sent (port 587 then, 25 without one). Certificates are verified;
- * tests give a `ca` (PEM) to trust besides the usual ones.
+ * Sends mails. `smtps://` uses TLS from the start (port 465); otherwise STARTTLS is used if the server offers
+ * it, and required if a password is sent (port 587 then, 25 without one). Certificates are verified; tests
+ * pass a `ca` (PEM) to trust in addition.
  */
 export function createMailer(options: EmailOptions, trust: { readonly ca?: string } = {}) {
   const { from, to, username, secretFile } = options;
@@ -29,7 +29,7 @@ export function createMailer(options: EmailOptions, trust: { readonly ca?: strin
   type Mail = Record<"subject" | "text", string> & { readonly html?: string };
   return async (mail: Mail, signal: AbortSignal): Promise<string | null> => {
     const pass = await readSecret(secretFile);
-    // Loaded with the first mail: a daemon that sends none shall not hold a mail client in memory.
+    // Loaded with the first mail, so that a daemon that sends none does not keep a mail client in memory.
     const { createTransport } = await import("nodemailer");
     const transport = createTransport({
       host,
@@ -45,7 +45,7 @@ export function createMailer(options: EmailOptions, trust: { readonly ca?: strin
       disableUrlAccess: true,
     });
     const late = Promise.withResolvers<never>();
-    // Of the two that race, the loser's rejection is no error of its own.
+    // The two promises race; ignore the rejection of the loser.
     late.promise.catch(() => {});
     const abort = () => {
       transport.close();
@@ -58,12 +58,12 @@ export function createMailer(options: EmailOptions, trust: { readonly ca?: strin
         from,
         to: [...to],
         ...mail,
-        // RFC 3834: asks for no automatic answer.
+        // RFC 3834: suppresses automatic replies.
         headers: { "Auto-Submitted": "auto-generated" },
       });
       sending.catch(() => {});
       const { rejected } = await Promise.race([sending, late.promise]);
-      // The other recipients have it: sent again, it would reach them twice.
+      // The other recipients have received it: a retry would reach them twice.
       return rejected.length > 0 ? `${rejected.length} of ${to.length} recipients were refused` : null;
     } catch (error) {
       throw error instanceof DeliveryError ? error : explained(error, pass);
@@ -74,7 +74,7 @@ export function createMailer(options: EmailOptions, trust: { readonly ca?: strin
   };
 }
 
-/** Takes the config's form apart: it has been checked. */
+/** Parses an SMTP setting that has already been validated. */
 export function parseSmtp(
   text: string,
   hasPassword: boolean,
@@ -85,10 +85,10 @@ export function parseSmtp(
   return { host: host.replace(/^\[|\]$/g, ""), port: Number(port ?? usual), secure };
 }
 
-/** The mail server's words without what it should not have repeated. */
+/** Returns the mail server's answer without secrets that it repeated. */
 function explained(error: unknown, secret: string | null): DeliveryError {
   const { code = "unknown", response, message } = error as Partial<Record<string, unknown>>;
   const words = maskSecrets(escapeControls(String(response ?? message ?? "")));
   const safe = secret === null ? words : words.replaceAll(secret, "***");
-  return new DeliveryError(`Mail was not taken (${code}): ${safe.slice(0, 300)}`);
+  return new DeliveryError(`The mail was rejected (${code}): ${safe.slice(0, 300)}`);
 }

@@ -4,7 +4,10 @@ import { HOUR_MS, iso, MINUTE_MS } from "../../domain/time/clock.ts";
 import type { Note } from "./note.ts";
 import { overMessage } from "./text.ts";
 
-/** Notes that are made up, one of each kind, for `licmond notify --test`: `server` is one of the config, if it has one. */
+/**
+ * Returns sample notes, one of each kind, for `licmond notify --test`. `server` is one from the config, if
+ * there are any.
+ */
 export function sampleNotes(
   server: { readonly id: string; readonly name: string },
   anonymize: boolean,

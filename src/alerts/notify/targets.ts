@@ -10,23 +10,24 @@ import { createWebhook } from "./webhook.ts";
 
 /** A configured target. */
 export interface Target extends NoteFilter {
-  /** Alerts that come within this time go out as one message. */
+  /** Alerts within this time are sent as one message. */
   readonly groupMs: number;
   readonly notification: Notification;
-  /** For logs and people, without anything secret: `webhook hooks.example (notifications[0])`. */
+  /** For logs and people, without secrets: `webhook hooks.example (notifications[0])`. */
   readonly name: string;
 }
 
 /**
- * The targets of a config. The id is a hash of where the target is and what it wants, so that what waits for it finds it
- * again after a restart and a change of the file's order. It reveals nothing of that, because a URL may be a secret.
+ * Returns the configured targets. The id is a hash of a target's address and filter, so that queued notes
+ * find it again after a restart or after reordering the file. The id does not reveal them, because a URL may
+ * be a secret.
  */
 export function createTargets(notifications: readonly Notification[]): readonly Target[] {
   return notifications.map((notification, index) => {
     const { type, severity, rules, servers, features, labels, anonymize, groupMs } = notification;
     const { place, name: where } = describe(notification);
     const more = [servers, features, labels];
-    // The id of a target without these words is what it was before there were any.
+    // Unset fields are left out of the hash, so existing ids do not change.
     const identity = [type, ...place, severity, rules, ...(more.some(Boolean) ? more : [])];
     const id = new Bun.CryptoHasher("sha256").update(JSON.stringify(identity)).digest("hex").slice(0, 16);
     const name = `${notification.name ?? where} (notifications[${index}])`;
@@ -34,7 +35,9 @@ export function createTargets(notifications: readonly Notification[]): readonly 
   });
 }
 
-/** What a target wants to hear of. Where it names servers or features, an alert about none is none of them. */
+/**
+ * Returns which alerts a target wants. A target limited to servers or features gets no alerts about neither.
+ */
 export function createFilter(
   target: Pick<Notification, "severity" | "rules" | "servers" | "features" | "labels">,
 ): NoteFilter["wants"] {
@@ -48,7 +51,7 @@ export function createFilter(
     hasLabels(own, target.labels ?? {});
 }
 
-/** Another secret is a way of its own to the same place, and so no part of it. */
+/** Returns the address of a target without its secret, which may change. */
 function describe(to: Notification): { readonly place: readonly unknown[]; readonly name: string } {
   switch (to.type) {
     case "webhook":
@@ -63,7 +66,7 @@ function describe(to: Notification): { readonly place: readonly unknown[]; reado
   }
 }
 
-/** The way to a configured target. */
+/** Returns the sender for a configured target. */
 export function createSender(
   to: Notification,
   { clock, run }: { readonly clock: Clock; readonly run: RunCommand },

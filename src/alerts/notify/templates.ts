@@ -8,7 +8,7 @@ interface Body {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** What is posted to a webhook, by the name of its template. */
+/** Webhook bodies by template name. */
 const TEMPLATES = {
   json: (message) => json(payload(message)),
   slack: (message) => json(slack(message)),
@@ -20,7 +20,7 @@ export function render(template: keyof typeof TEMPLATES, message: Message): Body
   return TEMPLATES[template](message);
 }
 
-/** Everything, for programs: also what a command gets on stdin. Names stand in it as the tools say them. */
+/** Returns the complete data for programs; commands get it on stdin. Names are unchanged. */
 export function payload({ notes, test, at, dropped }: Message) {
   return {
     type: test ? "test" : "alerts",
@@ -37,14 +37,15 @@ function json(value: unknown): Body {
 }
 
 /**
- * Slack takes `<!channel>`, `<@user>` and links from angle brackets, which its three entities take their meaning; without
- * `mrkdwn` and `link_names` the rest is text: https://docs.slack.dev/messaging/formatting-message-text. Nothing else is
- * changed, so that an address can be copied out of it. Programs that take the same bodies (Mattermost) read a bare `@all`,
- * which is no address: its sign is written as U+FF20.
+ * Slack interprets `<!channel>`, `<@user>` and links in angle brackets, which its three entities escape;
+ * without `mrkdwn` and `link_names` the rest is plain text:
+ * https://docs.slack.dev/messaging/formatting-message-text. Everything else is unchanged, so that addresses
+ * can be copied. Programs with the same format (Mattermost) interpret a bare `@all`, which is not an address:
+ * its @ becomes U+FF20.
  */
 function slack(message: Message) {
   const [first = "", ...others] = lines(message);
-  // The subject of a single alert is its line, cut: of that there is no other text here.
+  // The subject of a single alert is its shortened line, so it is not repeated.
   const head = newest(message).length === 1 ? [`[licmond] ${first}`] : [subject(message), "", first];
   const text = [...head, ...others].map(slackText).join("\n");
   return { text, mrkdwn: false, link_names: false };
@@ -58,7 +59,7 @@ function slackText(text: string): string {
     .replace(/(?<![\p{L}\p{N}])@(?=(?:all|channel|everyone|here)\b)/giu, "\uff20");
 }
 
-/** An adaptive card made of text runs, which are shown as they are: text blocks would read Markdown. */
+/** An adaptive card with text runs, which are shown literally: text blocks would interpret Markdown. */
 function teams(message: Message) {
   const run = (text: string, more: object = {}, block: object = {}) => ({
     type: "RichTextBlock",
@@ -89,11 +90,11 @@ function teams(message: Message) {
   };
 }
 
-/** ntfy makes an attachment of more: https://docs.ntfy.sh/config/#message-limits */
+/** ntfy turns longer messages into an attachment: https://docs.ntfy.sh/config/#message-limits */
 const NTFY_BYTES = 4000;
 const NTFY_PRIORITY = { info: "2", warning: "4", critical: "5" } as const;
 
-/** Plain text to a topic's URL: https://docs.ntfy.sh/publish. No header has a name of a tool in it. */
+/** Plain text to a topic's URL: https://docs.ntfy.sh/publish. Headers contain no names from tools. */
 function ntfy(message: Message): Body {
   const kept: string[] = [];
   let bytes = 0;

@@ -7,28 +7,28 @@ import type { Unit } from "../../domain/words.ts";
 import type { Message, Note, NotedAlert, NotedHolder } from "./note.ts";
 
 /**
- * Messages in words. Names come from license tools and may be anything: no line end or control character of theirs
- * stays, so that none can begin a line, or a header, of its own.
+ * Messages as text. Names come from license tools and may contain anything: line ends and control characters
+ * are removed, so that no name can start a line or header.
  */
 
 const MAX_LINE = 400;
 const MAX_SUBJECT = 120;
-/** Alerts named in one text; the rest is counted. */
+/** Maximum number of alerts named in a text; the rest is counted. */
 const MAX_ALERTS = 30;
 
-/** What a message says of one alert: its line, and what is known besides. */
+/** Text about one alert: its line, and details. */
 export interface Paragraph {
-  /** Null for what is about no alert. */
+  /** Null for a paragraph about no alert. */
   readonly note: Note | null;
   readonly head: string;
   readonly details: readonly string[];
-  /** Where the page shows it. */
+  /** Link to the alert on the page. */
   readonly link: string | null;
 }
 
 const TEST = "This is a test of licmond's notifications: no alert fires. Messages look like this:";
 
-/** One paragraph for each alert, the worst first. */
+/** Returns one paragraph per alert, the worst first. */
 export function paragraphs(message: Message, zone = hostZone()): Paragraph[] {
   const { test, dropped } = message;
   const remark = (head: string): Paragraph => ({ note: null, head, details: [], link: null });
@@ -43,22 +43,24 @@ export function paragraphs(message: Message, zone = hostZone()): Paragraph[] {
     ...(test ? [remark(TEST)] : []),
     ...named,
     ...(more > 0 ? [remark(`and ${more} more`)] : []),
-    ...(dropped > 0 ? [remark(`${dropped} older messages were thrown away: too many waited`)] : []),
+    ...(dropped > 0 ? [remark(`${dropped} older messages were dropped: too many were queued`)] : []),
   ];
 }
 
-/** The last note of each alert: an alert that began and ended while its message waited is over. */
+/**
+ * Returns the last note of each alert: one that fired and resolved while its message was queued is resolved.
+ */
 export function newest({ notes, test }: Message): readonly Note[] {
   if (test) return notes;
   return [...Map.groupBy(notes, ({ alert }) => alert.id).values()].flatMap((own) => {
     const last = own.at(-1);
-    // That it got worse is news to those who know of it.
+    // Targets that do not know about the alert see it as fired, not as raised.
     const isNew = last?.kind === "raised" && own.some(({ kind }) => kind === "fired");
     return last === undefined ? [] : [isNew ? { ...last, kind: "fired" } : last];
   });
 }
 
-/** The same as lines, without line ends of their own; an empty one is between paragraphs. */
+/** Returns the paragraphs as lines without line ends, with an empty line between paragraphs. */
 export function lines(message: Message, zone?: string): string[] {
   return paragraphs(message, zone).flatMap(({ head, details, link }, index) => [
     ...(index === 0 ? [] : [""]),
@@ -67,7 +69,7 @@ export function lines(message: Message, zone?: string): string[] {
   ]);
 }
 
-/** What the message is about, on one line. */
+/** Returns a one-line summary of the message. */
 export function subject(message: Message): string {
   if (message.test) return "[licmond] test";
   const notes = newest(message);
@@ -76,7 +78,7 @@ export function subject(message: Message): string {
   return cutText(`[licmond] ${text}`, MAX_SUBJECT);
 }
 
-/** The worst severity of what fires; info when everything is resolved. */
+/** Returns the worst severity of firing alerts; info if all are resolved. */
 export function worst(message: Message): Severity {
   return worstOf(newest(message)) ?? "info";
 }
@@ -96,7 +98,7 @@ function summary(notes: readonly Note[]): string {
   return escapeControls(`${severity}${counts.filter(Boolean).join(", ")}${at}`);
 }
 
-/** By rule: what was so, and how bad it was. No more than that, because it may have ended in several ways. */
+/** Text of a resolved alert by rule: the condition and its worst value. The cause of its end is unknown. */
 const OVER: Readonly<Record<AlertRule, readonly [was: string, worst?: (value: number) => string]>> = {
   server_down: ["the server was down"],
   server_degraded: ["the server was degraded"],
@@ -122,7 +124,7 @@ const OVER: Readonly<Record<AlertRule, readonly [was: string, worst?: (value: nu
   site_clone: ["two processes pushed for the site"],
 };
 
-/** What a note says of an alert that is over: what was so, for how long, and the worst value. */
+/** Describes a resolved alert: condition, duration and worst value. */
 export function overMessage(
   alert: Pick<AlertRecord, "rule" | "durationSeconds" | "peakValue">,
   unit: Unit = "seats",
@@ -134,7 +136,7 @@ export function overMessage(
 }
 
 function headOf({ kind, alert }: Note): string {
-  // Another number of seats is not a worse one.
+  // Another number of seats is not worse.
   const raised = alert.rule === "totals_changed" ? "" : "WORSE: ";
   const prefix = { fired: "", raised, reminder: "STILL ", resolved: "" };
   const word = kind === "resolved" ? "RESOLVED" : `${prefix[kind]}${alert.severity.toUpperCase()}`;
@@ -142,7 +144,7 @@ function headOf({ kind, alert }: Note): string {
   return line(`${word} ${where === "" ? "" : `${where}: `}${alert.message}`);
 }
 
-/** `EDA tools (eda), compiler`: people know the name, and commands take the id. */
+/** Formats a place: `EDA tools (eda), compiler`. People know the name; commands take the id. */
 function placeOf({ server, serverName, daemon, feature }: NotedAlert): string {
   const hasName = server !== null && serverName !== null && serverName !== server;
   const named = hasName ? `${serverName} (${server})` : server;
@@ -168,14 +170,14 @@ function holder(
   return `${holderName(who)}: ${amountOf(seats, unit)}${since === null ? "" : ` since ${wallTime(Date.parse(since), zone, at)}`}`;
 }
 
-/** `2026-03-02 13:15`, by the clocks of a zone; without the day where it is that of `besides`. */
+/** Formats a time in a zone, e.g. `2026-03-02 13:15`, without the day if it is that of `besides`. */
 function wallTime(at: number, zone: string, besides: number | null = null): string {
   const shown = (instant: number) => dateTime(zone, instant);
   const isSameDay = besides !== null && shown(besides).slice(0, 10) === shown(at).slice(0, 10);
   return isSameDay ? shown(at).slice(11) : shown(at);
 }
 
-/** The same with the zone: `2026-03-02 13:15 CET`. */
+/** Formats a time with its zone: `2026-03-02 13:15 CET`. */
 function time(at: number, zone: string): string {
   const name = new Intl.DateTimeFormat("en-GB", { timeZone: zone, timeZoneName: "short" })
     .formatToParts(at)

@@ -9,13 +9,14 @@ export type WebhookOptions = Pick<
   "url" | "urlFile" | "secretFile" | "template"
 >;
 
-/** Longest time that a receiver may ask to be left alone. */
+/** Longest Retry-After that is respected. */
 const MAX_RETRY_AFTER_MS = 15 * 60_000;
 
 /**
- * Posts messages to a URL. With a secret, `X-Licmond-Signature` is `sha256=` and the HMAC-SHA256, in hex, of
- * `<X-Licmond-Timestamp>.<body>`; the timestamp is in seconds, and a receiver refuses old ones. Only 2xx counts as
- * taken; redirects are not followed, and certificates are verified whatever the environment says.
+ * Posts messages to a URL. With a secret, `X-Licmond-Signature` is `sha256=` and the hex HMAC-SHA256 of
+ * `<X-Licmond-Timestamp>.<body>`; the timestamp is in seconds, and receivers should reject old ones. Only 2xx
+ * means success; redirects are not followed, and certificates are always verified, regardless of the
+ * environment.
  */
 export function createWebhook(options: WebhookOptions, clock: Clock): Send {
   const { secretFile, template } = options;
@@ -37,11 +38,11 @@ export function createWebhook(options: WebhookOptions, clock: Clock): Send {
       tls: { rejectUnauthorized: true },
     }).catch((error) => {
       if (signal.aborted) throw new DeliveryError("It did not answer in time");
-      // The words of the error may quote the URL, and that may hold a token.
+      // The error may quote the URL, which may contain a token.
       throw new DeliveryError(`It cannot be reached (${codeOf(error)})`);
     });
     const { status } = response;
-    // The body of the answer is not read; the connection need not wait for it.
+    // Discard the response body so that the connection is released.
     await response.body?.cancel().catch(() => {});
     if (status >= 200 && status < 300) return null;
     if (status >= 300 && status < 400)
@@ -50,7 +51,10 @@ export function createWebhook(options: WebhookOptions, clock: Clock): Send {
   };
 }
 
-/** The URL, or what its file holds now: a message says nothing of it, because it may be a secret. */
+/**
+ * Returns the URL, or the current content of its file. Messages do not contain it, because it may be a
+ * secret.
+ */
 async function urlOf({ url, urlFile }: WebhookOptions): Promise<string> {
   const text = url ?? (await readSecret(urlFile, "url_file"))?.trim() ?? "";
   if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text;

@@ -13,28 +13,28 @@ import { asStoreError, StoreError } from "../database/store-error.ts";
 import { STATE_MIGRATIONS } from "../migrations/migrations.ts";
 import { type DatabaseReport, inWorker } from "./worker.ts";
 
-/** How far a long work is: 0–1 of a step; null where that is not known. */
+/** Progress of a step, 0–1; null if unknown. */
 export type OnStep = (step: "copy" | "check", done: number | null) => void;
 
 export interface BackupOptions {
   /** The storage directory. */
   readonly directory: string;
   readonly file: string;
-  /** `state`: a copy of state.db alone, which holds no history. */
+  /** `state`: copies only state.db, which contains no history. */
   readonly only?: "state";
-  /** May take the place of a file that is there. */
+  /** May overwrite an existing file. */
   readonly force?: boolean;
   readonly onStep?: OnStep;
-  /** Ends it; what was made is taken away. */
+  /** Cancels the backup and removes the partial file. */
   readonly signal?: AbortSignal;
 }
 
-/** How often the size of a copy is looked at. */
+/** How often the size of the copy is checked. */
 const LOOK_MS = 100;
 
 /**
- * Copies the databases of a storage directory into one file, beside a running daemon or without one. The file appears when
- * it is whole, checked and on the disk. Throws StoreError, or the reason of `signal`.
+ * Copies the databases of a storage directory into one file, with or without a running daemon. The file
+ * appears when it is complete, checked and synced to disk. Throws StoreError, or the reason of `signal`.
  */
 export async function backUp({
   directory,
@@ -54,14 +54,15 @@ export async function backUp({
   refuseTarget(target, dirname(source), force);
   const bytes = bytesInUse(source);
   requireSpace(folder, bytes, "Name a file on a larger file system.");
-  // One that was killed may have left it.
+  // A killed backup may have left it.
   const part = `${target}.part`;
   removeDatabase(part);
   const look = () =>
     onStep("copy", bytes === 0 ? 1 : (statSync(part, { throwIfNoEntry: false })?.size ?? 0) / bytes);
   const timer = setInterval(look, LOOK_MS);
   try {
-    // What root makes in the storage directory is the daemon's user's; elsewhere the keys' hashes stay root's.
+    // Files that root makes in the storage directory belong to the daemon's user; elsewhere the hashes of
+    // keys stay root's.
     const isInside = folder.startsWith(dirname(source)) || isSameFile(folder, dirname(source));
     makePrivateFile(part, isInside ? dirname(source) : null);
     look();
@@ -83,18 +84,18 @@ export async function backUp({
   }
 }
 
-/** Throws StoreError when nothing may be written there. */
+/** Throws StoreError if the target may not be written. */
 function refuseTarget(target: string, directory: string, force: boolean): void {
   const folder = dirname(target);
   const refuse = (message: string, fix: string) => new StoreError("NOT_WRITABLE", message, fix);
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true)
     throw refuse(`There is no directory ${folder}`, `Make it (mkdir -p ${folder}).`);
-  // With --force too: a rename onto what the daemon has open would be the end of it.
+  // Even with --force: renaming onto the daemon's open database would destroy it.
   const isOwnName = /^(licmond\.lock|(licmond|state)\.db(-wal|-shm|-journal|\.copy|\.vital)?)$/;
   const isOwn =
     (isSameFile(folder, directory) && isOwnName.test(basename(target))) ||
     ["licmond.db", "state.db"].some((name) => isSameFile(join(directory, name), target));
-  if (isOwn) throw refuse(`${target} is what the daemon works on`, "Name another file.");
+  if (isOwn) throw refuse(`${target} is used by the daemon`, "Name another file.");
   if (statSync(target, { throwIfNoEntry: false })?.isFile() === false)
     throw refuse(`${target} is not a file`, "Name a file.");
   if (!force) refuseExisting(target);
@@ -102,5 +103,5 @@ function refuseTarget(target: string, directory: string, force: boolean): void {
 
 function refuseExisting(target: string): void {
   if (!existsSync(target)) return;
-  throw new StoreError("NOT_WRITABLE", `${target} is there already`, "Name another file, or say --force.");
+  throw new StoreError("NOT_WRITABLE", `${target} already exists`, "Name another file, or use --force.");
 }

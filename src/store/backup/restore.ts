@@ -41,18 +41,19 @@ interface RestoreOptions {
 }
 
 export interface Restored extends CarriedOver {
-  /** Of what was put in place. */
+  /** Report about the restored database. */
   readonly report: DatabaseReport;
-  /** Where the database that was there is now; null when there was none. */
+  /** Path of the replaced database; null if there was none. */
   readonly aside: string | null;
 }
 
 const NO_LOG: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
 /**
- * Puts a copy of a backup in the place of the databases of a storage directory that no daemon works on; a backup of
- * state.db alone in the place of that. What was there is moved aside, never deleted. One rename decides: a crash before it
- * leaves everything as it was, and after it the next start does the rest. Throws StoreError, or the reason of `signal`.
+ * Replaces the databases of a storage directory that no daemon uses with a copy of a backup; a backup of
+ * state.db replaces only that. The old files are moved aside, never deleted. One rename decides: a crash
+ * before it changes nothing, and after it the next start completes the restore. Throws StoreError, or the
+ * reason of `signal`.
  */
 export async function restore({
   directory,
@@ -87,7 +88,7 @@ export async function restore({
       return { report: { ...report, path: paths.history }, aside, ...takeIn(paths, true, now) };
     }
     const state = stateOf(readFileSync(fresh));
-    // Who signed out since must not be signed in again.
+    // Sessions that were signed out since must not become valid again.
     state.run("DELETE FROM sign_ins");
     removeDatabase(fresh);
     const carried = carryOver(state, paths.state, 0, false);
@@ -102,9 +103,10 @@ export async function restore({
 }
 
 /**
- * Makes sure that the present state.db can be read, for what must not be undone, and that no other program has the present
- * licmond.db open: changing the journal's mode brings it into its one file, and fails then. A damaged one stays as it is,
- * and one that a newer licmond wrote: going back is what a backup is for. Throws StoreError `FOREIGN` and `BUSY`.
+ * Checks that the present state.db can be read, from which revocations are carried over, and that no other
+ * program has licmond.db open: changing the journal mode merges the log into the file, and fails in that
+ * case. Damaged files, and files from a newer licmond, stay unchanged: backups are also for going back.
+ * Throws StoreError `FOREIGN` and `BUSY`.
  */
 function settlePresent(paths: Paths, log: Log, now: number): void {
   const tolerate = (work: () => void) => {
@@ -133,19 +135,19 @@ function takeIn(paths: Paths, isRestored: boolean, now: number): CarriedOver {
   return takeInState(paths, history, isRestored, now);
 }
 
-/** What becomes of the database when an older licmond is to work on it. */
+/** Effect of starting an older licmond on the database. */
 export type WayBack =
-  /** There is none, or the older licmond takes it up as it is. */
+  /** No database exists, or the older licmond can use it unchanged. */
   | { readonly kind: "none" }
-  /** The copy from before the migration takes its place. */
+  /** The copy from before the migration replaces it. */
   | { readonly kind: "copy"; readonly database: string; readonly copy: string }
-  /** There is no copy that the older licmond takes up. */
+  /** No copy is usable by the older licmond. */
   | { readonly kind: "lost"; readonly database: string };
 
 /**
- * Finds the copy that the migration left beside the database (`licmond.db.schema-<n>-<time>`), when an older licmond
- * refuses the migrated one. `accepts`: whether it takes up a database; it is asked about an empty one of the same
- * schema, because reading a large one takes minutes.
+ * Finds the copy that the migration left next to the database (`licmond.db.schema-<n>-<time>`) if an older
+ * licmond rejects the migrated one. `accepts` reports whether it accepts a database; it is called with an
+ * empty one of the same schema, because reading a large one takes minutes.
  */
 export async function wayBack(
   directory: string,
@@ -158,7 +160,7 @@ export async function wayBack(
   return { kind: "lost", database };
 }
 
-/** What was there moves aside, and keys that were revoked since stay revoked. Throws StoreError. */
+/** Restores a copy. The old files are moved aside, and revoked keys stay revoked. Throws StoreError. */
 export async function restoreCopy({ database, copy }: { database: string; copy: string }): Promise<void> {
   await restore({ directory: dirname(database), file: copy, now: Date.now() });
 }

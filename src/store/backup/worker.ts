@@ -9,17 +9,17 @@ import { asStoreError, corrupt, StoreError, type StoreErrorCode } from "../datab
 import { MIGRATIONS, STATE_MIGRATIONS } from "../migrations/migrations.ts";
 import { assertWhole } from "../open/start-check.ts";
 
-/** Work on whole databases, which is done in a thread of its own. */
+/** Tasks on whole databases, run in a worker thread. */
 const TASKS = { copyBoth, copyDatabase, examineDatabase };
 type Tasks = typeof TASKS;
 
-/** What crosses between the main thread and the worker. `code` null: a bug, which is no fault of the store. */
+/** Messages between the main thread and the worker. `code` null means a bug, not a store error. */
 export type Asked = { readonly task: keyof Tasks; readonly args: readonly unknown[] };
 type Answered = { result: unknown } | { code: StoreErrorCode | null; message: string; fix: string };
 
 /**
- * Does a task in a thread of its own, so that this one can show how far it is and be interrupted: rejects with the
- * signal's reason as soon as it is aborted, or with a StoreError.
+ * Runs a task in a worker thread, so that the caller can show progress and cancel. Rejects with the signal's
+ * reason as soon as it is aborted, or with a StoreError.
  */
 export async function inWorker<Name extends keyof Tasks>(
   signal: AbortSignal,
@@ -27,7 +27,7 @@ export async function inWorker<Name extends keyof Tasks>(
   ...args: Parameters<Tasks[Name]>
 ): Promise<ReturnType<Tasks[Name]>> {
   signal.throwIfAborted();
-  // An entry point of its own, which in the binary lies beside the program's.
+  // A separate entry point; the binary embeds it next to the program.
   const worker = new Worker(
     Bun.isStandaloneExecutable
       ? "./workers/backup.ts"
@@ -51,7 +51,7 @@ export async function inWorker<Name extends keyof Tasks>(
   }
 }
 
-/** The worker's side. Never throws. */
+/** Runs in the worker. Never throws. */
 export function answer({ task, args }: Asked): Answered {
   try {
     return { result: (TASKS[task] as (...args: readonly unknown[]) => unknown)(...args) };
@@ -61,26 +61,26 @@ export function answer({ task, args }: Asked): Answered {
   }
 }
 
-/** What is in a database file that was found to be whole and licmond's. */
+/** Contents of a database file that is intact and licmond's. */
 export interface DatabaseReport {
   readonly path: string;
   readonly bytes: number;
   readonly schemaVersion: number;
-  /** Schema of this licmond: a database of an older one is brought up to it when the daemon starts. */
+  /** Schema of this licmond; an older database is migrated when the daemon starts. */
   readonly knownSchema: number;
-  /** Rows of all tables, the search index's own left out. */
+  /** Rows of all tables except the search index's own. */
   readonly rows: number;
   readonly tables: readonly { readonly name: string; readonly rows: number }[];
-  /** API keys that were not revoked. */
+  /** Number of API keys that are not revoked. */
   readonly keys: number;
-  /** Epoch ms of the oldest and the newest of what was collected; null when there is nothing. */
+  /** Time of the oldest and newest collected data, epoch ms; null without data. */
   readonly oldestAt: number | null;
   readonly newestAt: number | null;
-  /** It is a backup of state.db alone. */
+  /** True for a backup of only state.db. */
   readonly isState: boolean;
 }
 
-/** Oldest and newest times by table, cheap to ask: each is the edge of a key, or in a small table. */
+/** Queries for oldest and newest times by table. Each is cheap: the edge of a key, or a small table. */
 const TIMES: Readonly<Record<string, string>> = {
   coverage: "SELECT min(from_at), max(read_at) FROM coverage",
   events: "SELECT (SELECT at FROM events ORDER BY id), (SELECT at FROM events ORDER BY id DESC)",
@@ -88,14 +88,15 @@ const TIMES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Reads a whole database file (a backup, or a daily one of state.db) and reports what is in it; changes nothing, neither the
- * file nor what lies beside it. Throws StoreError: `CORRUPT`, `FOREIGN`, `NEWER`, `NOT_WRITABLE` (it cannot be opened), `IO`.
+ * Reads a whole database file (a backup, or a daily one of state.db) and reports its contents, changing
+ * neither the file nor files next to it. Throws StoreError: `CORRUPT`, `FOREIGN`, `NEWER`, `NOT_WRITABLE` (it
+ * cannot be opened), `IO`.
  */
 export function examineDatabase(file: string): DatabaseReport {
   const path = resolve(file);
   const stat = statSync(path, { throwIfNoEntry: false });
   if (stat?.isFile() !== true) {
-    const message = stat === undefined ? `There is no file ${path}` : `${path} is not a file`;
+    const message = stat === undefined ? `${path} does not exist` : `${path} is not a file`;
     throw new StoreError("IO", message, "Name the file of a backup.");
   }
   try {
@@ -105,13 +106,13 @@ export function examineDatabase(file: string): DatabaseReport {
     const migrations = isState ? STATE_MIGRATIONS : MIGRATIONS;
     assertOurs(sqlite, path, migrations);
     const version = schemaVersion(sqlite);
-    if (version === 0) throw corrupt(path, `${path} is empty: there is no licmond database in it`);
+    if (version === 0) throw corrupt(path, `${path} is empty, not a licmond database`);
     assertWhole(sqlite, path);
     const schema = { schemaVersion: version, knownSchema: migrations.length };
     return { path, bytes: stat.size, ...schema, isState, ...contentsOf(sqlite) };
   } catch (error) {
     const known = asStoreError(error, path);
-    // Their own fixes are for the database that the daemon works on.
+    // The errors' own fixes are about the daemon's database.
     if (known?.code === "CORRUPT" || known?.code === "FOREIGN")
       throw new StoreError(known.code, known.message, "Name another backup.", error);
     throw known ?? error;

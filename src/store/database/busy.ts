@@ -2,21 +2,28 @@ import type { Database } from "bun:sqlite";
 import type { Log } from "../../domain/log.ts";
 import { StoreError } from "./store-error.ts";
 
-/** After a write that waited in vain, others fail at once for so long: the event loop has its turns meanwhile. */
+/**
+ * After a write that timed out, further ones fail at once for this time, so that the event loop gets its
+ * turns.
+ */
 const HOT_MS = 1_000;
-/** A shorter lock needs no report, and the live picture waits for it: another licmond at work, a shell on the database. */
+/**
+ * Shorter locks are not reported, and the live picture waits for them, e.g. another licmond or a shell on the
+ * database.
+ */
 const TROUBLE_MS = 5_000;
-/** Callers that can retry do so for up to this long. Below the 30 s after which a silent connection of a client is cut. */
+/** How long callers retry. Below 30 s, after which silent client connections are closed. */
 const PATIENCE_MS = 25_000;
-/** How long the first of the last writes of a process waits; the others then fail at once. */
+/** How long the first of a process's last writes waits; the others then fail at once. */
 const LAST_WAIT_MS = 5_000;
 
 /**
- * How long writes wait while another program holds the write lock of the database. SQLite waits in the calling thread: in
- * a daemon, in the event loop. So a connection that serves waits for a moment only, at most once a second, and callers
- * that can wait try again later (`whenFree`, the bus).
+ * Limits the waiting time of writes while another program holds the database's write lock. SQLite waits in the
+ * calling thread, in a daemon the event loop. So a serving connection waits only briefly, at most once a
+ * second, and callers that can wait retry later (`whenFree`, the bus).
  *
- * `waitMs`: how long a write waits in the connection's thread; null = as the connection is set, without retries.
+ * `waitMs`: how long a write waits in the connection's thread; null keeps the connection's setting, without
+ * retries.
  */
 export function createBusyWait(
   sqlite: Pick<Database, "run">,
@@ -32,7 +39,7 @@ export function createBusyWait(
   let isReported = false;
 
   const lockedMs = () => (since === null ? 0 : now() - since);
-  // Without retries one failure is trouble: it has waited.
+  // Without retries one failure is trouble, because it has waited already.
   const isTrouble = () => waitMs === null || lockedMs() >= TROUBLE_MS;
   const patienceMs = () => (wanted === null || isEnding ? 0 : PATIENCE_MS);
   const report = () => {
@@ -40,25 +47,25 @@ export function createBusyWait(
     isReported = !isReported;
     if (!isReported) log.info("The database is no longer locked");
     else
-      log.warn("Another program keeps the database locked: what is to be written waits for it", {
+      log.warn("Another program keeps the database locked; writes are waiting", {
         fix: "Look for programs that have the file open (fuser) and end them",
       });
   };
 
   return {
-    /** To be called before each transaction. */
+    /** Call before each transaction. */
     before(): void {
       if (wanted === null) return;
       const wait = now() < hotUntil ? 0 : wanted;
       if (wait !== set) sqlite.run(`PRAGMA busy_timeout = ${wait}`);
       set = wait;
     },
-    /** To be called after each transaction with its error; null = it went well. */
+    /** Call after each transaction with its error, or null. */
     after(error: unknown): void {
       if (isBusy(error)) {
         const at = now();
         since ??= at;
-        // A write that failed at once says nothing new of how long to leave the lock alone.
+        // A write that failed at once does not extend the pause.
         if (at >= hotUntil) hotUntil = isEnding ? Number.POSITIVE_INFINITY : at + HOT_MS;
       } else if (error === null) {
         since = null;
@@ -66,13 +73,16 @@ export function createBusyWait(
       }
       report();
     },
-    /** The lock has been held for so long that an administrator should know. */
+    /** The lock has been held long enough that an administrator should know. */
     isTrouble,
-    /** How long to try again; 0 = now or never. */
+    /** How long to retry; 0 means not at all. */
     patienceMs,
-    /** Whether the live picture should wait for this lock, so that nothing is published without being stored. */
+    /**
+     * Reports whether the live picture should wait for this lock, so that nothing is published without being
+     * stored.
+     */
     isWorthWaiting: (error: unknown): boolean => isBusy(error) && patienceMs() > 0 && lockedMs() < TROUBLE_MS,
-    /** The process ends: what is written now waits itself, all of it together for some seconds. */
+    /** The process is ending: its last writes wait themselves, together for a few seconds. */
     ending(): void {
       if (wanted === null) return;
       wanted = LAST_WAIT_MS;
@@ -82,15 +92,15 @@ export function createBusyWait(
   };
 }
 
-/** Whether another program's lock was in the way, which goes away by itself. */
+/** Reports whether another program held the lock, which is temporary. */
 export function isBusy(error: unknown): boolean {
   return error instanceof StoreError && error.code === "BUSY";
 }
 
-/** Between two tries the event loop is free for others. */
+/** Pause between retries, in which the event loop is free. */
 const RETRY_MS = 100;
 
-/** Repeats a write as long as another program's lock is in its way. Rejects with what `work` throws in the end. */
+/** Retries a write while another program holds the lock. Rejects with the last error of `work`. */
 export async function whenFree<T>(
   work: () => T,
   { patienceMs }: { readonly patienceMs: () => number },

@@ -11,35 +11,40 @@ import { assertOurs, schemaVersion } from "./migrate.ts";
 import { asStoreError, errorCode, STORE_FAULTS, StoreError, type StoreErrorCode } from "./store-error.ts";
 import { createTransaction, type RunTransaction } from "./transaction.ts";
 
-/** Whether the database can be read and written now. `message` holds no path: every caller may read it. */
+/**
+ * Whether the database can be read and written now. `message` contains no path, because every caller may read
+ * it.
+ */
 export interface DatabaseCheck {
   readonly ok: boolean;
   readonly message: string;
-  /** Null when ok, or when the fault has no code of ours. */
+  /** Null if ok, or if the fault has no code. */
   readonly code: StoreErrorCode | null;
-  /** It works, and needs an administrator: e.g. a damaged file lies beside it. */
+  /** It works but needs an administrator, e.g. because a damaged file was moved aside. */
   readonly degraded?: boolean;
 }
 
 const WORKS: DatabaseCheck = { ok: true, message: "The database works", code: null };
-const ASIDE = "The database works; a damaged one was moved aside and lies beside it until it is moved away";
+const ASIDE = "The database works; a damaged one was moved aside and is still in the storage directory";
 
 export type Db = BunSQLiteDatabase & { readonly $client: Database };
 
-/** One open file, `licmond.db` or `state.db`. */
+/** An open database file, `licmond.db` or `state.db`. */
 export type DatabaseFile = ReturnType<typeof createDatabaseFile>;
 
 interface DatabaseFileOptions {
   readonly log: Log;
-  /** How long a write waits for another program's lock: see `createBusyWait`. Null = 5 s, in its thread. */
+  /**
+   * How long a write waits for another program's lock: see `createBusyWait`. Null means 5 s, in its thread.
+   */
   readonly busyWaitMs: number | null;
-  /** Called once, when a query meets damage. */
+  /** Called once, when a query finds damage. */
   readonly onDamage: (error: StoreError) => void;
 }
 
 /**
- * The reads and writes of one open file. What was committed survives the death of the process at any moment. Whatever
- * SQLite or the disk does wrong comes out of `read` and `transaction` as a StoreError.
+ * Reads and writes one open file. Committed data survives a process that dies at any moment. All faults of
+ * SQLite or the disk leave `read` and `transaction` as StoreErrors.
  */
 export function createDatabaseFile(
   sqlite: Database,
@@ -55,7 +60,7 @@ export function createDatabaseFile(
   let damage: StoreError | null = null;
   let closed = false;
 
-  /** Runs a query (or several) and turns the store's own faults into StoreErrors. */
+  /** Runs queries and converts the store's faults to StoreErrors. */
   function read<T>(query: () => T): T {
     if (closed) throw new StoreError("CLOSED", `The database ${path} is closed`, "Start licmond again.");
     try {
@@ -67,7 +72,7 @@ export function createDatabaseFile(
     }
   }
 
-  /** Damage does not go away by itself: the check reports it until the next start, which sees to it. */
+  /** Records damage: the check reports it until the next start, which repairs it. */
   function metDamage(error: StoreError): void {
     if (damage !== null) return;
     damage = error;
@@ -92,8 +97,8 @@ export function createDatabaseFile(
   };
 
   /**
-   * Writes nothing: the file is still the one that was opened and may be written, a page can be read, no query met damage,
-   * and the last write (pictures are written at every poll) went well.
+   * Checks without writing that the opened file is still there and writable, that a page can be read, that no
+   * query found damage, and that the last write succeeded (every poll writes pictures).
    */
   function checkDatabase(): DatabaseCheck {
     const failed = (code: StoreErrorCode) => ({ ok: false, message: STORE_FAULTS[code], code });
@@ -118,26 +123,26 @@ export function createDatabaseFile(
   return {
     path,
     db: drizzle(sqlite) as Db,
-    /** The connection behind `db`, for prepared SQL. Guard reads with `read` as well. */
+    /** The connection behind `db`, for prepared SQL. Wrap its reads in `read` as well. */
     sqlite,
     schemaVersion: schemaVersion(sqlite),
     read,
     transaction,
-    /** Changes when another connection, e.g. `licmond keys` beside the daemon, has written. */
+    /** Changes when another connection, e.g. `licmond keys`, has written. */
     dataVersion: (): number => read(() => dataVersion.get()?.data_version ?? 0),
-    /** Bytes of the file with its write-ahead log. */
+    /** Returns the size of the file and its write-ahead log in bytes. */
     sizeBytes: () => fileSize(path) + fileSize(`${path}-wal`),
     checkDatabase,
     busy,
-    /** Notes damage (`CORRUPT`) that another connection met and that was confirmed, as if a query here had. */
+    /** Records confirmed damage (`CORRUPT`) that another connection found, as if a query here had. */
     metDamage,
-    /** `isLast`: writes the log back into the database. Does not throw; a second call does nothing. */
+    /** `isLast` writes the log back into the database. Does not throw; a second call does nothing. */
     close(isLast: boolean): void {
       if (closed) return;
       closed = true;
       const steps = {
         optimize: () => sqlite.run("PRAGMA optimize"),
-        // The last connection takes the write-ahead log with it; beside a daemon it stays the daemon's.
+        // The last connection removes the write-ahead log; next to a daemon it stays the daemon's.
         checkpoint: () => isLast && sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)"),
         close: () => sqlite.close(),
       };
@@ -152,7 +157,10 @@ export function createDatabaseFile(
   };
 }
 
-/** Opens, or makes, a file for writing. First look, then touch: one that is not ours stays as it is. Throws StoreError. */
+/**
+ * Opens or creates a file for writing. Checks first, so that a foreign file stays unchanged. Throws
+ * StoreError.
+ */
 export function openConnection(path: string, migrations: readonly Migration[], log: Log | null): Database {
   let sqlite: Database | null = null;
   try {
@@ -168,12 +176,12 @@ export function openConnection(path: string, migrations: readonly Migration[], l
   }
 }
 
-/** Every setting of a connection, in one place. See https://sqlite.org/pragma.html */
+/** Sets all options of a connection. See https://sqlite.org/pragma.html */
 function prepareConnection(sqlite: Database, log: Log | null): void {
   // Readers and the writer do not wait for each other.
   const journal = sqlite.query<{ journal_mode: string }, []>("PRAGMA journal_mode = WAL").get()?.journal_mode;
   if (journal !== "wal") {
-    log?.warn("The file system does not take SQLite's write-ahead log: use a local one", {
+    log?.warn("The file system does not support SQLite's write-ahead log; use a local one", {
       journalMode: journal ?? null,
     });
   }
@@ -181,12 +189,13 @@ function prepareConnection(sqlite: Database, log: Log | null): void {
   // Keys must survive that too: their transactions are durable.
   sqlite.run("PRAGMA synchronous = NORMAL");
   sqlite.run("PRAGMA foreign_keys = ON");
-  // Pages once touched stay in the process up to this. 16 MB made neither polls nor events nor searches faster (the
-  // kernel keeps the file anyhow); it filled as the database grew, and a day of polls looked like a leak.
+  // Cached pages stay in the process up to this size. 16 MB made neither polls nor events nor searches faster
+  // (the kernel caches the file anyway); it filled as the database grew, and a day of polls looked like a
+  // leak.
   sqlite.run("PRAGMA cache_size = -4000");
   sqlite.run("PRAGMA temp_store = MEMORY");
-  // Every 1 MiB the log is written back: the event loop stands still meanwhile (2–3 ms; 8 ms with SQLite's 4 MiB).
+  // The log is written back every 1 MiB, which blocks the event loop for 2–3 ms (8 ms with SQLite's 4 MiB).
   sqlite.run("PRAGMA wal_autocheckpoint = 256");
-  // A burst (many first polls) must not leave a log file of its size for ever.
+  // A burst (many first polls) must not leave a large log file behind.
   sqlite.run("PRAGMA journal_size_limit = 33554432");
 }

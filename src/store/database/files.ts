@@ -19,13 +19,13 @@ import { dirname, join, resolve } from "node:path";
 import { printBytes } from "../../domain/bytes.ts";
 import { asStoreError, errorCode, notWritable, StoreError } from "./store-error.ts";
 
-/** Paths of the two databases of a storage directory, and of the file by which it is locked. */
+/** Paths of the two databases of a storage directory and of its lock file. */
 export interface Paths {
   /** `licmond.db`: the large one. */
   readonly history: string;
-  /** `state.db`: keys, secrets and what else is small and precious. */
+  /** `state.db`: keys, secrets and other small, precious data. */
   readonly state: string;
-  /** The copy of state.db, written again with each change of a key. */
+  /** The copy of state.db, rewritten with each change of a key. */
   readonly stateCopy: string;
   readonly lock: string;
 }
@@ -41,12 +41,12 @@ export function pathsOf(directory: string): Paths {
   };
 }
 
-/** Bytes of a file; 0 when it is not there. */
+/** Returns the size of a file in bytes; 0 if it does not exist. */
 export function fileSize(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** Makes the storage directory when only it is missing, and makes sure that files can be made in it. */
+/** Creates the storage directory if only it is missing, and checks that files can be created in it. */
 export function ensureDirectory(directory: string): void {
   try {
     // 0700: the files show who works when.
@@ -69,7 +69,7 @@ export function ensureDirectory(directory: string): void {
   }
 }
 
-/** Why a directory cannot be made where something is missing. /proc answers ENOENT although it is there. */
+/** Explains why a directory cannot be created. /proc answers ENOENT although it exists. */
 function noPlaceFor(directory: string, code: string, cause: unknown): StoreError {
   const parent = dirname(directory);
   const stats = statSync(parent, { throwIfNoEntry: false });
@@ -84,9 +84,9 @@ function noPlaceFor(directory: string, code: string, cause: unknown): StoreError
 }
 
 /**
- * Makes an empty file that only its owner can read, whatever the umask, unless a file is there already, which must be
- * writable. Root gives it to the directory's owner, so that a root's `keys create` does not lock the daemon out; SQLite
- * itself does the same for the -wal and -shm beside it. Throws StoreError.
+ * Creates an empty file readable only by its owner, regardless of the umask, unless it exists; then it must
+ * be writable. Root gives it to the directory's owner, so that `keys create` as root does not lock the daemon
+ * out; SQLite does the same for its -wal and -shm files. Throws StoreError.
  */
 export function ensurePrivateFile(path: string): void {
   try {
@@ -97,7 +97,7 @@ export function ensurePrivateFile(path: string): void {
   }
 }
 
-/** Throws StoreError when a file cannot be read and written. It may be missing. */
+/** Throws StoreError if a file cannot be read and written. It may be missing. */
 export function requireWritable(path: string): void {
   refuseOther(path);
   try {
@@ -108,8 +108,8 @@ export function requireWritable(path: string): void {
 }
 
 /**
- * Makes an empty file that only its owner can read. Throws the system's error when there is a file already. Root gives
- * the new file to the owner of `likeDirectory`; null = it stays the caller's.
+ * Creates an empty file readable only by its owner. Throws the system error if it exists. Root gives the file
+ * to the owner of `likeDirectory`; null keeps the caller as owner.
  */
 export function makePrivateFile(path: string, likeDirectory: string | null = dirname(path)): void {
   const file = openSync(path, constants.O_CREAT | constants.O_EXCL | constants.O_RDWR, 0o600);
@@ -124,7 +124,7 @@ export function makePrivateFile(path: string, likeDirectory: string | null = dir
   }
 }
 
-/** Waits until a file's content, or a directory's list of names, would survive a power cut. */
+/** Waits until a file's content, or a directory's list of names, survives a power cut. */
 export function syncToDisk(path: string): void {
   const file = openSync(path, constants.O_RDONLY);
   try {
@@ -134,45 +134,47 @@ export function syncToDisk(path: string): void {
   }
 }
 
-/** Throws StoreError when the path is no regular file: SQLite would wait for ever at a named pipe. It may be missing. */
+/**
+ * Throws StoreError if the path is not a regular file: SQLite would block on a named pipe. It may be missing.
+ */
 export function refuseOther(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isFile() === false)
     throw new StoreError("NOT_WRITABLE", `${path} is not a file`, `Move ${path} away.`);
 }
 
-/** Whether two paths lead to the same file, also through links. False when one of them is missing. */
+/** Reports whether two paths lead to the same file, also through links. False if one is missing. */
 export function isSameFile(a: string, b: string): boolean {
   const [one, other] = [a, b].map((path) => statSync(path, { throwIfNoEntry: false }));
   return one !== undefined && other !== undefined && one.ino === other.ino && one.dev === other.dev;
 }
 
-/** Files that SQLite keeps beside a database. */
+/** Files that SQLite keeps next to a database. */
 export const COMPANIONS = ["-wal", "-shm", "-journal"] as const;
 
 /**
- * Databases that are not finished: of a restore, of a new beginning, of the copy before an upgrade; and what a copy of
- * state.db is made in, which has a process id in its name.
+ * Unfinished databases: of a restore, of a new start, of the copy before an upgrade; and temporary copies of
+ * state.db, which have a process id in their name.
  */
 const HALF_MADE =
   /^(licmond|state)\.db(\.copy)?\.(restoring|rescuing|upgrading)(-wal|-shm|-journal)?$|^state\.db\.copy-/;
 
 /**
- * Why a file lies beside the database: `corrupt` it was found damaged · `replaced` a restore took its place ·
- * `schema-<n>` a copy from before the upgrade of that schema.
+ * Why a file was moved aside. `corrupt`: it was damaged. `replaced`: a restore replaced it. `schema-<n>`: a
+ * copy from before the upgrade of that schema.
  */
 type AsideWord = "corrupt" | "replaced" | `schema-${number}`;
 
-/** `20260131T081530Z`: the time as it stands in names of files. */
+/** Formats the time for file names: `20260131T081530Z`. */
 export function timeStamp(now: number): string {
   return new Date(now).toISOString().replace(/[-:]|\.\d+/g, "");
 }
 
-/** Epoch ms of a name's {@link timeStamp}. */
+/** Parses a name's {@link timeStamp} into epoch ms. */
 export function stampedAt(name: string): number {
   return Date.parse(name.replace(/^.*(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\dZ).*$/, "$1-$2-$3:$4:$5"));
 }
 
-/** A free name beside the database, with the time: `licmond.db.corrupt-20260131T081530Z`. */
+/** Returns an unused name next to the database, with the time: `licmond.db.corrupt-20260131T081530Z`. */
 export function asideName(path: string, word: AsideWord, now: number): string {
   const name = `${path}.${word}-${timeStamp(now)}`;
   let free = name;
@@ -182,16 +184,16 @@ export function asideName(path: string, word: AsideWord, now: number): string {
 }
 
 /**
- * Puts a finished database in the place of another. That one and its companion files move aside to a new name, or are
- * deleted when `word` is null. Answers the new name; null when nothing was moved. No connection to either database may
- * be open. A crash at any moment leaves one of the two in place.
+ * Replaces a database with a finished one. The old one and its companion files are moved to a new name, or
+ * deleted if `word` is null. Returns the new name; null if nothing was moved. No connection to either
+ * database may be open. A crash at any moment leaves one of the two in place.
  */
 export function exchange(fresh: string, path: string, word: AsideWord | null, now: number): string | null {
   const aside = word === null ? null : asideName(path, word, now);
   const isThere = existsSync(path);
   syncToDisk(fresh);
   if (isThere && aside !== null) {
-    // Two names for a moment, so that there is always a database in place; unless the file system has no links.
+    // Link first, so that a database is always in place, unless the file system has no links.
     try {
       linkSync(path, aside);
     } catch {
@@ -199,7 +201,7 @@ export function exchange(fresh: string, path: string, word: AsideWord | null, no
     }
   }
   for (const suffix of COMPANIONS) {
-    // SQLite would take a log for the new database's. It rebuilds the index of the log (-shm) itself.
+    // SQLite would read the old log as the new database's. It rebuilds the index of the log (-shm) itself.
     if (aside !== null && fileSize(path + suffix) > 0 && suffix !== "-shm")
       renameSync(path + suffix, aside + suffix);
     else rmSync(path + suffix, { force: true });
@@ -209,18 +211,21 @@ export function exchange(fresh: string, path: string, word: AsideWord | null, no
   return isThere ? aside : null;
 }
 
-/** Takes a database away, whole or half made, with what SQLite keeps beside it. */
+/** Deletes a database, complete or partial, and the files that SQLite keeps next to it. */
 export function removeDatabase(path: string): void {
   for (const suffix of ["", ...COMPANIONS]) rmSync(path + suffix, { force: true });
 }
 
-/** Makes an empty private file for a database that is not finished; what a killed licmond left there goes. */
+/** Creates an empty private file for an unfinished database, removing leftovers of a killed licmond. */
 export function makeFresh(path: string): void {
   removeDatabase(path);
   makePrivateFile(path);
 }
 
-/** Removes what a killed licmond left half made in a directory, and answers which files. The caller holds it. */
+/**
+ * Removes unfinished files of a killed licmond from a directory and returns their names. The caller holds the
+ * lock.
+ */
 export function removeLeftovers(directory: string): string[] {
   const found = readdirSync(directory, { withFileTypes: true })
     .filter((entry) => entry.isFile() && HALF_MADE.test(entry.name))
@@ -229,10 +234,10 @@ export function removeLeftovers(directory: string): string[] {
   return found;
 }
 
-/** What a copy leaves free: the daemon's write-ahead log needs room to go on. */
+/** Space that a copy leaves free, because the daemon's write-ahead log needs room. */
 const LEFT_FREE_BYTES = 32 * 1024 * 1024;
 
-/** Throws StoreError `FULL`, with the figures, when a directory's file system has no room for a copy of so many bytes. */
+/** Throws StoreError `FULL` with figures if a directory's file system has no room for a copy of this size. */
 export function requireSpace(
   directory: string,
   bytes: number,

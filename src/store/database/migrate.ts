@@ -44,7 +44,7 @@ export function assertOurs(sqlite: Database, path: string, migrations: readonly 
 }
 
 /**
- * Brings the database up to the last migration: each one once, in order, in a transaction of its own.
+ * Brings the database up to the last migration: each once, in order, in its own transaction.
  *
  * Foreign keys are off meanwhile, and switched outside of the transactions, because inside the pragma does nothing:
  * rebuilding a table (create, copy, drop, rename) would then delete every row that refers to it

@@ -7,29 +7,35 @@ import { copyDatabase, openReader, tableNames } from "./read-only.ts";
 
 type Row = Readonly<Record<string, SQLQueryBindings>>;
 
-/** Rows by table, as they are in a database. */
+/** Rows of a database by table. */
 type Rows = Readonly<Record<string, readonly Row[]>>;
 
 /** Queries by the table that they read. */
 type Queries = Readonly<Record<string, string>>;
 
-/** So many lines of the audit trail are kept in both files: what changes keys and settings is rare. */
+/** Number of audit lines kept in both files; changes of keys and settings are rare. */
 export const AUDIT_LINES = 1_000;
 
-/** Rows of licmond.db that state.db has as well, and gives back: what the next polls do not bring again. */
+/**
+ * Rows of licmond.db with a second copy in state.db, from which they are restored: the next polls do not
+ * recreate them.
+ */
 export const GIVEN_BACK: Queries = {
   alerts: "SELECT * FROM alerts WHERE resolved_at IS NULL OR silenced_until > unixepoch() * 1000",
   alert_watches: "SELECT * FROM alert_watches",
   notifications: "SELECT * FROM notifications",
 };
 
-/** And the newest lines of the audit trail, which are given back to a new licmond.db alone: retention removes old ones. */
+/**
+ * Also the newest audit lines, which are restored only to a new licmond.db, because retention deletes old
+ * ones.
+ */
 export const IN_BOTH: Queries = {
   ...GIVEN_BACK,
   events: `SELECT * FROM events WHERE source = 'audit' ORDER BY id DESC LIMIT ${AUDIT_LINES}`,
 };
 
-/** What is in state.db alone, and in a backup or a licmond.db of 0.1, which are one file of both. */
+/** Rows that are only in state.db; a backup or a licmond.db of 0.1 contains both files in one. */
 const IN_STATE: Queries = {
   api_keys: "SELECT * FROM api_keys",
   secrets: "SELECT * FROM secrets",
@@ -38,14 +44,16 @@ const IN_STATE: Queries = {
 
 export const IN_ONE_FILE: Queries = { ...IN_BOTH, ...IN_STATE };
 
-/** Reads rows; tables that an older schema lacks are left out. */
+/** Reads rows, skipping tables that an older schema lacks. */
 export function readRows(sqlite: Database, queries: Queries): Rows {
   const names = tableNames(sqlite);
   const found = Object.entries(queries).filter(([name]) => names.includes(name));
   return Object.fromEntries(found.map(([name, query]) => [name, sqlite.query<Row, []>(query).all()]));
 }
 
-/** Inserts rows that are not there yet; columns that a table does not have are left out: another schema may have them. */
+/**
+ * Inserts rows that do not exist yet, skipping columns that the table lacks, because the schemas may differ.
+ */
 export function putRows(sqlite: Database, rows: Rows): void {
   for (const [name, list] of Object.entries(rows)) {
     const table = sqlite.query<{ name: string }, []>(`PRAGMA table_info("${name}")`).all();
@@ -58,14 +66,14 @@ export function putRows(sqlite: Database, rows: Rows): void {
   }
 }
 
-/** A state.db in memory, brought up to date: out of its bytes, or an empty one. */
+/** Returns an up-to-date state.db in memory, from its bytes or empty. */
 export function stateOf(bytes: Uint8Array | null): Database {
   const sqlite = bytes === null ? new Database(":memory:") : Database.deserialize(bytes);
   migrate(sqlite, "state.db", STATE_MIGRATIONS);
   return sqlite;
 }
 
-/** A state.db in memory, brought up to date, with rows of one that has taken some steps. */
+/** Returns an up-to-date state.db in memory, with rows of one that has taken some migrations. */
 export function stateWith(rows: Rows, taken: typeof STATE_MIGRATIONS): Database {
   const sqlite = new Database(":memory:");
   migrate(sqlite, "state.db", taken);
@@ -75,16 +83,16 @@ export function stateWith(rows: Rows, taken: typeof STATE_MIGRATIONS): Database 
 }
 
 /**
- * Copies both databases, each as it is at one moment, into the one empty file `to`: a licmond.db that has the rows of
- * state.db as well. Others may work on them meanwhile. Throws StoreError.
+ * Copies both databases into the one empty file `to`, each as of one moment: a licmond.db that also has the
+ * rows of state.db. They may be in use. Throws StoreError.
  */
 export function copyBoth({ history, state: statePath }: Paths, to: string): void {
   copyDatabase(history, to, "live");
   using copy = new Database(to, { readwrite: true, strict: true });
-  // A licmond.db of before there was a state.db has all of it.
+  // A licmond.db from before state.db contains everything.
   if (!tableNames(copy).includes("key_uses")) return;
   using state = openReader(statePath);
-  // The copy is thrown away unless it comes to its end, and is on the disk before it gets its name.
+  // The copy is discarded unless it completes, and is synced before it gets its name.
   copy.run("PRAGMA journal_mode = MEMORY");
   const tables = state.query<{ sql: string }, []>(
     "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name IN ('api_keys', 'secrets')",
@@ -94,23 +102,23 @@ export function copyBoth({ history, state: statePath }: Paths, to: string): void
 }
 
 /**
- * The state that a licmond.db brings along, in memory; null when it brings none. `sqlite` null = it cannot be read: then
- * the side copy that 0.1 kept of it counts. Throws what SQLite throws.
+ * Returns the state contained in a licmond.db, in memory; null if it has none. If `sqlite` is null
+ * (unreadable), the side copy of 0.1 is used. Throws SQLite's errors.
  */
 export function stateIn(sqlite: Database | null, path: string): Database | null {
   const side = sideCopy(path);
   const rows = sqlite === null ? side : readRows(sqlite, IN_ONE_FILE);
   if (rows?.api_keys === undefined) return null;
-  // Steps that licmond.db has yet to take change these rows, too.
+  // Pending migrations of licmond.db change these rows, too.
   const ahead = MIGRATIONS.slice(sqlite === null ? 0 : schemaVersion(sqlite)).map(({ sql }) => sql);
   const next = STATE_MIGRATIONS.findIndex(({ sql }) => ahead.includes(sql));
   const state = stateWith(rows, next < 0 ? STATE_MIGRATIONS : STATE_MIGRATIONS.slice(0, next));
-  // It was written before a revocation was answered.
+  // 0.1 wrote the side copy before it confirmed a revocation.
   for (const row of side?.api_keys ?? []) revoke(state, row);
   return state;
 }
 
-/** Revokes the key of a row that says so. */
+/** Revokes the key of a revoked row. */
 export function revoke(state: Database, { id, revoked_at: at }: Row): void {
   state.run("UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", [
     at ?? null,
@@ -118,7 +126,10 @@ export function revoke(state: Database, { id, revoked_at: at }: Row): void {
   ]);
 }
 
-/** `licmond.db.vital` of 0.1: two lines of JSON, the first with the hash of the second. Null when it is not there or damaged. */
+/**
+ * Reads `licmond.db.vital` of 0.1: two lines of JSON, the first with the hash of the second. Null if missing
+ * or damaged.
+ */
 function sideCopy(path: string): Rows | null {
   if (!existsSync(`${path}.vital`)) return null;
   const [head = "", content = ""] = readFileSync(`${path}.vital`, "utf8").split("\n");

@@ -6,7 +6,7 @@ import { COMPANIONS, pathsOf, refuseOther } from "./files.ts";
 import { assertOurs, schemaVersion } from "./migrate.ts";
 import { asStoreError, errorCode, StoreError } from "./store-error.ts";
 
-/** A connection for reading beside others that may write. */
+/** Opens a connection for reading next to writers. */
 export function openReader(path: string): Database {
   refuseOther(path);
   const sqlite = new Database(path, { readonly: true, strict: true });
@@ -14,21 +14,21 @@ export function openReader(path: string): Database {
   return sqlite;
 }
 
-/** A connection to a file that no process works on, which leaves no trace. A log beside it belongs to it, and is read too. */
+/** Opens a file that no process uses, without leaving a trace. A log next to it is read, too. */
 export function openUntouched(path: string): Database {
   return COMPANIONS.some((suffix) => existsSync(path + suffix)) ? openReader(path) : openImmutable(path);
 }
 
 /**
- * Reads a file by itself, without locks. `immutable` keeps SQLite from making a -wal and a -shm beside a file that was in
- * use once (https://sqlite.org/uri.html).
+ * Reads a single file without locks. `immutable` keeps SQLite from creating -wal and -shm files next to a
+ * file that was once in use (https://sqlite.org/uri.html).
  */
 export function openImmutable(path: string): Database {
   const { SQLITE_OPEN_READONLY, SQLITE_OPEN_URI } = constants;
   return new Database(`${pathToFileURL(path).href}?immutable=1`, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
 }
 
-/** The tables of a database, without those that SQLite and its search index keep for themselves. */
+/** Returns the tables of a database, without the internal ones of SQLite and its search index. */
 export function tableNames(sqlite: Database): string[] {
   const list = sqlite.query<{ name: string; type: string }, []>("PRAGMA main.table_list").all();
   const own = list.filter(({ name, type }) => type === "table" && !name.startsWith("sqlite_"));
@@ -36,8 +36,8 @@ export function tableNames(sqlite: Database): string[] {
 }
 
 /**
- * The database of a storage directory, for reading alone: beside a running daemon or without one. Nothing is made,
- * migrated or locked. Throws StoreError.
+ * Reads the database of a storage directory, with or without a running daemon. Nothing is created, migrated
+ * or locked. Throws StoreError.
  */
 export async function withDatabase<T>(directory: string, work: (sqlite: Database) => Promise<T>): Promise<T> {
   const path = pathsOf(directory).history;
@@ -58,20 +58,20 @@ export async function withDatabase<T>(directory: string, work: (sqlite: Database
     }
     return await work(sqlite);
   } catch (error) {
-    // What the work does elsewhere, e.g. to a file, is no matter of this database.
+    // Errors of the work itself, e.g. on a file, are not database errors.
     const ours = errorCode(error)?.startsWith("SQLITE_") === true;
     throw (ours ? asStoreError(error, path) : null) ?? error;
   }
 }
 
 /**
- * Copies a database as it is at one moment into the empty file `to`. `live` = others may work on it: they do not wait
- * for the copy, nor it for them, because a reader beside a write-ahead log sees what was committed when it began.
+ * Copies a database as of one moment into the empty file `to`. `live`: it may be in use; neither side waits,
+ * because a reader of a write-ahead log sees what was committed when it began.
  *
- * VACUUM INTO rather than the bytes of the files: those belong together only under a lock, and in a process that has
- * the database open, closing a second descriptor would drop SQLite's own locks on it
- * (https://sqlite.org/howtocorrupt.html, "canceled by a separate thread doing close()").
- * It is one statement that cannot report its progress: the size of `to` shows it. Throws StoreError.
+ * Uses VACUUM INTO instead of copying files: files are consistent only under a lock, and in a process that
+ * has the database open, closing a second descriptor would drop SQLite's own locks on it
+ * (https://sqlite.org/howtocorrupt.html, "canceled by a separate thread doing close()"). The single statement
+ * cannot report its progress; the size of `to` shows it. Throws StoreError.
  */
 export function copyDatabase(
   from: string,
@@ -84,13 +84,15 @@ export function copyDatabase(
     assertOurs(sqlite, from, migrations);
     sqlite.run("VACUUM INTO ?", [to]);
   } catch (error) {
-    // The source is only read: what cannot be written is the copy.
+    // The source is only read, so write errors belong to the copy.
     const isOfCopy = /^SQLITE_(FULL|READONLY|IOERR_(WRITE|FSYNC|TRUNCATE))/.test(errorCode(error) ?? "");
     throw asStoreError(error, isOfCopy ? to : from) ?? error;
   }
 }
 
-/** Bytes that a copy of the database takes at most: its pages in use, those in the write-ahead log included. */
+/**
+ * Returns the maximum size of a copy of the database: its used pages, including those in the write-ahead log.
+ */
 export function bytesInUse(path: string): number {
   using sqlite = openReader(path);
   try {

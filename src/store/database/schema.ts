@@ -3,12 +3,11 @@ import { ALERT_RULES, SEVERITIES } from "../../domain/alerts.ts";
 import { ROLES } from "../../domain/words.ts";
 
 /**
- * The tables that drizzle's queries read and write, each declared once. `migrations/` makes them, and a test compares the
- * two. Indexes and references are in `migrations/` alone, and so are the tables that only prepared SQL uses.
- * Times are epoch milliseconds.
+ * Tables used by drizzle's queries. `migrations/` creates them, and a test compares the two. Indexes and
+ * references are only in `migrations/`, and so are tables used only by prepared SQL. Times are epoch ms.
  */
 
-/** Every server that was ever configured; whatever belongs to a server is deleted with it. */
+/** Every server that was ever configured; deleting one deletes everything that belongs to it. */
 export const servers = sqliteTable("servers", {
   id: text().primaryKey(),
   manager: text().notNull(),

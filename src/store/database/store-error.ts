@@ -1,26 +1,26 @@
 import { accessSync, constants } from "node:fs";
 import { basename, dirname } from "node:path";
 
-/** What can keep the store from working, in words for everybody. */
+/** Faults of the store, in words that everyone may see. */
 export const STORE_FAULTS = {
-  /** Directory or file cannot be made or written. */
+  /** The directory or file cannot be created or written. */
   NOT_WRITABLE: "The database cannot be written",
   NEWER: "The database was written by a newer licmond",
   HELD: "Another licmond uses the database",
   FOREIGN: "The database is another program's",
-  /** Damaged, or no database at all. */
+  /** Damaged, or not a database. */
   CORRUPT: "The database is damaged",
   FULL: "There is no space left for the database",
-  /** Locked past the timeout. */
+  /** Locked for longer than the timeout. */
   BUSY: "The database is locked by another program",
   IO: "The disk of the database failed",
   MIGRATION: "The database could not be brought up to date",
-  /** Used after its end. */
+  /** Used after closing. */
   CLOSED: "The database is closed",
 } as const;
 export type StoreErrorCode = keyof typeof STORE_FAULTS;
 
-/** `message` says what is wrong (with the path), `fix` what would be right. Neither holds SQL or a value. */
+/** `message` describes the problem (with the path), `fix` the solution. Neither contains SQL or values. */
 export class StoreError extends Error {
   override readonly name = "StoreError";
 
@@ -34,7 +34,7 @@ export class StoreError extends Error {
   }
 }
 
-/** `code` of an SQLite or system error, also of one that drizzle wrapped. */
+/** Returns the `code` of an SQLite or system error, even if drizzle wrapped it. */
 export function errorCode(error: unknown): string | null {
   for (let at = error; at instanceof Error; at = at.cause) {
     if ("code" in at && typeof at.code === "string") return at.code;
@@ -43,9 +43,8 @@ export function errorCode(error: unknown): string | null {
 }
 
 /**
- * An error of SQLite or of the file system as a StoreError, when the store (not the caller) is at fault:
- * everything else, e.g. a violated constraint, comes back as null.
- * Codes: https://sqlite.org/rescode.html
+ * Converts an error of SQLite or the file system to a StoreError if the store is at fault; returns null for
+ * others, e.g. a violated constraint. Codes: https://sqlite.org/rescode.html
  */
 export function asStoreError(error: unknown, path: string): StoreError | null {
   if (error instanceof StoreError) return error;
@@ -66,7 +65,7 @@ export function asStoreError(error: unknown, path: string): StoreError | null {
   return of("IO", `Reading or writing ${path} failed (${code})`);
 }
 
-/** Name of the table that an error of SQLite says is not there; null for any other error. */
+/** Returns the missing table that an SQLite error names; null for other errors. */
 function missingTable(error: unknown): string | null {
   for (let at = error; at instanceof Error; at = at.cause) {
     const [, name] = /^no such table: (?:main\.)?(\w+)$/.exec(at.message) ?? [];
@@ -75,7 +74,10 @@ function missingTable(error: unknown): string | null {
   return null;
 }
 
-/** A stored value that licmond did not write. SQLite reads it without an error, because only the value is damaged. */
+/**
+ * A stored value that licmond did not write. SQLite reads it without an error, because only the value is
+ * damaged.
+ */
 export class DamagedValue extends Error {
   override readonly name = "DamagedValue";
   readonly code = "SQLITE_CORRUPT_VALUE";
@@ -87,7 +89,7 @@ const FIXES = {
   IO: "Look at the disk: the kernel's log says more.",
 } as const;
 
-/** `message` has the path too. */
+/** `message` must contain the path. */
 export function corrupt(path: string, message: string, cause?: unknown): StoreError {
   const then =
     basename(path) === "state.db" ? "puts its copy (state.db.copy) in its place" : "begins a new one";
@@ -106,7 +108,7 @@ export function notWritable(path: string, cause?: unknown): StoreError {
   return new StoreError("NOT_WRITABLE", `${path} ${what}`, fix, cause);
 }
 
-/** SQLite does not say so itself: its code is that of a file which it may not open or write, whatever the reason. */
+/** Checks for a read-only mount: SQLite's code is the same for any file that it may not open or write. */
 function isOnReadOnlyMount(path: string, cause: unknown): boolean {
   if (errorCode(cause) === "EROFS") return true;
   return [path, dirname(path)].some((each) => {

@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 
-/** Refuses promises at compile time: a transaction that awaits is over at its first await. */
+/** Rejects promises at compile time: a transaction with an await ends at the first one. */
 export type NotPromise<T> = T extends PromiseLike<unknown> ? never : T;
 
 interface Transaction {
@@ -10,15 +10,15 @@ interface Transaction {
 
 interface TransactionOptions {
   /**
-   * Also survives a power cut: waits for the disk. Without it a commit survives the death of the process, and a
-   * power cut may undo the last seconds (never half a transaction).
+   * Waits for the disk, so that the commit also survives a power cut. Otherwise a commit survives the death
+   * of the process, and a power cut may undo the last seconds (never half a transaction).
    */
   readonly durable?: boolean;
 }
 
 /**
- * Runs `work` in one transaction and answers what it returns. Every statement of the connection is part of it, and inside
- * another transaction `work` is part of that one. Whatever `work` throws is thrown on, after the rollback of all of it.
+ * Runs `work` in one transaction and returns its result. Every statement of the connection is part of it;
+ * inside another transaction, `work` joins that one. Exceptions are rethrown after rolling back everything.
  */
 export type RunTransaction = <T>(
   work: (transaction: Transaction) => NotPromise<T>,
@@ -32,16 +32,18 @@ export function createTransaction(sqlite: Database): RunTransaction {
     const effects: (() => void)[] = [];
     running = { after: (effect) => void effects.push(effect) };
     let result: ReturnType<typeof work>;
-    // Not Bun's `sqlite.transaction`: its statements outlive `close`, and with them the connection and its locks.
+    // Do not use Bun's `sqlite.transaction`: its statements outlive `close`, and with them the connection and
+    // its locks.
     try {
       // The level can only be changed between transactions.
       if (durable) sqlite.run("PRAGMA synchronous = FULL");
-      // IMMEDIATE: a transaction that reads first and then finds another writer ahead fails at once, without waiting.
+      // IMMEDIATE: otherwise a transaction that reads first and then meets another writer fails at once,
+      // without waiting.
       sqlite.run("BEGIN IMMEDIATE");
       result = work(running);
       sqlite.run("COMMIT");
     } catch (error) {
-      // SQLite has rolled back by itself after some errors (full disk, I/O).
+      // SQLite rolls back by itself after some errors (full disk, I/O).
       if (sqlite.inTransaction) sqlite.run("ROLLBACK");
       throw error;
     } finally {
@@ -53,20 +55,20 @@ export function createTransaction(sqlite: Database): RunTransaction {
   };
 }
 
-/** Rows deleted between two looks at the clock. */
+/** Rows deleted between two checks of the time. */
 const ROWS_AT_ONCE = 10;
-/** About how long a step works; what its commit costs comes on top. */
+/** Approximate duration of a step, without its commit. */
 const STEP_MS = 4;
 /**
- * Most rows of a step. Rows of a large table lie on as many pages of each index, and what is written of 256 pages is
- * written back in the commit that fills them up.
+ * Maximum number of rows of a step. Rows of a large table are on as many pages of each index, and after 256
+ * written pages a commit also writes the log back.
  */
 export const MOST_ROWS = 50;
 
 /**
- * One step of deleting what is too old, in one transaction short enough for the event loop: as many rows as the time
- * allows, because what one costs differs a hundredfold with the size of the database. `some` deletes at most so many
- * rows and answers how many; so does the step.
+ * Deletes one step of old rows in a transaction short enough for the event loop: as many rows as the time
+ * allows, because the cost per row varies a hundredfold with the size of the database. `some` deletes at most
+ * `limit` rows and returns their number; so does the step.
  */
 export function deleteStep(
   { transaction }: { readonly transaction: RunTransaction },

@@ -33,14 +33,14 @@ import seatHoursOfReadTime from "./0032-seat-hours-of-read-time.sql" with { type
 import state from "./state/0001-state.sql" with { type: "text" };
 import signIns from "./state/0003-sign-ins.sql" with { type: "text" };
 
-/** One step of the schema. A step that was released is never changed again: a new one is added after it. */
+/** One migration of the schema. Never change a released migration; add a new one. */
 export interface Migration {
   readonly name: string;
   /** Statements, run in one transaction with foreign keys off. */
   readonly sql: string;
 }
 
-/** In order: the schema version (`PRAGMA user_version`) of a database is the number of steps it has taken. */
+/** In order: the schema version (`PRAGMA user_version`) of a database is its number of applied migrations. */
 export const MIGRATIONS: readonly Migration[] = [
   { name: "0001-pictures", sql: pictures },
   { name: "0002-keys", sql: keys },
@@ -76,10 +76,10 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0032-seat-hours-of-read-time", sql: seatHoursOfReadTime },
 ];
 
-/** The same of `state.db`. */
+/** Migrations of `state.db`. */
 export const STATE_MIGRATIONS: readonly Migration[] = [
   { name: "0001-state", sql: state },
-  // The same table stands in both files.
+  // Both files have the same table.
   { name: "0002-alerts-on-seats", sql: alertsOnSeats },
   { name: "0003-sign-ins", sql: signIns },
 ];

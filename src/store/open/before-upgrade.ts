@@ -22,16 +22,16 @@ interface Upgrade {
   readonly to: number;
 }
 
-/** Names the copy of an upgrade that has begun and has not finished. */
+/** Returns the file that names the copy of an unfinished upgrade. */
 const markOf = (paths: Paths) => `${paths.history}.upgrade-begun`;
 
-/** Copies that are kept, the new one included. */
+/** Number of copies kept, including the new one. */
 const KEPT = 2;
 
 /**
- * Copies the databases into their directory before their schema is changed (`licmond.db.schema-<n>-<time>`), and removes the
- * oldest of such copies. An upgrade that was killed half-way continues with its first copy. Throws
- * StoreError; nothing has been changed then.
+ * Copies the databases before their schema is changed (`licmond.db.schema-<n>-<time>`), and removes the
+ * oldest copies. An upgrade that was killed continues with its first copy. Throws StoreError; nothing has
+ * been changed then.
  */
 export function copyBeforeUpgrade(paths: Paths, upgrade: Upgrade, now: number, log: Log): void {
   const begunWith = copyOfUnfinished(paths, upgrade);
@@ -81,8 +81,8 @@ function markUnfinished(paths: Paths, { from, stateFrom }: Upgrade, copy: string
 }
 
 /**
- * Returns the copy that an unfinished upgrade began with; or null. A database that still has its old
- * schemas is copied again: an older licmond may have written to it.
+ * Returns the copy with which an unfinished upgrade began, or null. A database that still has its old schemas
+ * is copied again, because an older licmond may have written to it.
  */
 function copyOfUnfinished(paths: Paths, { from, stateFrom }: Upgrade): string | null {
   if (!existsSync(markOf(paths))) return null;
@@ -93,12 +93,14 @@ function copyOfUnfinished(paths: Paths, { from, stateFrom }: Upgrade): string | 
   return hasBegun && copiesOf(paths.history).includes(copy) ? copy : null;
 }
 
-/** Ends the upgrade: the next one makes a copy of its own. */
+/** Ends the upgrade, so that the next one makes its own copy. */
 export function upgradeFinished(paths: Paths): void {
   rmSync(markOf(paths), { force: true });
 }
 
-/** The copies that there are, the newest first: by the time in their names, which copying them about does not change. */
+/**
+ * Returns the existing copies, newest first by the time in their names, which stays when files are copied.
+ */
 export function copiesOf(path: string): string[] {
   const stampOf = (name: string) => /\.schema-\d+-(\d{8}T\d{6}Z.*)$/.exec(name)?.[1] ?? "";
   return readdirSync(dirname(path))

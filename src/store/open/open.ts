@@ -16,20 +16,20 @@ import { type Prepared, type PrepareOptions, prepareFiles } from "./prepare.ts";
 import { noteDamage } from "./start-check.ts";
 import { createStateFile } from "./state.ts";
 
-/** The two databases of one storage directory: `licmond.db`, which this is, and `state.db`. */
+/** The two databases of one storage directory: `licmond.db` (this object) and `state.db`. */
 export type Store = ReturnType<typeof assemble>;
 
 export interface StoreOptions extends PrepareOptions {
   readonly directory: string;
-  /** `daemon` holds the directory against a second daemon; `cli` works beside one. */
+  /** `daemon` locks the directory against a second daemon; `cli` works next to a daemon. */
   readonly mode?: "daemon" | "cli";
-  /** How long to wait for a daemon that is just ending. */
+  /** How long to wait for a daemon that is shutting down. */
   readonly lockWaitMs?: number;
   /** How long a write waits for another program's lock, once it is open: see `createBusyWait`. By default 5 s, in its thread. */
   readonly busyWaitMs?: number;
 }
 
-/** Opens, or makes, the databases and brings them up to date. Throws StoreError. */
+/** Opens or creates the databases and migrates them. Throws StoreError. */
 export function openStore(options: StoreOptions): Store {
   const { directory, mode = "daemon", lockWaitMs, log, busyWaitMs = null } = options;
   const paths = pathsOf(directory);
@@ -44,7 +44,7 @@ export function openStore(options: StoreOptions): Store {
   }
 }
 
-/** A command must not change the files under a daemon, and refuses what is damaged: the daemon sees to it. */
+/** Opens for a command, which must not change files in use by a daemon. Damaged files are refused; the daemon repairs them. */
 function openForCommand(paths: Paths, options: StoreOptions): Prepared {
   const ready = openReady(paths, options);
   if (ready !== null) return ready;
@@ -68,7 +68,7 @@ function openForCommand(paths: Paths, options: StoreOptions): Prepared {
   }
 }
 
-/** Both files, where they are there and up to date; null where they must be prepared first. Throws StoreError. */
+/** Opens both files if they exist and are up to date; returns null if they must be prepared first. Throws StoreError. */
 function openReady(paths: Paths, { migrations = MIGRATIONS, log }: StoreOptions): Prepared | null {
   if (!existsSync(paths.history) || !existsSync(paths.state)) return null;
   using opened = new DisposableStack();

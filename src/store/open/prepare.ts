@@ -41,7 +41,7 @@ export type OpeningStep = "check" | "copy" | "upgrade";
 export interface Prepared {
   readonly history: Database;
   readonly state: Database;
-  /** What an administrator should see to, although everything works; else null. */
+  /** A problem that an administrator should fix although everything works, or null. */
   readonly notice: string | null;
 }
 
@@ -55,7 +55,7 @@ export function prepareFiles(paths: Paths, options: PrepareOptions): Prepared {
   const mayMove = options.damaged === "move-aside";
   const leftovers = removeLeftovers(dirname(paths.history));
   if (leftovers.length > 0)
-    log.warn("Files that a killed licmond left half made were removed", { files: leftovers.join(", ") });
+    log.warn("Removed unfinished files of a killed licmond", { files: leftovers.join(", ") });
   const [isMissing, isStateMissing] = [fileSize(paths.history) === 0, fileSize(paths.state) === 0];
   const origin = settleState(paths, mayMove, log, now);
   const damage = mayMove ? damageOf(paths.history, migrations, options) : null;
@@ -63,7 +63,7 @@ export function prepareFiles(paths: Paths, options: PrepareOptions): Prepared {
   const hasBegunAnew = damage !== null || (isMissing && existsSync(paths.state));
   if (hasBegunAnew) {
     const movedTo = beginAnew(paths, migrations, now);
-    log.error("The database is damaged or missing: licmond goes on with a new one, history is lost", {
+    log.error("The database is damaged or missing: continuing with a new one, history is lost", {
       reason: damage?.message ?? `${paths.history} is not there`,
       movedTo,
       kept: "API keys, open alerts, the newest lines of the audit trail",
@@ -74,7 +74,7 @@ export function prepareFiles(paths: Paths, options: PrepareOptions): Prepared {
   if (mayMove) forgetDamage(paths.history);
   const opened = bringUpToDate(paths, migrations, now, options);
   if (hasMetDamage) removeDamagedEvents(opened.history, log);
-  // What was moved aside lies beside the databases, which the check sees by itself.
+  // The check finds databases that were moved aside by itself.
   let notice: string | null = null;
   if (isMissing && hasBegunAnew) notice = "The database was missing: a new one was begun";
   else if (isStateMissing && origin === "copy") notice = "state.db was missing: its copy took its place";
@@ -94,7 +94,7 @@ function damageOf(path: string, migrations: readonly Migration[], { log, onProgr
     if (error instanceof StoreError && error.code === "CORRUPT") return error;
     throw error;
   }
-  if (met !== null) log.warn("The database was read and is whole: licmond goes on with it", { met });
+  if (met !== null) log.warn("The database was read completely and is intact", { met });
   return null;
 }
 

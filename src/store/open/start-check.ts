@@ -15,13 +15,13 @@ import { openImmutable, openReader, tableNames } from "../database/read-only.ts"
 import { asStoreError, corrupt, errorCode } from "../database/store-error.ts";
 import { MIGRATIONS, type Migration } from "../migrations/migrations.ts";
 
-/** A file up to this size is read whole: some 250 MB are read in a second. */
+/** Files up to this size are read completely, at about 250 MB per second. */
 const READ_WHOLE_BYTES = 32 * 1024 * 1024;
 
 /**
- * Looks for damage before the daemon writes anything, for a bounded time: a small file is read whole, of a large one its
- * header and schema. `whole` = read all of it, its indexes too, however long that takes. Changes nothing. Damage that lies
- * elsewhere is met by a query later. Throws StoreError `CORRUPT`, `FOREIGN`, `NEWER`.
+ * Checks for damage before the daemon writes anything, in bounded time: a small file is read completely, of a
+ * large one the header and schema. `whole` reads everything including indexes, however long it takes. Changes
+ * nothing. Queries find other damage later. Throws StoreError `CORRUPT`, `FOREIGN`, `NEWER`.
  */
 export function checkBeforeOpening(
   path: string,
@@ -30,7 +30,7 @@ export function checkBeforeOpening(
   readWholeBytes = READ_WHOLE_BYTES,
 ): void {
   const size = fileSize(path);
-  // With a journal of a transaction that was cut off, SQLite must first roll it back: it is looked at when it is opened.
+  // SQLite must first roll back the journal of an interrupted transaction; opening the file checks it.
   if (size === 0 || existsSync(`${path}-journal`)) return;
   refuseOther(path);
   assertHeader(path);
@@ -40,20 +40,20 @@ export function checkBeforeOpening(
     assertTables(sqlite, path, migrations);
     if (whole || size <= readWholeBytes) assertWhole(sqlite, path, whole ? "integrity_check" : "quick_check");
   } catch (error) {
-    // Tables and rows that are not as the schema has them; what is no error of SQLite is a bug.
+    // Tables and rows do not match the schema; errors that are not SQLite's are bugs.
     const isDamage = asStoreError(error, path) === null && errorCode(error)?.startsWith("SQLITE_") === true;
     const known = isDamage
       ? corrupt(path, `The database ${path} is damaged`, error)
       : asStoreError(error, path);
     if (known === null) throw error;
-    // What this connection may not do, the next one says better.
+    // The next connection reports missing permissions better.
     if (known.code === "CORRUPT" || known.code === "FOREIGN" || known.code === "NEWER") throw known;
   }
 }
 
 /**
- * Throws StoreError `CORRUPT` when a table of the newest schema is not there. In an older schema the migration that needs
- * the table names it.
+ * Throws StoreError `CORRUPT` if a table of the newest schema is missing. In an older schema, the migration
+ * that needs the table reports it.
  */
 function assertTables(sqlite: Database, path: string, migrations: readonly Migration[]): void {
   if (schemaVersion(sqlite) !== migrations.length) return;
@@ -65,8 +65,8 @@ function assertTables(sqlite: Database, path: string, migrations: readonly Migra
 }
 
 /**
- * Sees in the header what SQLite itself would stumble over only later: it opens a file of a future format, and writes
- * nothing to it. Reads the file itself: not to be called in a process that has the database open.
+ * Checks the header for problems that SQLite would find only later: it opens files of a future format and
+ * writes nothing to them. Reads the file directly: do not call it in a process that has the database open.
  * Layout: https://sqlite.org/fileformat2.html#the_database_header
  */
 function assertHeader(path: string): void {
@@ -80,7 +80,7 @@ function assertHeader(path: string): void {
   if (header.readUInt8(18) > 2) throw corrupt(path, `The header of ${path} is damaged`);
 }
 
-/** Throws StoreError `CORRUPT` when a page of the database is not what it should be. */
+/** Throws StoreError `CORRUPT` if a page of the database is damaged. */
 export function assertWhole(
   sqlite: Database,
   path: string,
@@ -89,34 +89,34 @@ export function assertWhole(
   try {
     const found = sqlite.query<Record<string, string>, []>(`PRAGMA ${check}(1)`).get()?.[check];
     if (found === "ok") return;
-    // A line for each finding, below one that names the database: pages and cells, no values.
+    // After a line that names the database, one line per finding: pages and cells, no values.
     const finding = (found ?? "").split("\n").find((line) => line !== "" && !line.startsWith("***"));
     throw corrupt(path, `The database ${path} is damaged${finding === undefined ? "" : ` (${finding})`}`);
   } catch (error) {
-    // A schema that cannot be read is an error of SQL here.
+    // An unreadable schema is an SQL error here.
     if (errorCode(error) === "SQLITE_ERROR") throw corrupt(path, `The database ${path} is damaged`, error);
     throw error;
   }
 }
 
 /**
- * A note beside the database that a query met damage: the next start then reads all of the file instead of parts of it.
- * A file, because what is damaged is the last place to write it into.
+ * Marks the database as damaged: the next start then reads the whole file. A separate file, because the
+ * damaged one should not be written.
  */
 const noteOf = (path: string) => `${path}.damaged`;
 
-/** What was met; null when nothing was. */
+/** Returns the recorded damage, or null. */
 export function damageMet(path: string): string | null {
   return existsSync(noteOf(path)) ? readFileSync(noteOf(path), "utf8").trim() : null;
 }
 
-/** Does nothing when there is a note already. Does not throw: the damage itself is being reported. */
+/** Keeps an existing note. Does not throw, because the damage itself is being reported. */
 export function noteDamage(path: string, what: string): void {
   try {
     makePrivateFile(noteOf(path));
     writeFileSync(noteOf(path), `${what}\n`);
   } catch {
-    // There already, or the disk takes nothing: the next start looks at parts, as always.
+    // Already noted, or the disk is not writable: the next start does the usual partial check.
   }
 }
 
@@ -124,17 +124,19 @@ export function forgetDamage(path: string): void {
   rmSync(noteOf(path), { force: true });
 }
 
-/** Schema of a database that is there, and the one of this licmond: an older one is migrated when the daemon starts. */
+/**
+ * Schema of an existing database, and that of this licmond: an older one is migrated when the daemon starts.
+ */
 export interface DatabaseVersions {
-  /** Null = unknown: the newest is in a write-ahead log, which a running daemon has. */
+  /** Null means unknown: the newest is in the write-ahead log of a running daemon. */
   readonly schema: number | null;
   readonly current: number;
 }
 
 /**
- * Whether the daemon would take up the database of this directory, by its file alone: nothing is locked or made, so that
- * it can be asked beside a running daemon and by another user. Null = no file, or an empty one, which is fine.
- * Throws StoreError as `openStore` would.
+ * Reports whether the daemon would accept the database of this directory, from its file alone: nothing is
+ * locked or created, so it works next to a running daemon and for another user. Null: no file, or an empty
+ * one, which is fine. Throws StoreError like `openStore`.
  */
 export function inspectDatabase(directory: string): DatabaseVersions | null {
   const path = pathsOf(directory).history;
@@ -151,14 +153,14 @@ export function inspectDatabase(directory: string): DatabaseVersions | null {
   }
 }
 
-/** True when there is certainly no database, and no copy from which its keys would be restored. */
+/** Reports whether there is certainly no database, and no copy from which its keys would be restored. */
 export function isEmptyStorage(directory: string): boolean {
   const { history, state, stateCopy } = pathsOf(directory);
   const files = [history, state, stateCopy, `${history}.vital`];
   try {
     return files.every((path) => statSync(path, { throwIfNoEntry: false }) === undefined);
   } catch {
-    // Opening it in earnest says what is wrong.
+    // Ignore the error here; opening the database reports it.
     return false;
   }
 }

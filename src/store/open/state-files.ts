@@ -9,24 +9,25 @@ import { StoreError } from "../database/store-error.ts";
 import { STATE_MIGRATIONS } from "../migrations/migrations.ts";
 import { checkBeforeOpening } from "./start-check.ts";
 
-/** `own` state.db is there · `copy` its copy took its place · `none` there is no state.db. */
+/** `own`: state.db exists. `copy`: its copy replaced it. `none`: state.db is missing. */
 export type StateOrigin = "own" | "copy" | "none";
 
 /**
- * Puts the copy of state.db in its place where that is damaged, missing, or older: then it lost what was answered. A
- * damaged one without a usable copy is replaced by an empty one. Throws StoreError `CORRUPT` unless damage `mayMove` it.
+ * Replaces state.db with its copy if it is damaged, missing, or older, i.e. lost confirmed changes. A damaged
+ * one without a usable copy is replaced by an empty one. Throws StoreError `CORRUPT` unless damage `mayMove`
+ * it.
  */
 export function settleState(paths: Paths, mayMove: boolean, log: Log, now: number): StateOrigin {
   const [own, copy] = [look(paths.state), look(paths.stateCopy)];
   const isCopyNewer = copy !== null && copy.changes > (own?.changes ?? -1);
   if (!isCopyNewer && (own === null || own.fault === null)) {
-    // A damaged copy is written again once state.db is open.
+    // A damaged copy is rewritten once state.db is open.
     if (copy?.fault != null) rmSync(paths.stateCopy);
     return own === null ? "none" : "own";
   }
   if (own?.fault != null && !mayMove) throw own.fault;
   const state = stateOf(isCopyNewer ? readFileSync(paths.stateCopy) : null);
-  // Ids that were reserved since the copy was made are not above the present time.
+  // Ids reserved since the copy was made are at most the present time.
   state.run("UPDATE event_marks SET value = max(value, ?) WHERE name = 'reserved'", [now]);
   const movedTo = putState(paths, state, "corrupt", now);
   const lacks = own === null ? "is not there" : "lost its last changes";
@@ -39,7 +40,7 @@ export function settleState(paths: Paths, mayMove: boolean, log: Log, now: numbe
 export const WITHOUT_KEYS = "a new one is made, without API keys";
 export const BACKUP = "Stop licmond and put the last backup in its place (licmond restore FILE)";
 
-/** How often keys and secrets changed in a state.db, -1 when it is damaged; null when there is none. */
+/** Returns how often keys and secrets changed in a state.db, -1 if damaged; null without a file. */
 function look(path: string): { readonly fault: StoreError | null; readonly changes: number } | null {
   if (fileSize(path) === 0) return null;
   try {
@@ -51,7 +52,7 @@ function look(path: string): { readonly fault: StoreError | null; readonly chang
   }
 }
 
-/** A number of a state.db; 0 where it is not there. */
+/** Returns a counter of a state.db; 0 if missing. */
 export function markOf(path: string, name: "changes" | "reserved"): number {
   if (fileSize(path) === 0) return 0;
   using sqlite = openReader(path);
@@ -64,8 +65,8 @@ function markIn(sqlite: Database, name: "changes" | "reserved"): number {
 }
 
 /**
- * Writes a state out of memory, and exchanges it for the one that is there and for its copy. It closes `state`. Answers
- * where the one that was there is now; `word` null = it goes.
+ * Writes a state from memory over state.db and its copy, and closes `state`. Returns the new path of the old
+ * state.db; a null `word` deletes it.
  */
 export function putState(
   paths: Paths,
@@ -89,14 +90,14 @@ export function putState(
 export interface CarriedOver {
   /** Names of keys that were active in the backup and have been revoked since: they stay revoked. */
   readonly revoked: readonly string[];
-  /** Names of active keys that the backup does not know: they end to work. */
+  /** Names of active keys that the backup does not contain: they stop working. */
   readonly lost: readonly string[];
 }
 
 /**
- * Makes the state that a licmond.db brings along (a backup, or 0.1's) the state of the directory. What must not be undone
- * is carried over from the present one. Can be repeated until licmond.db brings none along. `history` null = it cannot be
- * read; `isRestored` = it is not the one that was in use.
+ * Makes the state contained in a licmond.db (a backup, or 0.1's) the state of the directory, carrying over
+ * revocations and ids from the present one. Can be repeated until licmond.db contains none. `history` null:
+ * it cannot be read. `isRestored`: it is not the one that was in use.
  */
 export function takeInState(
   paths: Paths,
@@ -108,7 +109,7 @@ export function takeInState(
   const names = history === null ? [] : tableNames(history);
   const isBackup = state !== null && names.includes("key_uses");
   const isOther = isRestored || isBackup;
-  // Where nothing says which ids were given, those up to now were.
+  // Without a record of reserved ids, assume those up to now.
   const given = isOther ? markOf(paths.state, "reserved") || now : 0;
   if (history !== null && isOther) forgetFleet(history, names);
   if (state === null) {
@@ -118,15 +119,15 @@ export function takeInState(
   const carried = carryOver(state, paths.state, given, !isOther);
   if (history !== null && isOther) markHole(history, markIn(state, "reserved"));
   putState(paths, state, isOther ? "replaced" : null, now);
-  // 0.1's rows are removed by the migration: until then 0.1 may be started on them.
+  // The migration removes 0.1's rows; until then 0.1 may be started on them.
   if (history !== null && isBackup) history.run("DROP TABLE api_keys; DROP TABLE secrets;");
   else if (history !== null && names.includes("event_marks")) carryOver(history, paths.state, 0, false);
   return carried;
 }
 
 /**
- * Takes over revocations and given event ids from the state.db at `path`, whichever licmond wrote it. `all` = and every
- * row that is only there: a licmond.db of 0.1 that comes back took nothing away.
+ * Carries over revocations and reserved event ids from the state.db at `path`, written by any licmond. `all`
+ * also carries over every row that exists only there, because a licmond.db of 0.1 deleted nothing.
  */
 export function carryOver(state: Database, path: string, given: number, all: boolean): CarriedOver {
   type KeyRow = { id: string; name: string; revoked_at: number | null };
@@ -143,18 +144,21 @@ export function carryOver(state: Database, path: string, given: number, all: boo
   const highest = (name: "changes" | "reserved") => Math.max(markIn(present, name), markIn(state, name));
   const set = state.query("INSERT OR REPLACE INTO event_marks (name, value) VALUES (?, ?)");
   set.run("reserved", Math.max(highest("reserved"), given));
-  // Above that of the copy that lies there, which would take its place else.
+  // Above the copy's counter; otherwise the copy would replace it.
   set.run("changes", highest("changes") + 1);
   return { revoked: names(revoked), lost: names(lost) };
 }
 
-/** To a hub this is another database: its ids are given again, and mean something else. The next start makes a new epoch. */
+/**
+ * To a hub this is another database: its ids are reused with other meanings. The next start makes a new
+ * epoch.
+ */
 function forgetFleet(sqlite: Database, names: readonly string[]): void {
   if (!names.includes("fleet_marks")) return;
   sqlite.run("DELETE FROM fleet_marks; DELETE FROM fleet_outbox; DELETE FROM fleet_days;");
 }
 
-/** Events that were given ids up to `last` are missing: a client that resumes from one of them learns that. */
+/** Records events up to `last` as missing, so that a client that resumes from one of them is informed. */
 function markHole(sqlite: Database, last: number): void {
   if (!tableNames(sqlite).includes("event_holes")) return;
   sqlite.run(

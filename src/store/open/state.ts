@@ -11,14 +11,17 @@ import { GIVEN_BACK, IN_BOTH, putRows, readRows } from "../database/precious.ts"
 import type { NotPromise } from "../database/transaction.ts";
 import { markOf } from "./state-files.ts";
 
-/** Changes without a caller that waits share one copy in this time. A copy takes about 15 ms with 1,000 keys. */
+/** Asynchronous changes within this time share one copy. A copy takes about 15 ms with 1,000 keys. */
 const COPY_MS = 1_000;
-/** Writes that wait for another program's lock on state.db; older ones are forgotten until the next start. */
+/**
+ * Maximum number of queued writes while another program locks state.db; older ones are dropped until the next
+ * start.
+ */
 const MAX_WAITING = 10_000;
 
 /**
- * `state.db`: keys, secrets, the reserve of ids; and second copies of rows of licmond.db that the next polls do not bring
- * again.
+ * `state.db`: keys, secrets, the reserve of ids; and second copies of rows of licmond.db that the next polls
+ * do not recreate.
  */
 export function createStateFile(file: DatabaseFile, copyPath: string, log: Log) {
   const { path, sqlite, db, transaction } = file;
@@ -35,7 +38,7 @@ export function createStateFile(file: DatabaseFile, copyPath: string, log: Log) 
       "INSERT INTO event_marks VALUES ('changes', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1",
     );
 
-  /** VACUUM INTO reads every page: it never copies a damaged one over a good one. */
+  /** VACUUM INTO reads every page, so it never copies a damaged file over a good one. */
   function copy(): void {
     const part = `${copyPath}-${process.pid}`;
     for (let isNewest = false; !isNewest; ) {
@@ -43,7 +46,7 @@ export function createStateFile(file: DatabaseFile, copyPath: string, log: Log) 
       makeFresh(part);
       file.read(() => sqlite.run("VACUUM INTO ?", [part]));
       syncToDisk(part);
-      // Under the write lock: a command beside the daemon copies too, and may have been faster with something newer.
+      // Under the write lock: a command next to the daemon may have made a newer copy.
       isNewest = transaction(() => {
         if (version() !== before) return false;
         renameSync(part, copyPath);
@@ -55,7 +58,7 @@ export function createStateFile(file: DatabaseFile, copyPath: string, log: Log) 
     copiedAt = performance.now();
   }
 
-  /** The copy fails, e.g. because state.db is damaged: the copy that is there is changed itself, or goes. */
+  /** Changes the existing copy, or deletes it, if a new copy fails, e.g. because state.db is damaged. */
   function changeCopy(work: (db: Db) => void): void {
     try {
       const other = new Database(copyPath, { readwrite: true, strict: true });
@@ -70,7 +73,7 @@ export function createStateFile(file: DatabaseFile, copyPath: string, log: Log) 
         other.close();
       }
     } catch {
-      // It would bring a revoked key back.
+      // It would make a revoked key valid again.
       rmSync(copyPath, { force: true });
     }
   }
@@ -82,7 +85,7 @@ export function createStateFile(file: DatabaseFile, copyPath: string, log: Log) 
       isFailing = false;
       return true;
     } catch (error) {
-      // Another program's lock goes away by itself.
+      // Locks of other programs are temporary.
       if (!isFailing && !isBusy(error))
         log.warn("The copy of the state could not be written", { error: messageOf(error) });
       isFailing ||= !isBusy(error);
@@ -97,7 +100,7 @@ export function createStateFile(file: DatabaseFile, copyPath: string, log: Log) 
     }, ms);
   }
 
-  /** Writes what waits, and copies what was written, at most once in a while. */
+  /** Writes the queue and copies the result, at most once per interval. */
   function writeWaiting(): void {
     const works = waiting;
     waiting = [];
@@ -117,8 +120,8 @@ export function createStateFile(file: DatabaseFile, copyPath: string, log: Log) 
   return {
     ...file,
     /**
-     * Changes keys or secrets in one transaction. It is on the disk in state.db and in its copy when this returns.
-     * `work` may run once more, on the copy, and must do the same then. Throws StoreError.
+     * Changes keys or secrets in one transaction. Returns when it is on disk in state.db and its copy. `work`
+     * may run again on the copy and must be deterministic. Throws StoreError.
      */
     change<T>(work: (db: Db) => NotPromise<T>): T {
       const counted = () => {
@@ -129,14 +132,17 @@ export function createStateFile(file: DatabaseFile, copyPath: string, log: Log) 
       if (!attempt(copy)) changeCopy(work);
       return result;
     },
-    /** Writes soon what was just committed in licmond.db. Does not throw: the next start finds in licmond.db what is missing. */
+    /**
+     * Repeats a write that was just committed in licmond.db. Does not throw: the next start restores missing
+     * rows from licmond.db.
+     */
     follow(work: (db: Db) => void): void {
-      // What one transaction of licmond.db writes is one here, too.
+      // Writes of one transaction of licmond.db stay one transaction here.
       if (waiting.push(work) === 1) queueMicrotask(writeWaiting);
     },
     /**
-     * Makes the rows that both files have the same, when the daemon begins: licmond.db gets those that it lost, and what
-     * it has stands. Throws StoreError.
+     * Makes the rows in both files equal at startup: licmond.db gets the rows that it lost, and its existing
+     * rows win. Throws StoreError.
      */
     settle(history: Pick<DatabaseFile, "sqlite" | "transaction">): void {
       const lost = readRows(sqlite, GIVEN_BACK);

@@ -123,10 +123,7 @@ describe("a receiver that does not take it", () => {
     await rig.pass(LONGEST_PAUSE_MS);
     expect(rig.ids()).toEqual([[1, 3]]);
     const said = rig.log.lines.filter(({ level }) => level !== "debug").map(({ message }) => message);
-    expect(said).toEqual([
-      "A notification was not delivered and is tried again",
-      "Notifications are delivered again",
-    ]);
+    expect(said).toEqual(["Cannot deliver a notification; retrying", "Notifications are delivered again"]);
     expect(JSON.stringify(rig.log.lines)).not.toContain("HUSH");
   });
 
@@ -148,7 +145,7 @@ describe("a receiver that does not take it", () => {
     await rig.pass(3 * 86_400_000 + LONGEST_PAUSE_MS + 60_000);
     expect([rig.stored(), rig.dispatcher.waiting()]).toEqual([[], 0]);
     expect(rig.log.lines.filter(({ level }) => level === "error")).toMatchObject([
-      { message: "Notifications could not be delivered for days and are given up", fields: { count: 1 } },
+      { message: "Dropped notifications that could not be delivered for days", fields: { count: 1 } },
     ]);
   });
 
@@ -195,7 +192,7 @@ describe("a restart", () => {
     expect(rig.ids()).toEqual([[2]]);
   });
 
-  test("what the store cannot take or let go of is told all the same", async () => {
+  test("sends notes that the store cannot save or delete", async () => {
     const rig = createRig();
     rig.dispatcher.send([note(9, { target: one("a").id })]);
     rig.queue.remove = () => {
@@ -204,7 +201,7 @@ describe("a restart", () => {
     await rig.pass(GROUP_MS);
     expect(rig.ids()).toEqual([[9]]);
     expect(rig.log.lines.map(({ message }) => message)).toEqual([
-      "Notifications that were told could not be removed from the queue",
+      "Cannot remove delivered notifications from the queue",
     ]);
   });
 });

@@ -72,7 +72,7 @@ describe("mail", () => {
     expect(mails).toMatchObject([{ secure: true, user: "licmond" }]);
     const plain = await mailServer({ ...PLAIN, allowInsecureAuth: true });
     const { message } = await failure(email(`localhost:${plain.port}`, LOGIN)(ONE, never));
-    expect(message).toContain("Mail was not taken");
+    expect(message).toContain("The mail was rejected");
     expect(plain.mails).toEqual([]);
   });
 
@@ -108,7 +108,7 @@ describe("mail that is not taken", () => {
     const { message } = await failure(
       email(`localhost:${port}`, { ...LOGIN, secretFile: wrong })(ONE, never),
     );
-    expect(message).toMatch(/^Mail was not taken \(EAUTH\): .*No \*\*\* here/);
+    expect(message).toMatch(/^The mail was rejected \(EAUTH\): .*No \*\*\* here/);
     expect(mails).toEqual([]);
   });
 
@@ -120,7 +120,7 @@ describe("mail that is not taken", () => {
     expect(await email(`localhost:${port}`)(ONE, never)).toBe("1 of 2 recipients were refused");
     expect(mails).toMatchObject([{ to: ["ann@company.example"] }]);
     const refused = email(`localhost:${port}`, { to: ["ben@company.example"] });
-    expect((await failure(refused(ONE, never))).message).toContain("Mail was not taken");
+    expect((await failure(refused(ONE, never))).message).toContain("The mail was rejected");
   });
 
   test("a closed port, and a server that never greets", async () => {
@@ -129,7 +129,7 @@ describe("mail that is not taken", () => {
     const late = await failure(send(ONE, AbortSignal.timeout(50)));
     expect(late.message).toBe("The mail server did not answer in time");
     silent.stop(true);
-    expect((await failure(send(ONE, never))).message).toContain("Mail was not taken");
+    expect((await failure(send(ONE, never))).message).toContain("The mail was rejected");
   });
 });
 

@@ -56,7 +56,7 @@ test("in words: what is wrong, where, since when and who has it; the worst first
     "RESOLVED EDA tools (eda), a: is over",
     "  began 2026-03-02 11:40 UTC; alert 1, rule seats",
     "",
-    "3 older messages were thrown away: too many waited",
+    "3 older messages were dropped: too many were queued",
   ]);
   expect([subject(told), worst(told)]).toEqual([
     "[licmond] CRITICAL: 3 firing, 1 resolved at EDA tools, eda",
@@ -156,7 +156,7 @@ describe("bodies", () => {
       `[licmond] WARNING EDA tools (eda), compiler: ${why}`,
       expect.stringMatching(/^ {2}since /),
       "",
-      "2 older messages were thrown away: too many waited",
+      "2 older messages were dropped: too many were queued",
     ]);
   });
 

@@ -134,7 +134,7 @@ describe("looking at a file", () => {
   });
 
   const bad: readonly [string, RegExp, (path: string) => void][] = [
-    ["a file that is not there", /There is no file/, () => {}],
+    ["a file that is not there", /does not exist/, () => {}],
     ["a directory", /is not a file/, (path) => fs.mkdirSync(path)],
     ["an empty file", /is empty/, (path) => fs.writeFileSync(path, "")],
     ["a text", /is not a database/, (path) => fs.writeFileSync(path, "hello ".repeat(1000))],

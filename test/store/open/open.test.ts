@@ -302,7 +302,7 @@ test("kill -9 at any moment loses nothing that was committed", async () => {
   }
 });
 
-test("what a killed licmond left half made goes with the next daemon, not with a command beside one", () => {
+test("unfinished files of a killed licmond are removed by the next daemon, not by a command", () => {
   const directory = quickDirectory();
   const daemon = open(directory);
   const left = ["licmond.db.restoring-journal", "licmond.db.rescuing", "state.db.copy-4711"];
@@ -321,9 +321,7 @@ test("what a killed licmond left half made goes with the next daemon, not with a
   const log = recordingLog();
   open(directory, { log });
   expect([there(left), there([...others, "licmond.db.upgrading"]).length]).toEqual([[], 4]);
-  expect(log.lines.map(({ message }) => message)).toEqual([
-    "Files that a killed licmond left half made were removed",
-  ]);
+  expect(log.lines.map(({ message }) => message)).toEqual(["Removed unfinished files of a killed licmond"]);
 });
 
 describe("the check of a working store", () => {
