@@ -21,7 +21,7 @@ import type { Fleet } from "./fleet.ts";
 import type { LoopLag } from "./meters.ts";
 import type { Reloaded, RunningConfig } from "./running-config.ts";
 
-/** The parts of the daemon that answer requests. What a route can have as it is, stands in `AppDeps` already. */
+/** Parts of the daemon for HTTP, in addition to those that routes use unchanged (`AppDeps`). */
 interface HttpParts extends Omit<AppDeps, "settings" | "health" | "streams" | "daemon" | "logs"> {
   readonly collector: Collector;
   readonly running: Pick<RunningConfig, "current" | "file" | "lastReload">;
@@ -33,7 +33,7 @@ interface HttpParts extends Omit<AppDeps, "settings" | "health" | "streams" | "d
   readonly lag: LoopLag;
   readonly fleet: Pick<Fleet, "status">;
   readonly startedAt: number;
-  /** The start by `performance.now()`, which no clock that is set changes. */
+  /** Start time by `performance.now()`, which is independent of clock changes. */
   readonly begun: number;
   readonly clockDoubtMs: () => number | null;
   readonly oldestSampleAt: () => number | null;
@@ -57,7 +57,7 @@ function settingsOf({ http, limits, collector, products, maintenance, page, flee
   };
 }
 
-/** What the HTTP side asks of the daemon, from its parts. */
+/** Builds the dependencies of the HTTP server from the parts of the daemon. */
 export function httpDepsOf(parts: HttpParts): AppDeps {
   const { collector, running, store, live, host, clock } = parts;
   // Made once for each config: every request asks for them several times.
@@ -127,7 +127,7 @@ function daemonPort(parts: HttpParts): HttpDeps["daemon"] {
   };
 }
 
-/** For answers over HTTP, which name no paths of the host. */
+/** Formats a problem for HTTP answers, without paths of the host. */
 function printWithoutFile(problem: Problem): string {
   const line = problem.file === null || problem.line === null ? "" : `line ${problem.line}: `;
   return line + printProblem({ ...problem, file: null, line: null });
@@ -138,7 +138,7 @@ export function createLogsPort(store: Store, bus: Pick<Bus, "commit" | "lastPubl
   const logs = createLogs(store);
   return {
     async clear(before) {
-      // What waits to be stored is before it.
+      // Store queued lines first.
       await bus.commit(() => {}, []);
       const through = bus.lastPublished();
       let cleared = 0;
@@ -153,9 +153,9 @@ export function createLogsPort(store: Store, bus: Pick<Bus, "commit" | "lastPubl
   };
 }
 
-// What `/api/health` says of the parts. Anyone may read it: no names of servers, no paths.
+// Parts of `/api/health`, which is public: no names of servers, no paths.
 
-/** A schedule this late does not keep itself any more. */
+/** Delay from which the schedule of polls is unhealthy. */
 const OVERDUE_MS = 5 * 60_000;
 const DISK_FULL_PERCENT = 95;
 

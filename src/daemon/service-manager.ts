@@ -21,7 +21,7 @@ const STATUS_MS = 3_000;
 const RETRY_MS = 250;
 const RETRIES = 120;
 
-/** Connects to the service manager in $NOTIFY_SOCKET; null if there is none or the socket cannot be opened. */
+/** Connects to the service manager in $NOTIFY_SOCKET; null if unset or if the socket cannot be opened. */
 export async function connectServiceManager(
   environment: Environment,
   log: Log,

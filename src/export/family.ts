@@ -77,7 +77,7 @@ export function line({ name }: Family, braced: string, value: number, suffix: Su
   return `${name}${suffix}${braced} ${text}\n`;
 }
 
-/** Returns labels in braces, without empty values; empty if there are none left. */
+/** Returns labels in braces, without empty values; empty without labels. */
 export function braces(labels: Labels): string {
   let text = "";
   for (const [name, value] of labels) {

@@ -73,7 +73,7 @@ export function createDenialMeter(maxSeries: number = MAX_SERIES) {
         labels: labelsOf({ server, daemon, feature: isCounted ? (feature ?? "") : "" }),
         count: 0,
       }));
-      // If the manager only counts, one event stands for several denials.
+      // If the manager only counts, one event represents several denials.
       entry.count += user === null && host === null ? attempts : 1;
     },
     emit(emit: Emit): void {

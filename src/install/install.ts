@@ -33,7 +33,7 @@ export interface InstallWanted {
   /** Path of the new binary. */
   readonly binary: string;
   readonly version: string;
-  /** Text of the config to write if there is none. */
+  /** Text of a new config. */
   readonly configText: string;
   /** Text of licmond(1). */
   readonly manPage: string;

@@ -88,7 +88,7 @@ export function mayWrite(pass: Pass, path: string): boolean {
   return hindered === null;
 }
 
-/** Returns what is at the path of a regular file; null after a refusal, if it is something else or not writable. */
+/** Inspects the path of a regular file; null after a refusal, if it is something else or not writable. */
 export function fileAt(pass: Pass, path: string): "missing" | "file" | null {
   if (!mayWrite(pass, path)) return null;
   const file = pass.at(path);

@@ -91,7 +91,7 @@ function unnamedDenials(read: Reader, { start, end, filter }: ReportAsked) {
     .filter(({ server }) => filter.servers.includes(server));
 }
 
-/** Returns the longest checkouts up to the end of the range. */
+/** Returns the longest checkouts before the range ends. */
 function longestHolders(read: Reader, asked: ReportAsked) {
   const { start, end, now } = asked;
   const { sql, values } = overlapping(SESSION_COLUMNS, sessionCondition(asked.filter), start, end, now);

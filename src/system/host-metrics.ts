@@ -18,7 +18,7 @@ export type StatFs = (path: string) => Record<"blocks" | "bfree" | "bavail" | "b
 /**
  * Measures CPU, memory and disk of the host, or of a container with lower limits. Reads /proc and the root of the cgroup
  * tree (kernel: admin-guide/cgroup-v2), which in a container is the container's own. Ignores limits of our own unit, which
- * are no facts of the host. `directory`: storage directory, on the file system to measure.
+ * do not apply to the host. `directory`: storage directory, on the file system to measure.
  */
 export function createHostMetrics(
   directory: string,

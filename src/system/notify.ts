@@ -26,7 +26,7 @@ export async function openNotifySocket(name: string) {
   if (descriptor < 0) throw new Error("cannot create a socket");
   let open = true;
   return {
-    /** Sends `NAME=value` lines in one datagram. Returns false if there is no reader or the queue is full. Never blocks. */
+    /** Sends `NAME=value` lines in one datagram. Returns false without a reader or if the queue is full. Never blocks. */
     send(lines: readonly string[]): boolean {
       if (!open) return false;
       const bytes = new TextEncoder().encode(lines.join("\n"));
