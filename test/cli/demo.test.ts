@@ -11,7 +11,7 @@ import { run, world } from "./rig.ts";
 
 afterEach(cleanUp);
 
-/** Runs the command until the demo has said how to end it, with a daemon that only notes what is done to it. */
+/** Runs the command with a daemon that records calls, until the demo prints how to stop it. */
 async function demo(args: readonly string[], given: Partial<DemoDeps> = {}) {
   const calls: string[] = [];
   const seen = { calls, config: null as Config | null, out: "", key: "", hadDirectory: false };

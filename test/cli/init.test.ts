@@ -65,7 +65,7 @@ function written(value: unknown, at: readonly string[] = []): string[] {
 
 test("it names every setting", () => {
   const named = new Set(written(parse(UNCOMMENTED)));
-  // An override takes what stands above it; labels have names of their own.
+  // Overrides repeat the keys above them; labels have any names.
   const above = (path: string) =>
     path.replace("alerts.overrides.", "alerts.").replace("server_defaults.", "servers.");
   const isNamed = (path: string) =>

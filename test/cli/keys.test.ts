@@ -16,7 +16,7 @@ test("create, list, revoke", async () => {
   const empty = { out: expect.stringContaining('"keys": []'), exitCode: 0 };
   expect(await run(["keys", "list", "--json", ...config])).toMatchObject(empty);
   expect(await run(["keys", "revoke", "wall", ...config])).toMatchObject({ exitCode: 1 });
-  // Who only looks makes nothing: made by root, it would be root's.
+  // Reading commands create no files, which would belong to root.
   expect(existsSync(place.storage)).toBe(false);
 
   const args = "--name wall --role viewer --expires 90d --anonymize --daily-quota 1000".split(" ");

@@ -20,7 +20,7 @@ export interface RunOptions {
   readonly now?: number;
 }
 
-/** What a command sees of the world, and what it leaves behind in it. */
+/** Environment and results of a command. */
 export function world(options: RunOptions = {}): { readonly io: CommandIo; readonly left: Ran } {
   const { stdin = "", terminal = false, version = "1.2.3" } = options;
   const left = { exitCode: 0, out: "", err: "" };
@@ -47,7 +47,7 @@ export function world(options: RunOptions = {}): { readonly io: CommandIo; reado
   return { io, left };
 }
 
-/** Runs a command line in this process, in a world of its own. */
+/** Runs a command line in this process, in a separate environment. */
 export async function run(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
   const { io, left } = world(options);
   await runProgram(args, io);
@@ -56,7 +56,7 @@ export async function run(args: readonly string[], options: RunOptions = {}): Pr
 
 export type Place = Awaited<ReturnType<typeof createPlace>>;
 
-/** A folder with a config whose storage lies beside it. */
+/** Directory with a config and its storage. */
 export async function createPlace() {
   const folder = await mkdtemp(join(tmpdir(), "licmond-commands-"));
   const config = join(folder, "licmond.toml");

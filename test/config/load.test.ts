@@ -11,7 +11,7 @@ afterEach(cleanUp);
 
 const FILE = "/etc/licmond/licmond.toml";
 
-/** Problems as they are printed, without the file's name in front. */
+/** Returns printed problems without the file name. */
 function problemsOf(toml: string, environment: Record<string, string> = {}): string[] {
   const result = interpretConfig(toml, FILE, environment);
   if (result.ok) return [];
@@ -20,7 +20,7 @@ function problemsOf(toml: string, environment: Record<string, string> = {}): str
 
 const SERVER = 'manager = "rlm"\naddress = "5053@lic1.example"\n';
 
-/** What a text is understood as. Throws where it is refused. */
+/** Parses a config. Throws if it is invalid. */
 function configOf(toml: string, environment: Record<string, string> = {}): Config {
   const result = interpretConfig(toml, FILE, environment);
   if (!result.ok) throw new Error(problemsOf(toml, environment).join("\n"));
@@ -30,7 +30,7 @@ function configOf(toml: string, environment: Record<string, string> = {}): Confi
 const DAY = 86_400_000;
 
 describe("defaults", () => {
-  // What they are stands in the config that `init` writes, which test/cli/init.test.ts compares with them.
+  // test/cli/init.test.ts compares the defaults with the config that `init` writes.
   test("an empty file is a config", () => {
     const config = {
       servers: [],
@@ -81,7 +81,7 @@ describe("defaults", () => {
   });
 });
 
-/** A section with `|` for its line ends, and what is understood of it. */
+/** A section with `|` for its line ends, and its parsed value. */
 const SECTIONS: readonly (readonly [string, object])[] = [
   [
     `[http]|tls_cert = "/etc/cert.pem"|tls_key = "/etc/key.pem"|cors_origins = ["https://wall.example", "http://localhost:3000"]|trusted_proxies = ["10.0.0.0/8", "::1"]`,

@@ -36,7 +36,7 @@ test("a server's manager is one of all", () => {
   expect(problemsOf(defaults)[0]).toStartWith("2: server_defaults.manager must be one of flexnet");
 });
 
-/** A line to add to a manager that is right, or one to put in the place of its own; and what is said of it. */
+/** Line to add to a valid manager, or to replace one of its lines, and the reported problem. */
 const MISTAKES: readonly [change: string, problem: RegExp][] = [
   ['name = "Own"', /^2: managers\[0\]\.name must be a name of 1 to 32 of the characters/],
   [

@@ -10,7 +10,7 @@ import { loadConfig } from "../../../src/config/load.ts";
 import type { StatFs } from "../../../src/system/host-metrics.ts";
 import { createPlace, type Place, run } from "../rig.ts";
 
-/** What a check of the directory reports: a mark and the words each. */
+/** Returns the findings of a check of the directory. */
 function toldOf(directory: string, statFs?: StatFs): string[] {
   const lines: string[] = [];
   const say = (mark: string) => (_what: string, message: string, fix?: string | null) =>
@@ -51,7 +51,7 @@ test("a database of an older licmond: what the daemon will do with it", async ()
   sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
   sqlite.close();
   await Bun.write(join(place.storage, "licmond.db-wal"), "a daemon's");
-  // What its header says is outdated then.
+  // The header is outdated then.
   expect(toldOf(place.storage, disk(100 * GB, 50 * GB))).toEqual([expect.any(String)]);
   await rm(join(place.storage, "licmond.db-wal"), { force: true });
   const older = expect.stringMatching(
@@ -92,7 +92,7 @@ async function named(place: Place): Promise<Named> {
     await chmod(file, 0o640);
     await chown(file, 0, USER);
   }
-  // `mkdtemp` makes a folder that nobody else can enter: nothing in it would be exposed.
+  // `mkdtemp` creates a private directory, in which no file is exposed.
   await chmod(place.folder, 0o755);
   return { place, key, hook };
 }

@@ -23,7 +23,7 @@ const LOG = withLog("/etc/hostname");
 const hook = (secret: string) =>
   `[[notifications]]\ntype = "webhook"\nurl = "https://a.example"\nsecret_file = "${secret}"\n`;
 
-/** A file of this mode in a folder of its own. */
+/** Creates a file with this mode in a new directory. */
 function fileOf(mode: number, name = "lmutil", text = ""): string {
   const file = join(temporaryDirectory(), name);
   writeFileSync(file, text);
@@ -31,12 +31,12 @@ function fileOf(mode: number, name = "lmutil", text = ""): string {
   return file;
 }
 
-/** What a sandbox does to a path until one of these lines is in the drop-in. */
+/** Effect of a sandbox on a path, unless the drop-in has one of these lines. */
 interface Refusal {
   readonly error: string;
-  /** Something else lies there. */
+  /** The path is replaced. */
   readonly hidden?: string;
-  /** What lies here cannot be looked at. */
+  /** The path is inaccessible. */
   readonly closed?: string;
   readonly until?: string;
 }
@@ -48,12 +48,12 @@ const OPEN = {
   noNewPrivileges: false,
   mayListen: true,
   fails: null as string | null,
-  /** Of this command, not of the service. */
+  /** Environment of this command, not of the service. */
   env: { PATH: "/usr/bin:/bin" } as Readonly<Record<string, string>>,
   file: null as string | null,
 };
 
-/** What the check says of a config in a sandbox, and the drop-ins that it tried, each beside its question. */
+/** Returns the findings for a config in a sandbox, and the tested drop-ins with their questions. */
 async function told(toml: string, given: Partial<typeof OPEN> = {}, host: Partial<UnitHost> = {}) {
   const { refuse, properties, inside, noNewPrivileges, mayListen, fails, env, file } = { ...OPEN, ...given };
   const loaded = interpretConfig(toml, file, env);

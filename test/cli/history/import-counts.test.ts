@@ -67,7 +67,7 @@ async function moveIn(place: Place, text: string, ...more: string[]) {
   return run(["import", "--config", place.config, "--counts", file, "--timezone", "UTC", ...more]);
 }
 
-/** What statistics see of a feature on a day: `09:00 3/9`, a gap as `09:30 ?`. */
+/** Returns the counts of a feature on a day: `09:00 3/9`, a gap as `09:30 ?`. */
 function seen(place: Place, feature = "LogicSim", day = "2026-01-05", server = "eda"): string[] {
   const store = open(place.storage, { mode: "cli" });
   const reader = createReader(store.sqlite, { now: Date.now() });
