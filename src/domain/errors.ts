@@ -50,7 +50,7 @@ interface ErrorOptions {
   readonly cause?: unknown;
 }
 
-/** An error whose message tells the client what was wrong and how to fix it. */
+/** An error whose message explains the problem and its fix to the client. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly status: number;

@@ -8,7 +8,7 @@ import type { ManagerName, PartStatus, PoolKind, Unit } from "./words.ts";
 export interface Reading {
   readonly manager: ManagerName;
   /**
-   * Time printed in the output, mostly from the clock of the host that runs the tool; null if there is none.
+   * Time printed in the output, mostly from the clock of the host that runs the tool; null without one.
    */
   readonly reportTime: number | null;
   /** Version of the tool as printed, e.g. `v11.14.0.1` or `v12.2`. */

@@ -176,7 +176,7 @@ type Line = Seat & Pick<CheckoutReading, "display">;
 
 /**
  * Returns the key under which two readings show the same seat: handle, user, host, version. Lines of one
- * client may spell its host in different case. Lines with equal keys are told apart by their order.
+ * client may spell its host in different case. Order distinguishes lines with equal keys.
  */
 export function seatKey(row: Seat): string {
   return `${row.handle ?? ""}\0${userKey(row.user)}\0${row.host?.toLowerCase() ?? ""}\0${row.version ?? ""}`;

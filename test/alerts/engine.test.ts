@@ -174,7 +174,7 @@ describe("seats", () => {
     expect(rig.said().sort()).toEqual(["seats resolved critical", "totals_changed fired warning"]);
   });
 
-  test("what is unlimited or has no seats is well", () => {
+  test("features without a limit or without seats are fine", () => {
     const rig = createRig();
     const unlimited = feature({ unlimited: true, total: null, used: 900 });
     rig.poll(withFeatures(unlimited, idle({ name: "none", total: 0 })));
@@ -257,7 +257,7 @@ describe("expiry", () => {
     return withFeatures(idle({ pools: [pool({ expiry: { expiresOn, expiresAt, permanent: false } })] }));
   };
 
-  test("is told once for each limit, also while the server does not answer, and ends with a new license", () => {
+  test("is reported once per limit, even while the server does not answer, and ends with a new license", () => {
     const rig = createRig();
     rig.poll(until("2026-04-10"));
     expect(rig.said()).toEqual([]);
@@ -293,7 +293,7 @@ describe("held too long", () => {
     return withFeatures(feature({ used: users.length, checkouts }));
   };
 
-  test("each holder is told once, until the seat is given back", () => {
+  test("each holder is reported once, until the seat is returned", () => {
     const rig = createRig({ settings: { heldHours: 24 } });
     rig.poll(held(["ann", 30], ["ben", 2]));
     const [told] = rig.events();
@@ -306,7 +306,7 @@ describe("held too long", () => {
     expect(rig.said().sort()).toEqual([fired, fired, resolved]);
   });
 
-  test("the longest is told first, in whatever order the tool names the holders", () => {
+  test("the longest is reported first, regardless of the tool's order", () => {
     const rig = createRig({ settings: { heldHours: 24 } });
     rig.poll(held(["ann", 26], ["ben", 30], ["cy", 28]));
     expect(rig.events().map(({ value }) => value)).toEqual([30, 28, 26]);
@@ -367,7 +367,7 @@ describe("what was usual", () => {
     expect(rig.said()).toEqual([]);
   });
 
-  test("what a poll that failed leaves behind is no usual number of unknown lines", () => {
+  test("a failed poll does not change the usual number of unrecognized lines", () => {
     const rig = createRig({ settings: { failures: 1 } });
     const said = () => rig.said().filter((what) => what.startsWith("unparsed"));
     lines(rig, 4);
@@ -470,7 +470,7 @@ test("a clock that is doubted, until it is not", () => {
   expect(rig.said()).toEqual(["clock resolved warning"]);
 });
 
-test("what waits for the hub of a fleet, and what was dropped of it", () => {
+test("waiting and dropped facts for the hub of a fleet", () => {
   const rig = createRig({}, []);
   rig.outbox = { percent: 79, dropped: false };
   rig.pass(3);
@@ -516,7 +516,7 @@ describe("after a clock that was 500 days ahead", () => {
 describe("maintenance", () => {
   const now: MaintenanceWindow = { servers: ["eda"], startAt: NOON, durationMs: HOUR, every: null };
 
-  test("nothing fires in it, what is still so fires after it, and what ends in it ends", () => {
+  test("nothing fires in it, lasting conditions fire after it, and ended ones resolve", () => {
     const rig = createRig({ settings: { recoveries: 1, failures: 2 } });
     rig.usage(9);
     rig.said();
@@ -560,7 +560,7 @@ describe("a restart", () => {
     expect(rig.store.sqlite.query("SELECT id FROM alerts").all()).toHaveLength(2);
   });
 
-  test("what could not be stored is told, and stored when it can be", async () => {
+  test("sends changes that cannot be stored, and stores them later", async () => {
     const rig = createRig();
     rig.failing = true;
     rig.usage(9);
@@ -724,7 +724,7 @@ describe("targets", () => {
     expect(others.flatMap(({ alert }) => alert.holders)).toEqual([]);
   });
 
-  test("a reminder says what is so now", () => {
+  test("a reminder describes the current state", () => {
     const rig = createRig({ settings: { reminderMs: HOUR } });
     rig.usage(9);
     rig.notes();
@@ -751,7 +751,7 @@ describe("targets", () => {
     expect(seatsNotes(rig)).toEqual([]);
   });
 
-  test("a target that is new hears of what fires", () => {
+  test("a new target is notified about firing alerts", () => {
     const rig = createRig();
     rig.usage(9);
     rig.notes();

@@ -133,7 +133,7 @@ test("totals that were changed back, changed again, changed over a gap, and chan
   ]);
 });
 
-test("is what the engine made of the same polls", () => {
+test("equals the engine's result for the same polls", () => {
   let count = 0;
   fc.assert(
     fc.property(

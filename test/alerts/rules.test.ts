@@ -68,7 +68,7 @@ test.each<[number, number, number]>([
   },
 );
 
-test("seats: what is unlimited runs short only when someone waits", () => {
+test("seats: unlimited features run short only while users wait", () => {
   expect(SEATS.level(counted([900, null, 0], true), settings, NOW, UNWATCHED)).toBe(0);
   expect(SEATS.level(counted([900, null, null], true), settings, NOW, UNWATCHED)).toBe(0);
 });
@@ -85,7 +85,7 @@ test.each<[string, Counts, Watch, number]>([
   expect(SEATS.level(counted(counts), own, NOW, watch)).toBe(level);
 });
 
-test("what a seats alert finds: its severity, value and limit are those of its level", () => {
+test("a seats alert has the severity, value and limit of its level", () => {
   const find = (level: number, counts: Counts, watch = UNWATCHED) =>
     SEATS.finding(counted(counts), level, settings, NOW, watch);
   expect(find(2, [9, 10])).toMatchObject({ severity: "critical", value: 90, threshold: 95 });

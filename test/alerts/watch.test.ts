@@ -54,7 +54,7 @@ test.each<[string, readonly number[], Partial<Needs>, readonly number[]]>([
   expect(told(looks, needs(change))).toEqual([...levels]);
 });
 
-test("what began by a clock that was ahead lasts from now on", () => {
+test("a condition from a clock that was ahead counts from now on", () => {
   const own = needs({ forMs: 2 * MINUTE });
   let watch = step(UNWATCHED, 1, 500 * 86_400_000, false, own);
   const levels = [0, 1, 2].map((minute) => {
@@ -64,7 +64,7 @@ test("what began by a clock that was ahead lasts from now on", () => {
   expect(levels).toEqual([0, 0, 1]);
 });
 
-test("what must last begins again after a gap without looks", () => {
+test("durations begin again after a gap", () => {
   const own = needs({ forMs: 2 * MINUTE });
   expect(told([1, 1, 1, 1, 1], own, new Set([2]))).toEqual([0, 0, 0, 0, 1]);
   // What fires already goes on firing, and what must be well for so long begins again, too.
@@ -74,7 +74,7 @@ test("what must last begins again after a gap without looks", () => {
   expect(told(ending, own, new Set([5])).indexOf(0, 2)).toBe(9);
 });
 
-test("time that goes on with what is known is no look, but lasts", () => {
+test("passing time is not an observation but counts for durations", () => {
   // Three failures are wanted; the looks between are of time alone.
   expect(told([1, 1, 1, 1, 1], needs({ failures: 3 }), new Set(), new Set([1, 2]))).toEqual([0, 0, 0, 0, 1]);
   expect(told([1, 0, 0, 0, 0], needs({ recoveries: 2 }), new Set(), new Set([2, 3]))).toEqual([

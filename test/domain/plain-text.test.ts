@@ -24,6 +24,6 @@ test.each<[string, string]>([
   ['{"Authorization":"Basic c2VjcmV0"}', '{"Authorization":"Basic ***"}'],
   ["Basic authentication is needed", "Basic authentication is needed"],
   ["https://me:secret@a.example/x", "https://***@a.example/x"],
-])("%j is told as %j", (text, masked) => {
+])("masks %j as %j", (text, masked) => {
   expect(maskSecrets(text)).toBe(masked);
 });

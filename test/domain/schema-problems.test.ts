@@ -45,7 +45,7 @@ test("a list that is too long is a problem before the shape of its elements", ()
   expect(first).toMatchObject({ path: ["facts"], takes: "a list of 5 at most" });
 });
 
-test("all problems of a value are found, one per place, and those of the branch that was meant", () => {
+test("finds one problem per place, and those of the matching union branch", () => {
   const schema = Type.Object({
     list: Type.Array(Type.Integer()),
     either: Type.Union([Type.String(), Type.Array(Type.Integer())]),

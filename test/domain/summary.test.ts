@@ -32,7 +32,7 @@ test("totals take ok, partial and stale in, failed and unlimited seats not", () 
   });
 });
 
-test("seats of which nobody knows the use are issued, and neither used nor available", () => {
+test("seats of unknown use count as issued, but not as used or available", () => {
   // A daemon that lists nothing: the license file alone knows its seats.
   const listed = feature({ name: "listed", total: 6, used: null, checkouts: [] });
   const totals = (...features: FeatureReading[]) => {
@@ -44,7 +44,7 @@ test("seats of which nobody knows the use are issued, and neither used nor avail
   expect(totals()).toEqual({ total: 0, used: 0, available: 0, utilization: null });
 });
 
-test("users are distinct as written, hosts whatever their case", () => {
+test("distinguishes users as written, and hosts without case", () => {
   const rows = [
     checkout({ user: "ann", host: "WS1" }),
     checkout({ user: "ann", host: "ws1" }),

@@ -36,7 +36,7 @@ async function withHistory() {
 const range = { filter: {}, start: a.NOON, end: a.NOON + 10 * MINUTE };
 
 describe("queries of history, in a worker", () => {
-  test("see what the daemon committed, and go on seeing it", async () => {
+  test("see the daemon's commits, also later ones", async () => {
     const { rig, client } = await withHistory();
     const [series] = await client.query("series", range);
     expect(series?.feature).toMatchObject({ server: "eda", daemon: "snpslmd", feature: "compiler" });
@@ -54,13 +54,13 @@ describe("queries of history, in a worker", () => {
     expect(later?.steps.at(-2)).toMatchObject({ used: 9, total: 9, queued: 2 });
   });
 
-  test("run beside each other, and the main thread goes on meanwhile", async () => {
+  test("run without blocking each other or the main thread", async () => {
     const { client } = await withHistory();
     const answers = await Promise.all(Array.from({ length: 20 }, () => client.query("features", {})));
     expect(answers.every((list) => list.length === 1)).toBe(true);
   });
 
-  test("have turns by who asks: one of somebody waits for two at most of who asked many before", async () => {
+  test("are served in turns: a single query waits for at most two of a busy client", async () => {
     const { client } = await withHistory();
     const order: string[] = [];
     const ask = (who: string) => client.query("features", {}, { who }).then(() => order.push(who));
@@ -84,7 +84,7 @@ describe("queries of history, in a worker", () => {
     expect(error.code).toBe("NOT_WRITABLE");
   });
 
-  test("are given up when nobody waits for them", async () => {
+  test("are abandoned when their client has gone", async () => {
     const { client } = await withHistory();
     const control = new AbortController();
     const asked = client.query("series", range, { signal: control.signal });
@@ -100,7 +100,7 @@ describe("queries of history, in a worker", () => {
     expect(error).toBeInstanceOf(HistoryTimeout);
   });
 
-  test("outlive their worker: what waited is told, the next one starts another", async () => {
+  test("survive their worker: waiting ones are rejected, the next one starts another", async () => {
     const { client, workers, log } = await withHistory();
     await client.query("features", {});
     workers[0]?.terminate();
@@ -124,7 +124,7 @@ describe("queries of history, in a worker", () => {
 /** Takes some seconds on any machine. */
 const LONG = 40_000_000;
 
-describe("queries that nobody waits for", () => {
+describe("abandoned queries", () => {
   async function busy() {
     const { rig } = await withHistory();
     const workers: Worker[] = [];
@@ -148,7 +148,7 @@ describe("queries that nobody waits for", () => {
     return { client, workers, alive };
   }
 
-  test("hold up nobody: another worker takes over from one that is stuck in a statement", async () => {
+  test("delay no others: another worker replaces one that is stuck in a statement", async () => {
     const { client, workers } = await busy();
     const control = new AbortController();
     const begun = new SharedArrayBuffer(4);

@@ -88,7 +88,7 @@ describe("each poll's status is stored", () => {
     expect(minutesOf(read)).toEqual(minutes);
   });
 
-  test("a poll that back-off postponed goes on with the outage", async () => {
+  test("a poll postponed by back-off continues the outage", async () => {
     const rig = createRig();
     const poll = (minute: number, next: number) => {
       const finishedAt = a.NOON + minute * MINUTE_MS;
@@ -116,7 +116,7 @@ describe("each poll's status is stored", () => {
     expect(minutesOf(rig.reader())).toEqual([1, 1]);
   });
 
-  test("the list is filtered, sorted and cut; what ended is kept as long as it should", async () => {
+  test("filters, sorts and pages the list, and deletes old outages", async () => {
     const rig = await polled("uduxxugduu");
     const read = rig.reader();
     const ask = (more: Partial<OutageQuery>) => {

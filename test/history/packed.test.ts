@@ -34,7 +34,7 @@ const samples = fc
 
 const hourOf = ({ at }: { at: number }) => Math.floor((at - DAY_AT) / HOUR_MS);
 
-test("what is no whole number from 0 to 2^53 - 1 is refused, and so are bytes that end too early", () => {
+test("rejects numbers other than integers from 0 to 2^53 - 1, and truncated bytes", () => {
   const one = { at: DAY_AT, total: null, used: 1, reserved: null, queued: null, unlimited: false };
   for (const queued of [-2, 0.5, Number.NaN, 2 ** 53])
     expect(() => withHour(DAY_AT, null, { hour: 0, samples: [{ ...one, queued }] })).toThrow(RangeError);
@@ -45,7 +45,7 @@ test("what is no whole number from 0 to 2^53 - 1 is refused, and so are bytes th
   expect(() => readDayRollup(DAY_AT, day.subarray(0, -1), createRollupSum())).toThrow(RangeError);
 });
 
-test("a day's samples come back as they were, in whatever order its hours were packed, once or again", () => {
+test("a day's samples survive packing in any order of hours, once or again", () => {
   fc.assert(
     fc.property(samples, fc.array(fc.integer({ min: 0, max: 23 })), (list, order) => {
       let data: Uint8Array | null = null;
@@ -58,7 +58,7 @@ test("a day's samples come back as they were, in whatever order its hours were p
   );
 });
 
-test("a day's rollups come back as they were, in whatever order its hours were packed, once or again", () => {
+test("a day's rollups survive packing in any order of hours, once or again", () => {
   const users = fc.uniqueArray(fc.integer({ min: 1, max: 2 ** 40 }), { maxLength: 5 });
   const beside = fc.record({
     users: users.map((list) => list.sort((a, b) => a - b)),

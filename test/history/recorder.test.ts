@@ -35,7 +35,7 @@ describe("a poll", () => {
     ]);
   });
 
-  test("whose transaction fails is not taken for stored: the next one says what held", async () => {
+  test("is repeated by the next poll if its transaction failed", async () => {
     const rig = createRig();
     await rig.poll(outcomeOf({ at: a.NOON, counts: counts(4) }));
     rig.store.sqlite.run("PRAGMA query_only = ON");
@@ -50,7 +50,7 @@ describe("a poll", () => {
     ]);
   });
 
-  test("is all there is after the process died: nothing is covered that nobody saw", async () => {
+  test("survives the death of the process, without covering unobserved time", async () => {
     const rig = createRig();
     for (let minute = 0; minute < 3; minute++) {
       await rig.poll(outcomeOf({ at: a.NOON + minute * MINUTE_MS, counts: counts(minute) }));
@@ -103,7 +103,7 @@ describe("a poll", () => {
 });
 
 describe("denials in the rollups", () => {
-  test("are null where nobody could see them, and are counted again when one is learnt late", async () => {
+  test("are null while not visible, and are recounted after a late import", async () => {
     const rig = createRig();
     for (let minute = 0; minute < 3; minute++) {
       await rig.poll(outcomeOf({ at: a.NOON + minute * MINUTE_MS, counts: counts(1) }));
@@ -195,7 +195,7 @@ describe("coverage", () => {
     expect(spans.join(" ")).toBe(covered);
   });
 
-  test("every coverage begins with all counts, and goes on with changes", () => {
+  test("each coverage begins with all counts, followed by changes", () => {
     const { records } = play(looksOf("10 11 12! 13 restart 14"));
     expect(records).toEqual(["all", "changes", "nothing", "all", "all"]);
   });

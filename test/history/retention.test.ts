@@ -102,7 +102,7 @@ async function afterWrongClock() {
   return { rig, first, now: rig.clock.time, takeBack: createTakeBack(rig.store) };
 }
 
-test("history of times that are still to come goes, and what was read by a right clock stays", async () => {
+test("deletes history of the future, and keeps readings of a correct clock", async () => {
   const { rig, first, now, takeBack } = await afterWrongClock();
   const { sqlite } = rig.store;
   sqlite.run(`INSERT INTO site_days (day) VALUES (${Math.floor((now + AHEAD_MS) / DAY_MS)})`);

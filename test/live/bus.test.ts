@@ -85,7 +85,7 @@ describe("the bus", () => {
     expect(rows).toEqual([T, T + 2]);
   });
 
-  test("facts stand with their events, or neither", async () => {
+  test("stores facts and their events together or not at all", async () => {
     const { bus, rows, told } = rig();
     const good = bus.commit(() => {}, [line("good")]);
     const bad = bus.commit(() => {
@@ -98,7 +98,7 @@ describe("the bus", () => {
     expect(told.map(({ stored }) => stored)).toEqual([true, false]);
   });
 
-  test("what is told of seats is told after its commit or not at all, and its absence is no hole", async () => {
+  test("publishes events about seats after their commit or not at all, without a hole", async () => {
     const { bus, store, rows, holes, told } = rig();
     const seat = (type: "checkout" | "denial"): EventInput => ({ type }) as EventInput;
     store.full = true;
@@ -114,7 +114,7 @@ describe("the bus", () => {
     expect(rows).toEqual([T + 3]);
   });
 
-  test("a full disk loses no event for those who listen, is told once, and leaves a note where the hole is", () => {
+  test("delivers events despite a full disk, reports it once, and records the hole", () => {
     const { bus, store, rows, holes, told, states } = rig();
     const emit = (message: string) => {
       bus.emit(line(message));
@@ -170,7 +170,7 @@ describe("the bus", () => {
     expect({ states, holes: bus.holes() }).toEqual({ states: [], holes: [] });
   });
 
-  test("waits for a busy store as long as that is worth it, then tells of what it could not store", async () => {
+  test("waits for a busy store for a while, then publishes without storing", async () => {
     const { bus, store, rows, told, states, tick } = rig();
     store.busy = true;
     const fact = bus.commit(() => {}, [line("one")]);
@@ -187,7 +187,7 @@ describe("the bus", () => {
     expect({ rows, states }).toEqual({ rows: [T + 1], states: ["failing", "working"] });
   });
 
-  test("does not wait where who calls wants it now", () => {
+  test("does not wait if the caller needs it now", () => {
     const { bus, store, told } = rig();
     store.busy = true;
     bus.emit(line("one"));
@@ -195,7 +195,7 @@ describe("the bus", () => {
     expect(told.map(({ stored }) => stored)).toEqual([false]);
   });
 
-  test("what a listener emits is told in the same flush, behind", () => {
+  test("publishes a listener's events later in the same flush", () => {
     const { bus, told } = rig();
     let once = true;
     bus.subscribe(() => {

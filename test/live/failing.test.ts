@@ -115,7 +115,7 @@ function site() {
   };
 }
 
-test("whichever commits fail, what is stored are the seats as the readings that could be stored had them", async () => {
+test("stored seats match the stored readings, regardless of which commits fail", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(STEP, { minLength: 1, maxLength: 14 }), async (steps) => {
       const at = site();

@@ -56,7 +56,7 @@ describe("event ids", () => {
     expect(rig([T], T + 700).take(1)).toEqual([{ id: T + 701, timestamp: T + 701 }]);
   });
 
-  test("increase strictly and are reserved before use, whatever the clock does, over any restarts", () => {
+  test("strictly increase and are reserved before use, across clock changes and restarts", () => {
     fc.assert(
       fc.property(
         fc.array(fc.array(fc.integer({ min: T - 5_000, max: T + 5_000 }), { minLength: 1 }), {

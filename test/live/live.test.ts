@@ -56,7 +56,7 @@ const shown = (live: { snapshot(): { servers: readonly ServerPicture[] } }) =>
   live.snapshot().servers.map(({ server, state }) => [server.id, state]);
 
 describe("a start", () => {
-  test("without anything stored knows nothing, in the order of the config", () => {
+  test("without stored data, shows servers as unknown in config order", () => {
     const { live } = make([a.server({ id: "z" }), a.server({ id: "b" })]);
     const unknown = { status: "unknown", state: "failed" };
     expect(live.snapshot().servers).toMatchObject([
@@ -65,7 +65,7 @@ describe("a start", () => {
     ]);
   });
 
-  test("shows what the process before knew: stale, with its time, under the present config", async () => {
+  test("shows the previous process's data as stale, with its time, under the current config", async () => {
     const first = make([a.server(), a.server({ id: "gone" })]);
     const known = await first.live.record(a.outcome(), a.NOON + 60_000);
     await first.live.record(a.outcome({ serverId: "gone" }), null);
@@ -118,7 +118,7 @@ describe("a poll", () => {
     expect(after.features[0]).toMatchObject({ state: "stale", used: 1 });
   });
 
-  test("is laid over the one before, in the order of the calls", async () => {
+  test("is merged with the previous one, in call order", async () => {
     const { live, changes } = make();
     await Promise.all(
       [1, 2, 3, 4].map((count) => {
@@ -137,7 +137,7 @@ describe("a poll", () => {
     await expect(live.record(a.outcome({ serverId: "nobody" }), null)).rejects.toThrow(/never configured/);
   });
 
-  test("is told to every listener, also behind one that throws, and to none that left", async () => {
+  test("reaches every listener, even after one that throws, but none that unsubscribed", async () => {
     const { live, log, changes } = make();
     const told: string[] = [];
     const leave = live.subscribe(() => told.push("left"));
@@ -378,7 +378,7 @@ describe("a server that is taken out of the config", () => {
     expect(sessionsIn(store).filter(({ endedAt }) => endedAt === null)).toEqual([]);
   });
 
-  test("and is back at once goes on", async () => {
+  test("and returns at once continues", async () => {
     const { live, store } = make([EDA]);
     await live.record(poll(a.NOON, [seat("ada")]), null);
     live.setServers([]);
@@ -506,7 +506,7 @@ describe("the events of a poll", () => {
     ]);
   });
 
-  test("of seats waits while the store is full, and is told of what is stored; status is told at once", async () => {
+  test("of seats waits while the store is full; status is published at once", async () => {
     const store = open(temporaryDirectory());
     const { live, told, log } = make([a.server()], store);
     await live.record(held(0, ["ann", "bob"]), null);

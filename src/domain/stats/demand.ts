@@ -34,7 +34,7 @@ const LEAST_MS = 1_000;
  * between two readings counts as one request. If the log has a denial then, it does not: a person who is
  * denied and then waits made one request.
  *
- * `requests` are those in the series' range; `isLogged` says whether the log was read for that time. `asked`
+ * `requests` are those in the series' range; `isLogged`: the log was read for that time. `asked`
  * is null if nothing is known: an always empty queue proves nothing, because most clients do not queue.
  */
 export function demandOf(

@@ -101,7 +101,7 @@ function waitWithin(rising: Float64Array, share: number): number {
   return from;
 }
 
-/** A large site has a million a year: the iterators of typed arrays take twice as long as everything else. */
+/** A large site has a million a year: the iterators of typed arrays need twice the time of everything else. */
 function sumOf(list: ArrayLike<number>): number {
   let sum = 0;
   for (let index = 0; index < list.length; index++) sum += list[index] ?? 0;

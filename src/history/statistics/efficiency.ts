@@ -42,7 +42,7 @@ export async function efficiencyQuery(source: HistorySource, query: EfficiencyQu
     const { server, daemon, feature, unit = "seats" } = known;
     const series = await source.series(known, start, end);
     const { total } = rollup;
-    // Rollups do not contain queues; denials are kept for as long as sessions.
+    // Rollups do not contain queues; denials have the retention of sessions.
     const { demand, asked } =
       kept && range.resolution === "exact"
         ? demandOf(

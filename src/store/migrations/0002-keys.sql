@@ -1,4 +1,4 @@
--- API keys. `secret_hash` is SHA-256 of the secret; a revoked key stays, so that its owner can be told.
+-- API keys. `secret_hash` is the SHA-256 of the secret. Revoked keys stay, so that their owners get a clear answer.
 CREATE TABLE api_keys (
   id TEXT PRIMARY KEY NOT NULL,
   name TEXT NOT NULL,

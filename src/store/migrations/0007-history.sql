@@ -1,4 +1,4 @@
--- History: what is kept of a feature's counts. Times are epoch ms, days are days since 1970-01-01 UTC.
+-- History of features' counts. Times are epoch ms; days are days since 1970-01-01 UTC.
 
 -- A small id for each (server, daemon, feature).
 CREATE TABLE history_features (
@@ -16,8 +16,8 @@ CREATE TABLE history_users (
 ) STRICT;
 CREATE UNIQUE INDEX history_users_by_name ON history_users (name);
 
--- When a server was read without a break: [from_at, until_at). `read_at` is the last reading of it; `running` is 1 as long
--- as another one in time goes on with it.
+-- When a server was read without a break: [from_at, until_at). `read_at` is the last reading; `running` is 1 while
+-- another reading in time can continue the row.
 CREATE TABLE coverage (
   server_id TEXT NOT NULL REFERENCES servers (id) ON DELETE CASCADE,
   from_at INTEGER NOT NULL,
@@ -27,8 +27,8 @@ CREATE TABLE coverage (
   PRIMARY KEY (server_id, from_at)
 ) STRICT, WITHOUT ROWID;
 
--- Counts of the hours that are not packed yet, one row a change; `used` is null when the feature was not read.
--- A coverage begins with a row for each feature that was read.
+-- Counts of hours that are not packed yet, one row per change; `used` is null if the feature was not read. A coverage
+-- begins with a row for each feature that was read.
 CREATE TABLE samples (
   feature_id INTEGER NOT NULL,
   at INTEGER NOT NULL,
@@ -40,7 +40,7 @@ CREATE TABLE samples (
   PRIMARY KEY (feature_id, at)
 ) STRICT, WITHOUT ROWID;
 
--- Packed history, one row a feature and day; `key` is day × 2^24 + feature, so that days are written one behind the other.
+-- Packed history, one row per feature and day; `key` is day × 2^24 + feature, so that days are written in sequence.
 CREATE TABLE sample_days (
   key INTEGER PRIMARY KEY NOT NULL,
   data BLOB NOT NULL
@@ -54,8 +54,8 @@ CREATE TABLE rollup_days (
   data BLOB NOT NULL
 ) STRICT;
 
--- Hours (`span` 3600000) and days (86400000) that are to be packed or rolled up, again or for the first time. `touches`
--- tells whether there was news while that was done.
+-- Hours (`span` 3600000) and days (86400000) to pack or roll up, again or for the first time. `touches` records
+-- changes made meanwhile.
 CREATE TABLE history_open (
   span INTEGER NOT NULL,
   at INTEGER NOT NULL,
@@ -63,7 +63,8 @@ CREATE TABLE history_open (
   PRIMARY KEY (span, at)
 ) STRICT, WITHOUT ROWID;
 
--- Who held a seat of a feature in a range: what ended later and was seen before its end, told from the index alone.
--- Without the open ones, which `sessions_open` finds: a session that comes and goes then touches one page, not three.
+-- Finds holders of a feature's seats in a range from the index alone: sessions that ended later and were seen before
+-- its end. Open sessions are left out, because `sessions_open` finds them: a short session then touches one page, not
+-- three.
 CREATE INDEX sessions_by_feature ON sessions (server_id, daemon, feature, ended_at, first_seen_at)
   WHERE ended_at IS NOT NULL;

@@ -1,5 +1,5 @@
--- Requests that were denied, one row for a user who tries again. Feature and user are '' where the manager only counts
--- denials. `told` is 0 while the outcome may still change within seconds: its event is yet to come.
+-- Denied requests, one row for repeated attempts of a user. Feature and user are '' if the manager only counts
+-- denials. `told` is 0 while the outcome may still change within seconds and the event is not sent yet.
 CREATE TABLE denials (
   id INTEGER PRIMARY KEY NOT NULL,
   server_id TEXT NOT NULL REFERENCES servers (id) ON DELETE CASCADE,
@@ -23,8 +23,8 @@ CREATE INDEX denials_by_user ON denials (user, at);
 CREATE INDEX denials_by_end ON denials (until);
 CREATE INDEX denials_untold ON denials (id) WHERE told = 0;
 
--- When denials of a server could be seen: outside of these spans nobody knows, which is not the same as none.
--- An open span (no end) goes on.
+-- When denials of a server could be seen. Outside of these spans denials are unknown, not zero. A span without end is
+-- ongoing.
 CREATE TABLE denial_spans (
   id INTEGER PRIMARY KEY NOT NULL,
   server_id TEXT NOT NULL REFERENCES servers (id) ON DELETE CASCADE,
@@ -33,13 +33,13 @@ CREATE TABLE denial_spans (
 ) STRICT;
 CREATE INDEX denial_spans_by_server ON denial_spans (server_id, from_at);
 
--- Where each server's source of denials was read to: a place in a log, or the last counters. JSON.
+-- How far each server's source of denials was read: a place in a log, or the last counters. JSON.
 CREATE TABLE denial_cursors (
   server_id TEXT PRIMARY KEY NOT NULL REFERENCES servers (id) ON DELETE CASCADE,
   cursor TEXT NOT NULL
 ) STRICT;
 
--- Sessions that came out of old logs, by a hash of what they are: the same log twice makes no second row.
+-- Sessions from old logs, by a hash of their content: importing a log twice adds no second row.
 CREATE TABLE imported_sessions (
   session_id INTEGER PRIMARY KEY NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
   hash INTEGER NOT NULL

@@ -1,5 +1,5 @@
--- Alerts, one row each from its start to its end. `detail` tells subjects of one feature apart; `told` is JSON: when
--- each notification target was last told of it. No reference to servers: an alert outlives what it was about.
+-- Alerts, one row each from start to end. `detail` distinguishes subjects of one feature; `told` is JSON: when each
+-- notification target last got a note. No reference to servers: an alert outlives its subject.
 CREATE TABLE alerts (
   id INTEGER PRIMARY KEY NOT NULL,
   rule TEXT NOT NULL,
@@ -25,19 +25,19 @@ CREATE INDEX alerts_by_silence ON alerts (silenced_until) WHERE silenced_until I
 CREATE INDEX alerts_by_server ON alerts (server, id);
 CREATE INDEX alerts_by_rule ON alerts (rule, id);
 
--- Subjects that were not well at their last looks: `subject` and `body` are JSON.
+-- Subjects with problems in their last evaluations: `subject` and `body` are JSON.
 CREATE TABLE alert_watches (
   subject TEXT PRIMARY KEY NOT NULL,
   body TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- What is usual for a server (seats issued, unknown lines), as JSON: a change while nobody looked is one too.
+-- Normal state of a server (seats issued, unrecognized lines) as JSON, to detect changes across restarts.
 CREATE TABLE alert_baselines (
   server TEXT PRIMARY KEY NOT NULL,
   body TEXT NOT NULL
 ) STRICT;
 
--- What is still to be told to notification targets; deleted once a receiver has taken it.
+-- Queued notes for notification targets, deleted after delivery.
 CREATE TABLE notifications (
   id INTEGER PRIMARY KEY NOT NULL,
   target TEXT NOT NULL,

@@ -1,4 +1,4 @@
--- Lines of each server's output that no rule knew, one row a change; like samples they hold within the coverage in
+-- Unrecognized lines of each server's output, one row per change. Like samples, they hold within the coverage in
 -- which they were read, which begins with one.
 CREATE TABLE unparsed_counts (
   server_id TEXT NOT NULL REFERENCES servers (id) ON DELETE CASCADE,
@@ -7,8 +7,8 @@ CREATE TABLE unparsed_counts (
   PRIMARY KEY (server_id, at)
 ) STRICT, WITHOUT ROWID;
 
--- How full the storage's file system was seen, from the first look to the last that saw as many whole percent
--- (rounded down). No row covers time in which nobody looked.
+-- Use of the storage file system, from the first to the last check with the same percentage (rounded down). Times
+-- without checks have no row.
 CREATE TABLE disk_fill (
   from_at INTEGER PRIMARY KEY NOT NULL,
   seen_at INTEGER NOT NULL,

@@ -1,13 +1,13 @@
--- What answers over long ranges are made of, one row a UTC day (days since 1970-01-01). Each can be made again from the
--- other tables; `data` is null while that is done. Whatever changes a day's sources deletes its row.
+-- Sums for answers over long ranges, one row per UTC day (days since 1970-01-01). They can be rebuilt from other
+-- tables; `data` is null meanwhile. Any change of a day's sources deletes its row.
 
--- The sessions that ended on the day, packed in the order of time.
+-- Sessions that ended on the day, packed in time order.
 CREATE TABLE session_days (
   day INTEGER PRIMARY KEY NOT NULL,
   data BLOB
 ) STRICT;
 
--- All features of all servers laid together, by quarters of an hour.
+-- Sums over all features of all servers, by 15 minutes.
 CREATE TABLE site_days (
   day INTEGER PRIMARY KEY NOT NULL,
   data BLOB
@@ -24,8 +24,8 @@ CREATE TABLE session_features (
   name TEXT NOT NULL
 ) STRICT;
 
--- A session learnt late (imported, or ended at an earlier time) has its day packed again. Retention deletes whole days.
--- What ends now lies behind all days that are packed: that is looked at first.
+-- A session imported later, or given an earlier end, has its day packed again. Retention deletes whole days. Sessions
+-- that end now are after all packed days, which is checked first.
 CREATE TRIGGER sessions_open_day AFTER INSERT ON sessions
   WHEN NEW.ended_at / 86400000 <= (SELECT max(day) FROM session_days)
 BEGIN
@@ -38,7 +38,7 @@ BEGIN
   DELETE FROM session_days WHERE day IN (NEW.ended_at / 86400000, OLD.ended_at / 86400000);
 END;
 
--- Hours that are to be packed again change what the site had then.
+-- Hours that must be packed again invalidate the site's day.
 CREATE TRIGGER history_opens_day AFTER INSERT ON history_open
 BEGIN
   DELETE FROM site_days WHERE day = NEW.at / 86400000;

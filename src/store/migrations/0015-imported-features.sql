@@ -1,4 +1,4 @@
--- Features that only imported logs tell of are features too: whoever asks for one by its name is told what is known.
+-- Features known only from imported logs are features too, so that they can be requested by name.
 INSERT OR IGNORE INTO history_features (server_id, daemon, name)
   SELECT DISTINCT server_id, daemon, feature FROM sessions WHERE id < 0;
 INSERT OR IGNORE INTO history_features (server_id, daemon, name)

@@ -1,3 +1,3 @@
--- Events that tell an earlier time than their id: those that were told after a clock that was ahead. Ids never go back, so
--- that retention finds such events by their time alone.
+-- Events with an earlier time than their id, published after the clock had been ahead. Ids never decrease, so
+-- retention finds such events only by their time.
 CREATE INDEX events_behind ON events (at) WHERE at < id;

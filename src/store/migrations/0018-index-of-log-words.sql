@@ -1,6 +1,6 @@
--- The words of log lines, one row for a run of them: each different word once, folded as a search folds it. A full-text
--- index merged its parts within the commit of a line: for up to 0.2 s when lines came, for up to 3 s when they went.
--- Lines without a row are searched one by one; existing ones get theirs in the background.
+-- Words of log lines, one row per run of lines: each distinct word once, folded like search words. A full-text index
+-- merged its parts within the commit of a line: for up to 0.2 s on inserts, for up to 3 s on deletes. Lines without a
+-- row are searched one by one; existing ones are indexed in the background.
 DROP TABLE log_words;
 CREATE TABLE log_words (
   from_id INTEGER PRIMARY KEY NOT NULL,
@@ -8,5 +8,5 @@ CREATE TABLE log_words (
   words TEXT NOT NULL
 ) STRICT;
 
--- Log lines lie between other events: a replay, a search and retention look for one kind.
+-- Other events surround log lines in the table: a replay, a search and retention read one kind.
 CREATE INDEX events_by_type ON events (type, id);

@@ -1,5 +1,5 @@
--- A picture stands in one row. `features` is a JSON array compressed with zstd; not compressed in the rows made
--- here, which the next poll writes again.
+-- A picture is one row. `features` is a JSON array compressed with zstd; rows made here are uncompressed until the
+-- next poll rewrites them.
 ALTER TABLE pictures ADD COLUMN features BLOB;
 
 -- Parts hold `[kind, row]`: a feature, then its pools, checkouts, reservations and queue entries.

@@ -1,11 +1,11 @@
--- What sessions held on each UTC day (days since 1970-01-01), packed in another form: made again in the background.
+-- Seats held by sessions on each UTC day (days since 1970-01-01), in a new packed form: rebuilt in the background.
 DROP TRIGGER sessions_open_day;
 DROP TRIGGER sessions_reopen_day;
 DELETE FROM session_days;
 DROP TABLE session_names;
 DROP TABLE session_features;
 
--- What was held of each feature on a day whose row in `session_days` has data.
+-- Seats held of each feature on a day whose row in `session_days` has data.
 CREATE TABLE held_days (
   day INTEGER NOT NULL,
   server_id TEXT NOT NULL,
@@ -21,7 +21,8 @@ BEGIN
   DELETE FROM session_days WHERE day >= NEW.first_seen_at / 86400000
     AND (NEW.ended_at IS NULL OR day <= max(NEW.ended_at, NEW.first_seen_at) / 86400000);
 END;
--- A session that was open when a day was made held its seats to the end of the day: that stays so where it ends later.
+-- A session that was open when a day was packed held its seats for the rest of the day, which a later end does not
+-- change.
 CREATE TRIGGER sessions_reopen_day AFTER UPDATE ON sessions
   WHEN min(OLD.first_seen_at, NEW.first_seen_at) / 86400000 <= (SELECT max(day) FROM session_days)
     AND (NEW.count <> OLD.count OR NEW.first_seen_at <> OLD.first_seen_at OR OLD.ended_at IS NOT NULL

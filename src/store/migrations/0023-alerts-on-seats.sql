@@ -7,8 +7,8 @@ UPDATE alerts SET fired_at = started_at;
 UPDATE alerts SET value = round(100.0 * value / threshold, 2), threshold = 100 WHERE rule = 'seats_exhausted';
 UPDATE alerts SET value = NULL, threshold = NULL WHERE rule = 'queue';
 UPDATE alerts SET peak_value = value;
--- Of several that fire about one feature the oldest goes on, with the worst severity, and every target that knows of one
--- of them knows of it: nobody gets a message for the new name.
+-- If several alerts fire about one feature, the oldest continues with the worst severity. Every target that was
+-- notified about one of them counts as notified, so that the new name sends no messages.
 UPDATE alerts SET
   severity = (SELECT a.severity FROM alerts a WHERE a.resolved_at IS NULL AND a.rule IN ('usage', 'seats_exhausted', 'queue')
     AND a.server IS alerts.server AND a.daemon IS alerts.daemon AND a.feature IS alerts.feature
@@ -21,7 +21,7 @@ DELETE FROM alerts WHERE resolved_at IS NULL AND rule IN ('usage', 'seats_exhaus
   SELECT 1 FROM alerts a WHERE a.resolved_at IS NULL AND a.rule IN ('usage', 'seats_exhausted', 'queue') AND a.id < alerts.id
     AND a.server IS alerts.server AND a.daemon IS alerts.daemon AND a.feature IS alerts.feature);
 UPDATE alerts SET rule = 'seats' WHERE rule IN ('usage', 'seats_exhausted', 'queue');
--- What was not bad for long enough yet begins again; what fires is watched at its level.
+-- Conditions that had not lasted long enough start again; firing alerts are watched at their level.
 DELETE FROM alert_watches WHERE json_extract(subject, '$.rule') IN ('usage', 'seats_exhausted', 'queue');
 INSERT INTO alert_watches SELECT
   json_object('rule', rule, 'server', server, 'daemon', daemon, 'feature', feature, 'detail', detail),

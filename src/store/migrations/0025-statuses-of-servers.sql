@@ -1,5 +1,5 @@
--- What each poll found of its server, as stretches of one status: [from_at, until_at). `read_at` is the last poll in it. The
--- next one goes on with it when it comes by `next_by`; a stretch that another one ended has no time left to go on.
+-- Status found by polls, as stretches of one status: [from_at, until_at). `read_at` is the last poll in it. The next
+-- poll continues the stretch if it comes by `next_by`; a stretch that was ended by another one cannot continue.
 CREATE TABLE server_statuses (
   server_id TEXT NOT NULL REFERENCES servers (id) ON DELETE CASCADE,
   from_at INTEGER NOT NULL,
@@ -12,9 +12,9 @@ CREATE TABLE server_statuses (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX outages_by_time ON server_statuses (from_at, status, until_at, next_by) WHERE status <> 'up';
 
--- The past, as far as stored events tell of it: a status lasts from its event to the next one, the last one to the last poll.
--- Before the first one it was what that changed, from where on no event is deleted. Times in which licmond did not run, from
--- the last event before a start to that start, are left out.
+-- Past statuses, from stored events: each lasts from its event to the next one, the last one to the last poll. Before
+-- the first event, the status is the old value of that event, back to the oldest time without deleted events. Times
+-- without licmond, from the last event before a start to that start, are left out.
 INSERT OR IGNORE INTO server_statuses (server_id, from_at, status, reason, read_at, until_at, next_by)
 WITH
   told AS (SELECT id, at, type, server, iif(json_valid(body), body, '{}') AS body FROM events),

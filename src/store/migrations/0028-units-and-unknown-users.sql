@@ -1,7 +1,7 @@
 -- A manager may print a holder without a name.
 ALTER TABLE sessions ALTER COLUMN user DROP NOT NULL;
 
--- What a feature's counts count, and the set of seats that it shares with others of its server (null = its own).
+-- The unit of a feature's counts, and the seat group that it shares with others of its server (null = none).
 ALTER TABLE history_features ADD COLUMN unit TEXT NOT NULL DEFAULT 'seats';
 ALTER TABLE history_features ADD COLUMN seat_group TEXT;
 -- The sums of the site's days are made again where a feature turns out to be counted otherwise.

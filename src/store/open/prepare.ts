@@ -24,13 +24,13 @@ export interface PrepareOptions {
   readonly log: Log;
   readonly migrations?: readonly Migration[];
   /**
-   * What a damaged file leads to: the error `CORRUPT` (by default), or the damaged file beside what takes its place, which
-   * is the copy of state.db, or a new licmond.db.
+   * Handling of a damaged file: fail with `CORRUPT` (default), or move it aside and continue with the copy of state.db, or
+   * with a new licmond.db.
    */
   readonly damaged?: "refuse" | "move-aside";
   /** Whether the databases are copied before their schema is changed; yes by default. */
   readonly backUpBeforeUpgrade?: boolean;
-  /** Called before work that may take long: what begins now, and how many bytes it goes over. */
+  /** Called before long work with its kind and its size in bytes. */
   readonly onProgress?: (step: OpeningStep, bytes: number) => void;
   /** Epoch ms, for the names of files. */
   readonly now?: () => number;
@@ -46,8 +46,8 @@ export interface Prepared {
 }
 
 /**
- * Opens both files, after it saw to them: what is damaged or missing is put back or replaced by a new one, what an older licmond left
- * is moved and migrated. Each step can be repeated after `kill -9`. The caller holds the directory. Throws StoreError.
+ * Repairs and opens both files: damaged or missing files are restored or replaced by new ones, and data of an older licmond
+ * is moved and migrated. Each step can be repeated after `kill -9`. The caller holds the lock. Throws StoreError.
  */
 export function prepareFiles(paths: Paths, options: PrepareOptions): Prepared {
   const { log, migrations = MIGRATIONS } = options;
@@ -81,7 +81,7 @@ export function prepareFiles(paths: Paths, options: PrepareOptions): Prepared {
   return { ...opened, notice };
 }
 
-/** The damage that licmond.db is to be moved aside for; null when it is whole or not there. */
+/** Returns the damage that requires moving licmond.db aside; null if it is intact or missing. */
 function damageOf(path: string, migrations: readonly Migration[], { log, onProgress }: PrepareOptions) {
   const met = damageMet(path);
   if (met !== null) {
@@ -99,8 +99,8 @@ function damageOf(path: string, migrations: readonly Migration[], { log, onProgr
 }
 
 /**
- * Puts a new licmond.db, with the rows that state.db keeps of it, in the place of one that is damaged or not there. It is
- * made beside it first: a process that is killed on the way must not leave one without the open alerts.
+ * Replaces a damaged or missing licmond.db with a new one that has the rows kept in state.db. The new file is completed
+ * first, so that a killed process does not lose the open alerts.
  */
 function beginAnew(paths: Paths, migrations: readonly Migration[], now: number): string | null {
   const fresh = `${paths.history}.rescuing`;
@@ -110,7 +110,7 @@ function beginAnew(paths: Paths, migrations: readonly Migration[], now: number):
   makeFresh(fresh);
   const sqlite = new Database(fresh, { readwrite: true, strict: true });
   try {
-    // It is thrown away unless it comes to its end, and is on the disk before it is put in place.
+    // The file is discarded unless it completes, and is synced before it is put in place.
     sqlite.run("PRAGMA journal_mode = MEMORY");
     migrate(sqlite, fresh, migrations);
     putRows(sqlite, readRows(state, IN_BOTH));
@@ -137,7 +137,7 @@ function countLogs(sqlite: Database): void {
   );
 }
 
-/** Removes events whose text is damaged, which SQLite does not see: each answer that has them would fail. */
+/** Removes events with damaged text, which SQLite does not detect: every answer with them would fail. */
 function removeDamagedEvents(history: Database, log: Log): void {
   const remove = history.transaction(() => {
     const { changes } = history.run("DELETE FROM events WHERE json_valid(body) IS NOT 1");
@@ -151,7 +151,7 @@ function removeDamagedEvents(history: Database, log: Log): void {
   if (events > 0) log.error("Damaged events were removed", { events });
 }
 
-/** Opens both files and brings them up to date, after a copy of them. */
+/** Opens both files and migrates them after copying them. */
 function bringUpToDate(
   paths: Paths,
   migrations: readonly Migration[],
@@ -174,7 +174,7 @@ function bringUpToDate(
   migrate(state, paths.state, STATE_MIGRATIONS);
   migrate(history, paths.history, migrations);
   upgradeFinished(paths);
-  // Without its log it must not be one of before that has keys.
+  // Without its log, the file must not be an older one that contains keys.
   if (from > 0 && from < migrations.length) history.run("PRAGMA wal_checkpoint(TRUNCATE)");
   rmSync(`${paths.history}.vital`, { force: true });
   opened.move();

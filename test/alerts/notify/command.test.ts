@@ -33,7 +33,7 @@ test("the data goes in by stdin, the arguments stay as configured, and no shell 
   expect(existsSync(join(folder, "owned"))).toBe(false);
 });
 
-test("a program that reads nothing is no failure, even of a long message", async () => {
+test("accepts a program that reads nothing, even of a long message", async () => {
   const many = message(Array.from({ length: 1000 }, (_, index) => note(index)));
   await createCommand([script("deaf", "exec true")], runner.run)(many, never);
 });

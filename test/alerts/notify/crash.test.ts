@@ -8,7 +8,7 @@ afterEach(cleanUp);
 /** Ids seen before the end, per round: the end comes while messages are on their way. */
 const ROUNDS = [3, 17, 31];
 
-test("kill -9 at any moment: what was committed is told at least once", async () => {
+test("delivers committed notes at least once despite kill -9 at any moment", async () => {
   const directory = temporaryDirectory();
   const told = new Set<number>();
   let lateBy = 20;

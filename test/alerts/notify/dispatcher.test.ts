@@ -166,7 +166,7 @@ describe("a receiver that does not take it", () => {
 });
 
 describe("a restart", () => {
-  test("tells what was left, in order", async () => {
+  test("delivers the remaining notes in order", async () => {
     const rig = createRig();
     rig.answer = refuse;
     rig.tell(one("a"), 1, 2);
@@ -182,7 +182,7 @@ describe("a restart", () => {
     expect(rig.ids()).toEqual([]);
   });
 
-  test("throws away what is for nobody any more", async () => {
+  test("drops notes without a target", async () => {
     const rig = createRig();
     rig.tell(one("a"), 1);
     rig.tell(one("b"), 2);

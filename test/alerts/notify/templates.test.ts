@@ -110,7 +110,7 @@ test("a test shows one message of each kind, in their order, and names nobody wh
   expect(plain(message(notes(true), { test: true })).join("\n")).not.toMatch(/ada|ben|ws0/);
 });
 
-test("of an alert that moved while its message waited, the last is told", () => {
+test("reports the last change of an alert that changed while its message was queued", () => {
   const moves = (...kinds: Note["kind"][]) =>
     message(
       kinds.map((kind, index) => ({
@@ -132,7 +132,7 @@ test("of an alert that moved while its message waited, the last is told", () => 
   expect(JSON.parse(render("json", moves("fired", "resolved")).body).alerts).toHaveLength(2);
 });
 
-test("no name can begin a line or a header of its own", () => {
+test("no name can start a line or a header", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), fc.string({ unit: "binary" }), (name, text) => {
       const holders = [{ user: name, host: text, seats: 1, since: null }];

@@ -76,7 +76,7 @@ test("a secret that cannot be read, or is empty, sends nothing", async () => {
   expect(got).toEqual([]);
 });
 
-describe("what is not taken", () => {
+describe("rejected messages", () => {
   test.each([301, 302, 307, 308])("a redirect (%i) is not followed", async (status) => {
     const other = receiver(() => new Response());
     const { url } = receiver(() => new Response(null, { status, headers: { location: other.url } }));

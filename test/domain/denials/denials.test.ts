@@ -131,7 +131,7 @@ describe("episodes", () => {
     expect(episodesOf(...attempts)).toMatchObject(expected);
   });
 
-  test("are told once, when the outcome is settled", () => {
+  test("are published once, when the outcome is final", () => {
     const episodes = createEpisodes();
     episodes.take(denied(0));
     expect(episodes.drain(T + 10_000)).toMatchObject({ changed: [{ told: false }], settled: [] });
@@ -183,7 +183,7 @@ test.each<[string, Record<string, number>, (number | null)[], number | null, num
   expect(step.changed).toBe(before.isv !== after);
 });
 
-test("counters of features are told apart, and one that fell says nothing", () => {
+test("counts denials per feature, and ignores a counter that fell", () => {
   const features = (...denials: (number | null)[]) =>
     denials.map((count, at) => {
       return { daemon: "lmx", name: `f${at}`, ...(count !== null && { totals: { denials: count } }) };

@@ -33,7 +33,7 @@ const only = (picture: ServerPicture) => {
   return first;
 };
 
-test("a line outside any block that no rule knew: the server is partial, its features are what they are", () => {
+test("an unrecognized line outside all blocks makes the server partial, not its features", () => {
   const picture = next(good(), { unparsedLines: 1, stray: true });
   expect(picture).toMatchObject({ state: "partial", cut: false, status: "up" });
   expect(only(picture).state).toBe("ok");
@@ -72,7 +72,7 @@ describe("state of a feature after a poll", () => {
     expect(found.collectedAt).toBe(state === "failed" ? null : state === "stale" ? NOON : after.collectedAt);
   });
 
-  test("error of the tool is told in its own words", () => {
+  test("quotes the tool's own error", () => {
     expect(only(next(null, { features: [failed] })).error).toBe("No such feature exists. (-5,222)");
   });
 });
@@ -84,7 +84,7 @@ describe("a feature that a reading lacks", () => {
     expect(next(once, { features: [] }).features).toEqual([]);
   });
 
-  test("starts anew when a reading has it again", () => {
+  test("starts again when a reading shows it again", () => {
     const back = next(next(good(), { features: [] }), {});
     expect(only(back)).toMatchObject({ state: "ok", missed: 0 });
     expect(only(next(back, { features: [] })).state).toBe("stale");
@@ -133,7 +133,7 @@ describe("a feature whose use was not asked for: only the license file's table h
     expect(poll).toMatchObject({ state: "partial", error: null });
   });
 
-  test("proves nobody to be up: no server was asked", () => {
+  test("does not prove that a server is up", () => {
     const alone = { members: [], daemons: [], features: [fromFile] };
     expect(next(null, alone).status).toBe("unknown");
     expect(next(null, { ...alone, features: [feature()] }).status).toBe("up");
@@ -228,7 +228,7 @@ describe("daemons of one name behind several license servers", () => {
     expect(states(later)).toEqual(["compiler ok", "second stale"]);
   });
 
-  test("its being down is told once", () => {
+  test("reports once that it is down", () => {
     const known = next(null, poll([]));
     const up = next(null, { daemons: [daemon({ status: "up" }), daemon({ status: "up" })] });
     const told = statusChanges(up, known);
@@ -259,7 +259,7 @@ describe("blocks of one identity", () => {
     expect(found.checkouts.map((row) => row.pool)).toEqual([0, 1]);
   });
 
-  test("a block with an error beside a good one leaves the numbers partial", () => {
+  test("an error block next to a good one makes the numbers partial", () => {
     const broken = feature({ total: null, used: null, error: toolError(), checkouts: [] });
     expect(blocks([feature(), broken])).toMatchObject({ state: "partial", total: 10 });
   });

@@ -75,7 +75,7 @@ const bob = checkout({ user: "bob", handle: "2", startedAt: NOON - 1_800_000 });
 const names = (list: readonly Session[]) => list.map(({ user }) => user);
 
 describe("lines that two readings have alike", () => {
-  test("are shown by the very same objects, and their sessions are seen all the same", () => {
+  test("keep the identical objects, and their sessions still count as seen", () => {
     const at = site();
     at.seats([ann, bob]);
     const before = at.shown();
@@ -152,7 +152,7 @@ describe("a session", () => {
     expect(at.seats([bob], short).closed).toMatchObject([{ user: "ann", endReason: "checkin" }]);
   });
 
-  test("whose line a cut reading lacks counts in the summary as long as it is open", () => {
+  test("counts in the summary while it is open, even if a cut reading lacks its line", () => {
     const at = site();
     at.seats([ann, bob]);
     expect(at.users()).toBe(2);
@@ -164,7 +164,7 @@ describe("a session", () => {
     expect(at.users()).toBe(1);
   });
 
-  test("of a feature whose text is cut again and again stays open", () => {
+  test("stays open while its feature's text is cut repeatedly", () => {
     const at = site();
     at.seats([ann, bob]);
     for (let poll = 0; poll < 6; poll++) {
@@ -189,7 +189,7 @@ describe("a session", () => {
     expect(at.seats([]).closed).toMatchObject([{ endReason: "server_restart" }]);
   });
 
-  test("goes on under a new handle when user, host, version and start are the same", () => {
+  test("continues under a new handle if user, host, version and start are equal", () => {
     const at = site();
     at.seats([ann]);
     const changes = at.seats([{ ...ann, handle: "77" }]);
@@ -219,7 +219,7 @@ describe("a session", () => {
     expect(at.seats([second])).toMatchObject({ opened: [], closed: [{ id: 1, display: ann.display }] });
   });
 
-  test("goes on when its tool prints the display differently each time", () => {
+  test("continues if its tool prints a different display each time", () => {
     const at = site();
     at.seats([ann]);
     expect(at.seats([{ ...ann, display: "XyZ " }])).toMatchObject({ opened: [], closed: [] });
@@ -280,7 +280,7 @@ describe("past a gap in observation", () => {
   });
 });
 
-describe("how long a session lasts is told", () => {
+describe("the displayed duration of a session", () => {
   test.each([
     ["from its reported start, though it counts from when it was seen", 50_000, -50_000],
     ["from when it was seen, where the reported start is of an earlier session", 3_600_000, 0],
@@ -341,7 +341,7 @@ test("a reading that lacks lines proves no absence: the reported start counts, a
   }
 });
 
-test("identical lines are told apart by their ordinal", () => {
+test("identical lines are distinguished by their order", () => {
   const at = site();
   const twin = checkout({ handle: null, startedAt: null });
   expect(at.seats([twin, twin, twin]).opened).toHaveLength(3);
@@ -541,7 +541,7 @@ describe("a clock that is set back", () => {
     expect(last).toMatchObject({ user: "ann", firstSeenAt: NOON, lastSeenAt: NOON, endedAt: NOON });
   });
 
-  test("by days takes back what was seen meanwhile", () => {
+  test("by days reverts sightings from that time", () => {
     const at = site();
     at.seats([ann]);
     at.seats([ann, cy, bob], {}, 500 * DAY);

@@ -32,7 +32,7 @@ function whatIf(made: ReturnType<typeof demandOf>, total: number) {
 }
 
 describe("demand beyond the seats", () => {
-  test("nobody knows it without a log, and an empty queue proves nothing", () => {
+  test("is unknown without a log, even if the queue is empty", () => {
     const made = demandOf(range([step(0, TOTAL)]), TOTAL, [], false);
     expect(made.demand).toEqual({
       deniedRequests: null,
@@ -102,7 +102,7 @@ describe("demand beyond the seats", () => {
     expect([demand.deniedRequests, demand.queuedRequests]).toEqual([1, 1]);
   });
 
-  test("requests that the log saw queued are told instead of the queue's growth", () => {
+  test("counts queued requests from the log instead of the queue's growth", () => {
     const queued = [0, 1, 2].map(
       (second): UnmetRequest => ({ ...denied(second * SECOND, 1), outcome: "queued" }),
     );

@@ -130,7 +130,7 @@ describe("figures of a range", () => {
   });
 });
 
-test("a percentage is rounded as usual, but what is not all is not 100", () => {
+test("rounds a percentage, but never up to 100", () => {
   const ratios = [0, 0.41176, 0.99994, 0.99997, 1 - 1e-12, 1, 1.5];
   expect(ratios.map(percentOf)).toEqual([0, 41.18, 99.99, 99.99, 100, 100, 150]);
 });

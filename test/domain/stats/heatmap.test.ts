@@ -83,7 +83,7 @@ describe("heat map", () => {
     },
   );
 
-  test("has every hour of the week once, Monday first", () => {
+  test("has every hour of the week once, from Monday", () => {
     const cells = createHeatmap("UTC", 0, 1).cells();
     expect(cells.length).toBe(168);
     expect(cells.map(({ weekday, hour }) => (weekday - 1) * 24 + hour)).toEqual([...Array(168).keys()]);

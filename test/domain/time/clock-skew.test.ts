@@ -38,7 +38,7 @@ test("a checkout of the future is seen where the printed clock is the tool's own
   expect(latestStart(55)?.kind).toBe("future");
 });
 
-test("hosts that keep time are never accused, whatever the minute and the length of the poll", () => {
+test("reports no skew for synchronized hosts, at any minute and poll duration", () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 0, max: 4e12 }),

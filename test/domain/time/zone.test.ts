@@ -14,7 +14,7 @@ import {
 
 const iso = (ms: number) => new Date(ms).toISOString();
 
-describe("the second occurrence of what the clocks show", () => {
+describe("the second occurrence of a wall-clock time", () => {
   const second = (zone: string, first: string) => secondOccurrence(zone, Date.parse(first));
   test.each([
     ["Europe/Berlin", "2026-10-25T00:30:00Z", "2026-10-25T01:30:00.000Z"],

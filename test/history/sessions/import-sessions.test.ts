@@ -35,7 +35,7 @@ const rowsOf = (store: Store) =>
   }[];
 
 describe("sessions of old logs", () => {
-  test("are there once, however often and in whatever order they come", () => {
+  test("are stored once, in any order and number of imports", () => {
     const second = fc.constantFrom(AT, AT + 1000, Date.UTC(2000, 0, 1), Date.UTC(2105, 11, 31));
     const any = fc.record({
       startedAt: second,
@@ -81,7 +81,7 @@ describe("sessions of old logs", () => {
     expect(rowsOf(store)).toHaveLength(2000);
   });
 
-  test("stand in the order of their times", () => {
+  test("are sorted by time", () => {
     const store = fresh();
     add(
       store,
@@ -108,7 +108,7 @@ describe("sessions of old logs", () => {
     ]);
   });
 
-  test("leave the numbers above zero to what the daemon sees", () => {
+  test("leave positive ids to the daemon", () => {
     const store = fresh();
     add(store, [oldSession()]);
     expect(createSessions(store).nextId()).toBe(1);
@@ -173,7 +173,7 @@ test("the end that a longer log tells has its hours rolled up again", async () =
   expect(await users(a.NOON + HOUR_MS, a.NOON + 2 * HOUR_MS)).toEqual([1, 1]);
 });
 
-test("denials count where they were seen: also before the first poll, and not in what is still to come", async () => {
+test("denials count where visible: before the first poll too, but not in the future", async () => {
   const { rig, row } = await polled();
   const of = { server: "eda", daemon: "snpslmd", feature: "compiler", host: null, reason: null, code: null };
   const denial = (at: number, outcome: DenialOutcome = "denied") => ({

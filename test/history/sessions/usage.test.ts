@@ -173,7 +173,7 @@ test("usage and people are the same whichever days are packed, and as told by ev
   );
 });
 
-test("what happens while a day is packed has it packed once more", async () => {
+test("packs a day again if it changed meanwhile", async () => {
   const store = open(temporaryDirectory());
   createServers({ store, clock: { now: () => 0 } }).configured([monitored("eda")]);
   const putSession = sessionPutter(store);

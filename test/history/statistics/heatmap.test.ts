@@ -72,7 +72,7 @@ test("a day whose hours are packed again is made again, when they are", async ()
 test.each([
   [5_000, 1],
   [700, 7],
-])("of %p features no more than %p days are in memory at once", async (count, days) => {
+])("for %p features at most %p days are in memory at once", async (count, days) => {
   const rig = createRig();
   await rig.poll(outcomeOf({ at: a.NOON, counts: new Map([["solver", { total: 3, used: 1, queued: 0 }]]) }));
   const reader = rig.reader();

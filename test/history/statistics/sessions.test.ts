@@ -59,7 +59,7 @@ describe("where sessions are no longer kept", () => {
     });
   });
 
-  test("users are those of the hours, whichever part of one is asked for", async () => {
+  test("users are those of whole hours, even for a part of an hour", async () => {
     const { stats } = await forgetful();
     expect(await stats(FIRST + 10 * MINUTE_MS, FIRST + 20 * MINUTE_MS)).toMatchObject({
       uniqueUsers: 1,
@@ -74,7 +74,7 @@ describe("where sessions are no longer kept", () => {
     expect(await stats(FIRST, FIRST + 4 * HOUR_MS)).toMatchObject({ uniqueUsers: 4 });
   });
 
-  test("nobody knows whom fewer seats would have kept out", async () => {
+  test("the effect of fewer seats is unknown", async () => {
     const { efficiency } = await forgetful();
     const affected = (row: Awaited<ReturnType<typeof efficiency>>) =>
       row?.whatIf.flatMap(({ total, affectedSessions }) =>
@@ -84,7 +84,7 @@ describe("where sessions are no longer kept", () => {
     expect(affected(await efficiency(HORIZON, FIRST + 4 * HOUR_MS))).not.toContain(null);
   });
 
-  test("usage begins where they do, and says so", async () => {
+  test("usage begins where sessions begin, and reports that time", async () => {
     const { usage } = await forgetful();
     const { start, end, rows } = await usage(FIRST, FIRST + 4 * HOUR_MS);
     expect({ start, end }).toEqual({ start: HORIZON, end: FIRST + 4 * HOUR_MS });
@@ -96,7 +96,7 @@ describe("where sessions are no longer kept", () => {
   });
 });
 
-test("what was never deleted is told in full", async () => {
+test("data that was never deleted is reported completely", async () => {
   const { stats, usage } = await site();
   expect(await stats(FIRST, FIRST + 4 * HOUR_MS)).toMatchObject({ sessions: 4, uniqueUsers: 4 });
   expect(await usage(FIRST, FIRST + 4 * HOUR_MS)).toMatchObject({ start: FIRST, total: 4 });
@@ -111,7 +111,7 @@ test("an open session is in no range that is still to come", async () => {
   expect(await stats(now + HOUR_MS, now + 2 * HOUR_MS)).toMatchObject({ coverage: 0, sessions: null });
 });
 
-test("where nobody looked it is not known that nobody was there", async () => {
+test("users are unknown in times without polls", async () => {
   const { stats } = await site();
   const before = await stats(FIRST - 2 * HOUR_MS, FIRST - HOUR_MS);
   expect(before).toMatchObject({ coverage: 0, sessions: null, uniqueUsers: null });
@@ -156,7 +156,7 @@ test.each([false, true])(
   },
 );
 
-test("an hour that was packed before it was known who began in it is rolled up again", async () => {
+test("rolls up a packed hour again when sessions turn out to begin in it", async () => {
   const rig = createRig([a.server({ intervalMs: 5 * MINUTE_MS })]);
   const poll = (at: number, started: number | null) => {
     const checkouts = started === null ? [] : [a.checkout({ user: "ada", handle: "1", startedAt: started })];
@@ -200,7 +200,7 @@ async function firstLook() {
   };
 }
 
-test("nobody is credited with time before licmond looked, though the tool's start is told", async () => {
+test("counts no time before the first poll, even if the tool reports an earlier start", async () => {
   const { usage, stats, sessions } = await firstLook();
   expect(await usage()).toMatchObject([
     { keys: { user: "bruno", host: "Render-01" }, heldSeatHours: 0.25, sessions: 1, peakHeld: 1 },

@@ -83,7 +83,7 @@ describe("a range past the samples", () => {
     expect(row?.seats.map(({ busyPercent }) => busyPercent)).toEqual([100, 100, 50, 50, 0, 0, 0, 0]);
   });
 
-  test("that lies before all history has no coverage, and is not widened", async () => {
+  test("before all history has no coverage and is not widened", async () => {
     const { stats } = await site();
     const [start, end] = [FIRST - 2 * DAY_MS + 1, FIRST - DAY_MS + 1];
     const told = await stats(start, end);

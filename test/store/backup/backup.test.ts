@@ -59,14 +59,14 @@ describe("a backup", () => {
     expect(fs.statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  test("never takes the place of what the daemon works on, by any name", async () => {
+  test("never replaces the daemon's files, by any name", async () => {
     const { directory, store } = place();
     const link = join(quickDirectory(), "link");
     fs.symlinkSync(directory, link);
     const before = fs.statSync(store.path).ino;
     const names = ["licmond.db", "licmond.db-wal", "licmond.lock", "state.db", "state.db.copy"];
     for (const file of [...names.map((name) => join(directory, name)), join(link, "licmond.db")])
-      expect((await refusal(take(directory, file, { force: true }))).message).toContain("works on");
+      expect((await refusal(take(directory, file, { force: true }))).message).toContain("used by the daemon");
     expect(fs.statSync(store.path).ino).toBe(before);
   });
 

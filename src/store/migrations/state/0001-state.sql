@@ -1,5 +1,5 @@
--- What is small and precious, in a file of its own. `secret_hash` is SHA-256 of the secret; a revoked key stays, so that
--- its owner can be told.
+-- Small, precious data in a separate file. `secret_hash` is the SHA-256 of the secret. Revoked keys stay, so that
+-- their owners get a clear answer.
 CREATE TABLE api_keys (
   id TEXT PRIMARY KEY NOT NULL,
   name TEXT NOT NULL,
@@ -16,20 +16,21 @@ CREATE TABLE api_keys (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX api_keys_by_name ON api_keys (name);
 
--- Secrets of this installation, made once: whoever has the file has them.
+-- Secrets of this installation, created once and readable by everyone who can read the file.
 CREATE TABLE secrets (
   name TEXT PRIMARY KEY NOT NULL,
   value BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Numbers: the highest reserved event id, how far changes of keys were told, and how often keys and secrets changed.
+-- Counters: the highest reserved event id, the last published change of keys, and the number of changes of keys and
+-- secrets.
 CREATE TABLE event_marks (
   name TEXT PRIMARY KEY NOT NULL,
   value INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Below: second copies of rows of licmond.db, for the day on which that one is begun anew. Alerts that fire or whose
--- silence goes on; their ids are never given again (AUTOINCREMENT), also when licmond.db has forgotten them.
+-- Second copies of rows of licmond.db, in case it must be replaced: alerts that fire or are silenced. Their ids are
+-- never reused (AUTOINCREMENT), even after licmond.db has deleted them.
 CREATE TABLE alerts (
   id INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL,
   rule TEXT NOT NULL,

@@ -1,5 +1,5 @@
--- Browsers that are signed in. `token_hash` is SHA-256 of what the cookie proves itself with. `key_id` is a key's id, or that
--- of a socket whose caller made the link; `role` is null where it is the key's. `expires_at` null = when it is idle too long.
+-- Signed-in browsers. `token_hash` is the SHA-256 of the cookie's secret. `key_id` is the id of a key, or of a socket
+-- whose caller made the link; `role` null means the key's. `expires_at` null means that only idle time ends it.
 CREATE TABLE sign_ins (
   id TEXT PRIMARY KEY NOT NULL,
   token_hash BLOB NOT NULL,
