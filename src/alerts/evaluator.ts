@@ -175,7 +175,7 @@ export function createEvaluation(
   /**
    * Fires alerts for denials without free seats, unless the next reading shows a shortage or does not come.
    */
-  function settleDenials(picture: ServerPicture): void {
+  function fireForDenials(picture: ServerPicture): void {
     for (const [key, { subject, watch }] of state.watched) {
       const { denied } = watch;
       if (denied === undefined || subject.server !== picture.server.id) continue;
@@ -266,7 +266,7 @@ export function createEvaluation(
       const isGap = readAt === null || at - readAt > longestSilence(picture);
       for (const rule of PICTURE_RULES) look(rule, picture, isGap);
       if (picture.error === null && picture.collectedAt === at) compareWithUsual(picture);
-      settleDenials(picture);
+      fireForDenials(picture);
       endGone(picture);
       return this;
     },
@@ -291,7 +291,7 @@ export function createEvaluation(
         const { id, intervalMs } = picture.server;
         look(EXPIRY, picture, false);
         look(SEATS, picture, false, false);
-        settleDenials(picture);
+        fireForDenials(picture);
         const due = Math.max(picture.nextPollAt ?? 0, since + intervalMs);
         if (at - due > longestSilence(picture)) see(UNPOLLED, { server: id, due }, id, THE_SERVER);
         acceptUnparsed(picture);

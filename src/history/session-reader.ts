@@ -44,7 +44,7 @@ const IS_LONG = "ended_at - began_at > 86400000";
  * range's start and ended more than a day after it are long sessions. There are at most as many of them as
  * seats, because all were held at one moment. Sessions open at `now` do not count for later times.
  */
-export function overlapping(
+export function sessionsOverlapping(
   columns: string,
   filter: Condition,
   start: number | null,
@@ -117,7 +117,7 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
   /** Returns users with a session of a feature in [start, end), and when; a name may occur several times. */
   function holders(feature: KnownFeature, start: number, end: number): Holder[] {
     const columns = "user, began_at AS beganAt, ended_at AS endedAt";
-    const { sql, values } = overlapping(columns, ofFeature(feature), start, end, now);
+    const { sql, values } = sessionsOverlapping(columns, ofFeature(feature), start, end, now);
     return all<Holder>(`SELECT * FROM ${sql} WHERE user IS NOT NULL`, ...values);
   }
 
@@ -164,7 +164,13 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
     featureSessions(feature: FeatureId, start: number, end: number): FeatureSession[] {
       checkpoint();
       // A session that ended at the start may have held its seats at that moment.
-      const { sql, values } = overlapping(FEATURE_COLUMNS, ofFeature(feature), start - 1, end, Infinity);
+      const { sql, values } = sessionsOverlapping(
+        FEATURE_COLUMNS,
+        ofFeature(feature),
+        start - 1,
+        end,
+        Infinity,
+      );
       const { server } = feature;
       const rows = all<Omit<FeatureSession, "server">>(sql.slice(1, -1), ...values);
       return rows.map((row) => ({ ...row, server }));

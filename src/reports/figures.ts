@@ -6,7 +6,7 @@ import { type Asked, holdingsAt } from "../domain/stats/held-seats.ts";
 import type { Product } from "../domain/stats/products.ts";
 import { availabilityOf, outagesOf, statusMs } from "../history/outages.ts";
 import type { Range, Reader } from "../history/reader.ts";
-import { overlapping } from "../history/session-reader.ts";
+import { sessionsOverlapping } from "../history/session-reader.ts";
 import { SESSION_COLUMNS } from "../history/sessions/sessions.ts";
 import { productFigures } from "../history/statistics/products.ts";
 import { statsQuery } from "../history/statistics/stats.ts";
@@ -94,7 +94,13 @@ function unnamedDenials(read: Reader, { start, end, filter }: ReportAsked) {
 /** Returns the longest checkouts before the range ends. */
 function longestHolders(read: Reader, asked: ReportAsked) {
   const { start, end, now } = asked;
-  const { sql, values } = overlapping(SESSION_COLUMNS, sessionCondition(asked.filter), start, end, now);
+  const { sql, values } = sessionsOverlapping(
+    SESSION_COLUMNS,
+    sessionCondition(asked.filter),
+    start,
+    end,
+    now,
+  );
   const rows = read.all<Session>(
     `SELECT * FROM ${sql} ORDER BY min(coalesce(endedAt, ?), ?) - beganAt DESC, id LIMIT ?`,
     ...values,

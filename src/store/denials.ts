@@ -26,7 +26,7 @@ export function createDenials(store: Pick<Store, "sqlite" | "read" | "transactio
        told = max(told, excluded.told)`,
   );
   /** Rows of one user and feature rarely overlap: only the last few that began before the end can. */
-  const overlapping = sqlite.query<
+  const overlappingRow = sqlite.query<
     { id: number; at: number; until: number; attempts: number; outcome: string },
     [string, string, string, string, number, number | null, string | null, number]
   >(
@@ -69,7 +69,7 @@ export function createDenials(store: Pick<Store, "sqlite" | "read" | "transactio
      */
     absorb(denial: Denial, times: readonly number[], liveFrom: number): "added" | "widened" | "known" {
       const { server, daemon, feature, user, at, until, reason, code, outcome } = denial;
-      const found = overlapping.get(server, feature ?? "", user ?? "", daemon, until, code, reason, at);
+      const found = overlappingRow.get(server, feature ?? "", user ?? "", daemon, until, code, reason, at);
       if (found === null) {
         put({ denial, told: true });
         return "added";

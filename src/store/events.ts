@@ -5,7 +5,7 @@ import type { DatabaseFile } from "./database/database-file.ts";
 import { AUDIT_LINES } from "./database/precious.ts";
 import type { Store } from "./open/open.ts";
 
-/** A stored event: encoded, with the fields by which streams filter. */
+/** A stored event: encoded, with the filter fields of streams. */
 export interface EventRow {
   readonly id: number;
   readonly type: EventType;

@@ -26,7 +26,7 @@ export type CreateKeyResult =
   /** An active key has this name. */
   | { readonly outcome: "name-taken"; readonly key: KeyRecord };
 
-/** A key as it is stored. */
+/** A stored key. */
 export interface KeyRow extends Omit<KeyRecord, "state" | "lastUsedAt"> {
   readonly secretHash: Uint8Array;
 }
@@ -51,7 +51,7 @@ interface KeyBookDeps {
 /** Compared with when no key has the presented id, so that both cases take the same path. Ids are not secret. */
 export const NO_HASH = new Uint8Array(32);
 
-/** Verifies keys, finds them and records their uses, wherever they are stored. */
+/** Verifies keys, finds them and records their uses, for any storage. */
 export function createKeyBook({ rows, clock, random = systemRandom, ofSites }: KeyBookDeps) {
   /** Uses that are not written yet. */
   const uses = new Map<string, number>();

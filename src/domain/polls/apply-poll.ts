@@ -114,8 +114,7 @@ function featuresAfterFailure(
 }
 
 /**
- * Returns members, daemons and status after a failed poll: as its reading shows them, else only what is
- * certain.
+ * Returns members, daemons and status after a failed poll: from its reading if possible, else only certain facts.
  */
 function partsAfterFailure(
   before: ServerPicture,

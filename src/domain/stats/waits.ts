@@ -53,8 +53,7 @@ export const LEAST_STRETCHES = 30;
 export type Waits = Omit<WaitsRecord, keyof FeatureId | "coverage">;
 
 /**
- * Computes figures from the lengths of one feature's stretches, in time order, ms. A cut stretch counts as
- * far as it was seen.
+ * Computes figures from the lengths of one feature's stretches, in time order, ms. A cut stretch counts up to its last reading.
  */
 export function waitsOf(lengths: readonly number[]): Waits {
   const told = { count: lengths.length, fullSeconds: seconds(sumOf(lengths)) };

@@ -4,7 +4,7 @@ import { type Asked, type Holdings, holdingsAt } from "../../domain/stats/held-s
 import { iso } from "../../domain/time/clock.ts";
 import { peopleIn, type SessionFilter, sessionCondition } from "../../store/conditions.ts";
 import type { Reader } from "../reader.ts";
-import { overlapping } from "../session-reader.ts";
+import { sessionsOverlapping } from "../session-reader.ts";
 import { type Dialect, isOfNames, placesOf, type SessionSort, sessionOrder } from "./session-order.ts";
 import { SESSION_COLUMNS } from "./sessions.ts";
 
@@ -62,7 +62,7 @@ export function sessionsQuery(
   const places = shown === null ? null : isOfNames(field) ? placesIn(field) : [];
   const { head, joins, terms } = sessionOrder(dialect, sort, { ...query, lastReadings, places });
   const order = [...terms, `s.id ${descending ? "DESC" : "ASC"}`].join(", ");
-  const found = overlapping(SESSION_COLUMNS, filter, start, end, query.now);
+  const found = sessionsOverlapping(SESSION_COLUMNS, filter, start, end, query.now);
   const rows = read.all<Session>(
     `${head} SELECT s.* FROM ${found.sql} s ${joins} ORDER BY ${order} LIMIT ? OFFSET ?`,
     ...bound,
@@ -71,7 +71,7 @@ export function sessionsQuery(
     offset,
   );
   read.checkpoint();
-  const counted = overlapping("1", filter, start, end, query.now);
+  const counted = sessionsOverlapping("1", filter, start, end, query.now);
   const counting = `SELECT count(*) AS total FROM ${counted.sql}`;
   const [count] = read.all<{ total: number }>(counting, ...counted.values);
   const held = holdingsAt(lastReadings, query);
@@ -88,7 +88,7 @@ export function namesOf(
   { start, end }: { readonly start: number | null; readonly end: number | null },
 ) {
   const anybody = sessionCondition({ ...filter, users: null, hosts: null });
-  const { sql, values } = overlapping("user, host", anybody, start, end, read.now);
+  const { sql, values } = sessionsOverlapping("user, host", anybody, start, end, read.now);
   return peopleIn(read, sql, values);
 }
 

@@ -33,7 +33,7 @@ export interface StatsQuery extends Range, Asked {
 
 /**
  * Returns figures of features and their series. `total` counts the features that matched. `points` is the
- * number of points in the answer: above {@link MAX_POINTS} there are no rows. A row's `points` are null if no
+ * number of points in the answer: above {@link MAX_POINTS} rows are left out. A row's `points` are null if no
  * series was requested.
  */
 export async function statsQuery(source: HistorySource, query: StatsQuery) {

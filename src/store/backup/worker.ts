@@ -19,7 +19,7 @@ type Answered = { result: unknown } | { code: StoreErrorCode | null; message: st
 
 /**
  * Runs a task in a worker thread, so that the caller can show progress and cancel. Rejects with the signal's
- * reason as soon as it is aborted, or with a StoreError.
+ * reason once it is aborted, or with a StoreError.
  */
 export async function inWorker<Name extends keyof Tasks>(
   signal: AbortSignal,

@@ -66,7 +66,7 @@ export async function withDatabase<T>(directory: string, work: (sqlite: Database
 
 /**
  * Copies a database as of one moment into the empty file `to`. `live`: it may be in use; neither side waits,
- * because a reader of a write-ahead log sees what was committed when it began.
+ * because a reader of a write-ahead log sees only earlier commits.
  *
  * Uses VACUUM INTO instead of copying files: files are consistent only under a lock, and in a process that
  * has the database open, closing a second descriptor would drop SQLite's own locks on it
