@@ -87,7 +87,7 @@ describe.skipIf(!HAS_POSTGRES || !SLOW)("the hub catches up with its sites", () 
     await muc.configure('outbox_size = "1MB"\n');
     fleet().line.be("cut");
     await muc.start();
-    const full = /Too many facts wait for the hub/;
+    const full = /Too many facts are waiting for the hub/;
     for (let round = 0; !full.test(muc.daemon.output()); round++) {
       // 1 MB is 31,250 facts: two of each seat per round. The site checks the limit before the next push.
       expect(round).toBeLessThan(40);

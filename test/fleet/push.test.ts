@@ -382,7 +382,9 @@ describe("rows that are not sent as facts are sent as days", () => {
     await until("the line is down", () => (site.site.status().state === "unreachable" ? true : undefined));
     for (let poll = 0; poll < 40; poll++) await site.poll(USERS.slice(poll % 4));
     await until("they are dropped", () =>
-      site.log.lines.some(({ message }) => message.startsWith("Too many facts wait")) ? true : undefined,
+      site.log.lines.some(({ message }) => message.startsWith("Too many facts are waiting"))
+        ? true
+        : undefined,
     );
     expect(site.site.status()).toMatchObject({ dropped: true, failures: expect.any(Number) });
     expect(site.site.status().failures).toBeGreaterThan(0);
