@@ -22,7 +22,7 @@ export async function readJson(request: Request, maxBytes: number): Promise<unkn
   if (length === 0) return {};
   const type = request.headers.get("content-type")?.split(";", 1)[0]?.trim().toLowerCase() ?? "";
   if (type !== "application/json" && !/^application\/[\w.-]+\+json$/.test(type)) {
-    throw new ApiError("INVALID_JSON", "A body must be JSON and say so: Content-Type: application/json.");
+    throw new ApiError("INVALID_JSON", "A body must be JSON with Content-Type: application/json.");
   }
   try {
     return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks)));
@@ -34,7 +34,7 @@ export async function readJson(request: Request, maxBytes: number): Promise<unkn
 
 export function tooLarge(maxBytes: number): ApiError {
   return new ApiError("BODY_TOO_LARGE", `A request body may have ${maxBytes} bytes at most.`, {
-    // What is left of the body is not read: the connection cannot be used again.
+    // The rest of the body is not read, so the connection cannot be reused.
     headers: { connection: "close" },
   });
 }

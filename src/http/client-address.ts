@@ -1,12 +1,12 @@
 import { type IpNetwork, isWithin, parseIp, parseNetwork } from "../config/ip-address.ts";
 
-/** What stands for a request that came from no address: a unix socket, or no socket at all. */
+/** Address of a request without one: from a Unix socket, or from no socket at all. */
 export const NO_ADDRESS = "local";
 
 /**
- * The address from which a request comes.
- * @param peer Address of the connection's other end; null where there is none.
- * @param trusted `http.trusted_proxies`: addresses and networks whose X-Forwarded-For is believed.
+ * Determines the address of a request's client. @param peer Address of the connection's other end; null
+ * without one. @param trusted `http.trusted_proxies`: addresses and networks whose X-Forwarded-For is
+ * believed.
  */
 export function createClientAddress(
   peer: (request: Request) => string | null,
@@ -22,11 +22,10 @@ export function createClientAddress(
 
   return {
     /**
-     * The client's IPv4 address, or its IPv6 /64. Always a short text of its own, never a part of a header.
-     *
-     * Each proxy appends the address of its client, so the list is read from its end, as long as the proxies that
-     * wrote it are trusted: what stands before the first stranger is what that stranger says, and counts for nothing.
-     * An entry that is no address ends the way at the proxy that wrote it.
+     * Returns the client's IPv4 address or IPv6 /64 as a short text, never a part of a header. Each proxy
+     * appends its client's address, so the list is read from the end while its writers are trusted. Entries
+     * before the first untrusted address are ignored. An entry that is not an address ends the search at
+     * the proxy that wrote it.
      */
     of(request: Request): string {
       let ip = parseIp(peer(request) ?? "");
@@ -55,7 +54,7 @@ function parseHop(text: string): Ip | null {
   return parseIp(bracketed ?? plain ?? text);
 }
 
-/** What counts as one client: an IPv4 address, or the /64 that one IPv6 client has all of. */
+/** One client: an IPv4 address, or the /64 that belongs to one IPv6 client. */
 function clientKey([a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0]: Ip): string {
   // Made of numbers: a part of a header would keep the whole of it in memory.
   if (a + b + c + d + e === 0 && f === 0xffff) return `${g >> 8}.${g & 255}.${h >> 8}.${h & 255}`;

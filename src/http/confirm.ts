@@ -17,9 +17,9 @@ export function createRefusalCount({ limits, log }: Pick<Deps, "limits" | "log">
 }
 
 /**
- * Asks a browser for its key again, because a cookie must not become a key. Requests by key pass. A browser that
- * signed in by a link of the daemon's own host has no key; it confirms with any key that may manage keys.
- * Throws MISSING_FIELD, or what a sign-in with a wrong key throws.
+ * Asks a browser for its key again, so that a cookie cannot be turned into a key. Requests by key pass. A
+ * browser that signed in with a link from the daemon's own host has no key; it confirms with any key that
+ * may manage keys. Throws MISSING_FIELD, or the errors of a sign-in with a wrong key.
  */
 export function createConfirm(deps: Deps) {
   const countRefusal = createRefusalCount(deps);

@@ -44,7 +44,7 @@ export interface HttpDeps {
   readonly narrowed?: (sent: Sent, exchange: { sites?: readonly string[] }) => Sent;
   /** At a hub: what an error of its database is to clients; null for another error. */
   readonly troubleOf?: (error: unknown) => ApiError | null;
-  /** What anonymized keys see instead of users and hosts. */
+  /** Names that anonymized keys see instead of users and hosts. */
   readonly pseudonyms: Pseudonyms;
   readonly collector: Pick<Collector, "raw"> & {
     /** `caller`: for the audit trail of the site that a hub asks. */
@@ -66,7 +66,7 @@ export interface HttpDeps {
   /** 8 hex digits that tell this installation from others. */
   readonly installationId: string;
   readonly quotas: Pick<Quotas, "take">;
-  /** Does the work; the route caches the answer for 1 s. Must not throw: a check says what fails. */
+  /** Runs the checks; the route caches the answer for 1 s. Must not throw: a check reports its failure. */
   health(): HealthChecks | Promise<HealthChecks>;
   readonly host: {
     info(): HostInfo;
@@ -104,7 +104,7 @@ type Later<Methods> = {
     : never;
 };
 
-/** What of the config the HTTP side goes by, and the daemon's IANA zone. */
+/** Settings of the config for the HTTP side, and the daemon's IANA zone. */
 export interface HttpSettings
   extends Pick<
     Config["http"],
@@ -139,7 +139,7 @@ export interface DaemonPort {
 export interface DaemonStatus
   extends Pick<Status, "uptimeSeconds" | "configFile" | "streams" | "eventLoopLagMs"> {
   readonly startedAt: number;
-  /** Null = this licmond is no site of a fleet. */
+  /** Null if this licmond is not a site of a fleet. */
   readonly fleet: FleetStatus | null;
   readonly lastReload: (Omit<NonNullable<Status["lastReload"]>, "at"> & { readonly at: number }) | null;
   readonly database: Omit<Status["database"], "oldestSampleAt" | "backups"> & {

@@ -19,8 +19,8 @@ export function reasonOf(status: number): string {
 const CLIENT_GONE = 499;
 
 /**
- * The one error body of whatever was thrown. Only an {@link ApiError} speaks for itself; anything else is logged with
- * the request's id and becomes DATABASE_ERROR or INTERNAL_ERROR, without its words.
+ * Builds the error body for anything thrown. Only an {@link ApiError} shows its own message; other errors
+ * are logged with the request's id and become DATABASE_ERROR or INTERNAL_ERROR.
  */
 export function errorAnswer(
   known: ApiError,
@@ -71,7 +71,7 @@ export function apiErrorOf(code: unknown, error: unknown): ApiError {
 }
 
 export function noSuchPath(): ApiError {
-  return new ApiError("NOT_FOUND", "There is no such path; /swagger lists what there is.");
+  return new ApiError("NOT_FOUND", "Unknown path; /swagger lists all paths.");
 }
 
 const UNEXPECTED = "Something went wrong inside licmond. The log has the reason under this request id.";
@@ -79,7 +79,7 @@ const TRY_AGAIN = "The database could not do this now. Try again shortly; the lo
 const DAMAGED =
   "The database is damaged where this had to be read. Restart licmond, which moves a damaged file aside, or restore a backup; the log says more.";
 
-/** What TypeBox found wrong with a query or a body, in the contract's words. */
+/** Converts TypeBox's finding about a query or a body to the contract's wording. */
 function invalidRequest({ type, validator, value }: ValidationError): ApiError {
   const { schema } = validator as { readonly schema: TObject };
   return type === "query"

@@ -22,15 +22,18 @@ const ALWAYS = {
 /** Shared caches must not mix up keys and formats. */
 const OF_API = { "cache-control": "private, no-cache", vary: "Accept, X-API-Key, Authorization, Cookie" };
 /**
- * Over TLS: come back over TLS. For a day only, because it holds for all ports of the host's name, and license
- * managers have plain pages of their own.
+ * Sent over TLS: browsers stay with TLS. For a day only, because it applies to all ports of the host name,
+ * and license managers have plain pages.
  */
 const OVER_TLS = { "strict-transport-security": "max-age=86400" };
 
-/** What of the root app the gate needs: its routes, and the listening server, which alone knows the connection. */
+/**
+ * The parts of the root app that the gate needs: its routes, and the listening server, which knows the
+ * connection.
+ */
 export type Root = Pick<AnyElysia, "routes" | "server">;
 
-/** What the gate knows of one request. It makes this before anything else, and hands it to the route. */
+/** State of one request. The gate creates it first and passes it to the route. */
 export interface Exchange {
   readonly request: Request;
   /** The request's id: the client's own or a UUIDv7. */
@@ -41,17 +44,19 @@ export interface Exchange {
   readonly query: string;
   /** Milliseconds of the monotonic clock. */
   readonly startedAt: number;
-  /** Null when there is no such path. */
+  /** Null for an unknown path. */
   readonly route: KnownRoute | null;
   /** The client's address, behind trusted proxies too; an IPv6 network instead of an address. */
   readonly address: string;
-  /** The daemon's origin as the client sees it, TLS of a trusted proxy included; null where the Host is none. */
+  /**
+   * The daemon's origin as the client sees it, with the TLS of a trusted proxy; null without a valid Host.
+   */
   readonly origin: string | null;
   /** Whether a trusted proxy sent it. */
   readonly isProxied: boolean;
-  /** What listens where it came; null where nothing does. */
+  /** The listener that accepted the request; null without one. */
   readonly listener: Server<unknown> | null;
-  /** The key that holds, or what stands for one; null on open routes. */
+  /** The accepted key or its stand-in; null on open routes. */
   caller: KeyRecord | null;
   /** The sign-in of the browser that sent it, whose key is the caller; null when a key was sent, or a socket's caller. */
   signIn: SignIn | null;
@@ -59,9 +64,9 @@ export interface Exchange {
   readonly ofSite: OfSite;
   /** At a hub: the sites that the query names, where it names no servers and labels besides. */
   sites?: readonly string[];
-  /** What the route is about to do: should it fail, the gate writes that into the audit trail. */
+  /** The action that the route is about to take. If it fails, the gate writes it to the audit trail. */
   acting: { readonly message: string; readonly fields: LogFields } | null;
-  /** Headers of the answer, whatever it becomes; names in lower case. */
+  /** Headers of the answer, with lower-case names. */
   readonly headers: Record<string, string>;
   /** True once the answer has its headers and is counted. */
   answered: boolean;
@@ -162,8 +167,8 @@ export function keyOfProtocols({ headers }: Request): string | null {
 }
 
 /**
- * Returns the key that a request presents; null if there is none. Headers precede the query, X-API-Key precedes
- * Authorization.
+ * Returns the key that a request presents; null without one. Headers precede the query, X-API-Key
+ * precedes Authorization.
  */
 export function presentedKey({ request, route, query }: Exchange): string | null {
   const { headers } = request;
@@ -199,7 +204,7 @@ export function noCaller(why: keyof typeof REFUSALS | "valid"): ApiError {
 }
 
 export function callerOf({ caller }: Exchange): KeyRecord {
-  // The gate lets nobody in without.
+  // The gate admits no request without a caller.
   if (caller === null) throw new Error("A caller is needed");
   return caller;
 }
@@ -250,7 +255,7 @@ export function createAudit(log: Log) {
   return {
     done: (exchange: Exchange, message: string, fields: LogFields = {}) =>
       log.info(message, { outcome: "ok", ...fields, ...from(exchange) }),
-    /** What the route was about to do, if it said so, was not done or failed. */
+    /** Writes the announced action to the audit trail as refused or failed. */
     refused(exchange: Exchange, outcome: ErrorCode) {
       if (exchange.acting === null) return;
       const { message, fields } = exchange.acting;

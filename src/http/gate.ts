@@ -43,8 +43,8 @@ const wantsPage = ({ path, request: { method, headers } }: Pick<Exchange, "path"
 /** A body for which no key is asked may have so many bytes. */
 const OPEN_BODY_BYTES = 4096;
 /**
- * The gate: one hook before the router, which makes the exchange and checks the request in the order of the steps
- * below, before a byte of its body is read. What it must know of a route is declared by the route.
+ * The gate: one hook before the router, which creates the exchange and checks the request in the steps
+ * below before any byte of its body is read. Routes declare the gate's settings.
  */
 export function createGate(
   deps: Pick<
@@ -73,7 +73,7 @@ export function createGate(
   return new Elysia({ name: "gate" })
     .use(gated)
     .onError({ as: "global" }, ({ code, error, exchange }) => {
-      // What reading a body throws comes wrapped.
+      // Errors from reading a body are wrapped.
       const thrown = error instanceof ParseError ? error.cause : error;
       const known = deps.troubleOf?.(thrown) ?? apiErrorOf(code, thrown);
       audit.refused(exchange, known.code);
@@ -82,7 +82,7 @@ export function createGate(
       return finish(exchange, errorAnswer(known, thrown, exchange, clock.now(), log));
     })
     .onRequest((context) => {
-      // A rescan waits for polls: it is no reason to leave them less of the event loop.
+      // A rescan waits for polls, so it must not slow them down.
       if (context.request.method !== "POST") counters.begun();
       // 1: its id
       const exchange = openExchange(context.request);
@@ -99,11 +99,11 @@ export function createGate(
       if (exchange.route?.path !== route) throw noSuchPath();
       // Every value that was sent: of a repeated parameter Elysia hands over the last one alone.
       const sent = sentValues(exchange.query, exchange.route.keyInQuery ? ["api_key"] : []);
-      // Documents of the page are open and the same for all; what they ask with their label is not.
+      // Documents of the page are open and equal for everyone; their requests with a label are not.
       if ("label" in sent && exchange.route.access.get(exchange.request.method) !== "open")
         requireLabels(exchange);
       const query = exchange.route.isOfServers ? (deps.narrowed?.(sent, exchange) ?? sent) : sent;
-      // Elysia merges what a transform returns into the context; its types say that it returns nothing.
+      // Elysia merges a transform's result into the context, although its types declare no result.
       return { query } as unknown as undefined;
     })
     .mapResponse({ as: "global" }, ({ exchange, responseValue }) => {
@@ -134,7 +134,7 @@ export function createGate(
     // 3: paths are public, so this comes before the key. Elysia itself would answer 404 to all three.
     if (route === null) {
       const what = shown(exchange.path);
-      throw new ApiError("NOT_FOUND", `There is no ${what} here; /swagger lists what there is.`);
+      throw new ApiError("NOT_FOUND", `Unknown ${what}; /swagger lists all paths.`);
     }
     if (access === undefined) {
       const headers = { allow: allowOf(route) };
@@ -169,8 +169,8 @@ export function createGate(
   }
 
   /**
-   * Finds the caller: by the key, else the socket, else the cookie, else the proxy's user. A read with none of them has the
-   * viewer of `[page] public`. Without a caller `check` says what is wrong with the key or the sign-in.
+   * Finds the caller by the key, else the socket, else the cookie, else the proxy's user. A read without
+   * any of them gets the viewer of `[page] public`. Without a caller, `check` has the reason.
    */
   function callerOf(exchange: Exchange, access: Access | undefined): Found {
     const { request } = exchange;
@@ -195,7 +195,7 @@ export function createGate(
     return { caller: isRead ? publicCaller(page, exchange.address) : null, check: null };
   }
 
-  /** 4: why there is no caller. Throws. */
+  /** 4: throws the reason for a missing caller. */
   function refused(check: Found["check"], exchange: Exchange): never {
     // That a sign-in ends is nothing to warn of.
     if (check !== null && check.outcome !== "valid" && check.outcome !== "ended") {
@@ -218,7 +218,7 @@ export function createGate(
     // 5: its bucket and quotas
     const isByProxy = kind === "proxy" && signIn === null;
     if (kind !== "public") limits.drawOfKey(exchange, caller, isByProxy ? caller.id : signIn?.id);
-    // What a browser sends by itself
+    // Credentials that a browser sends by itself
     if (signIn !== null || isByProxy) requirePage(exchange, settings().corsOrigins);
     if (signIn !== null) signIns.touch(signIn.id);
     // 6: its role. The trail has every command that was asked for.
@@ -235,9 +235,9 @@ export function createGate(
   }
 
   /**
-   * Puts the exchange's headers on its answer, counts it and logs it. What a route says itself beats them, but for
-   * `Vary`, which adds up. Not through Elysia's `set.headers`: for these it makes every Response again, with its body
-   * as a stream, which costs a large answer a tenth of its rate. The log has no query: it may hold a key.
+   * Adds the exchange's headers to its answer, counts it and logs it. The route's own headers win, except
+   * `Vary`, which is merged. Elysia's `set.headers` is not used: it rebuilds every Response with a stream
+   * body, which costs a large answer a tenth of its rate. The log omits the query, which may contain a key.
    */
   function finish(exchange: Exchange, answer: Response): Response {
     if (exchange.answered) return answer;

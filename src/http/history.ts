@@ -18,7 +18,7 @@ import {
 import type { ReadRange } from "./query-time.ts";
 import { byLabels, closestWords, namedServers, perPicture, type SnapshotFor } from "./snapshot.ts";
 
-/** What a query over history may name. */
+/** Filters of a query over history. */
 type HistoryQuery = Values<
   typeof NAMED & typeof PEOPLE & typeof STORED_LIST & Record<"start" | "end" | "timezone", Parameter<string>>
 >;
@@ -95,8 +95,8 @@ export function createHistoryReader(
       return send(exchange.request, answer);
     },
     /**
-     * Reads a query over history: the servers that it is about, and what the worker must know. Throws INVALID_QUERY for
-     * its range, then NOT_FOUND for names that neither the live picture nor history knows.
+     * Reads a query over history: its servers, and the worker's input. Throws INVALID_QUERY for its range,
+     * then NOT_FOUND for names that neither the live picture nor history knows.
      */
     async read<R extends object>(exchange: Exchange, query: HistoryQuery, rangeOf: ReadRange<R>) {
       const now = clock.now();

@@ -29,13 +29,11 @@ export function fullBucket({ capacity }: Rate, now: number): Bucket {
 }
 
 /**
- * Takes one request out of the bucket, if there is one. Filled lazily, by the time since the last draw. Answers how the
- * bucket stands after it: requests that are left, and whole seconds, rounded up, until it is full again and until one
- * request is allowed (at least 1; means nothing when this one was).
- *
- * A clock that goes back gives nothing and costs nothing: time counts on from there. So never more than
- * `capacity` + `perMinute` × the minutes by which the clock went forward are allowed in any span, and no client waits
- * for a clock to catch up. A rate that changes holds from now on for what is in the bucket.
+ * Takes one request from the bucket, if available. The bucket refills lazily by the time since the last
+ * draw. Returns the remaining requests, and the whole seconds, rounded up, until it is full and until one
+ * request is allowed (at least 1). A clock that goes back adds and costs nothing. So in any span at most
+ * `capacity` + `perMinute` × the minutes by which the clock advanced are allowed, and no client waits for a
+ * clock to catch up. A changed rate applies to the current content.
  */
 export function draw(bucket: Bucket, { capacity, perMinute }: Rate, now: number) {
   const full = capacity * REQUEST;
@@ -55,12 +53,11 @@ export function draw(bucket: Bucket, { capacity, perMinute }: Rate, now: number)
 export const MAX_BUCKETS = 100_000;
 
 /**
- * The buckets of many addresses, or of many keys: at most `max` of them, whatever comes. Two generations: when the
- * younger one holds half of the bound, it becomes the older, and what the older held and was not used since is
- * forgotten. A forgotten client starts with a full bucket, which most of them have by then.
- *
- * One Map in order of use, the usual form, costs 15 times as much per draw (delete and set), and 70 µs per eviction,
- * as finding the first entry walks over all deleted ones.
+ * Buckets of many addresses or keys, at most `max`. Two generations: when the younger one has half of the
+ * bound it becomes the older one, and unused buckets of the old one are forgotten. A forgotten client
+ * starts with a full bucket, which most have by then. A single Map in order of use costs 15 times as much
+ * per draw (delete and set), and 70 µs per eviction, because finding the first entry walks over all deleted
+ * ones.
  */
 export function createBuckets(max = MAX_BUCKETS) {
   let young = new Map<string, Bucket>();
@@ -82,7 +79,7 @@ export function createBuckets(max = MAX_BUCKETS) {
 
 export type Limits = ReturnType<typeof createLimits>;
 
-/** The buckets of addresses and of keys, and the keys' quotas. What is drawn is said on whatever answer follows. */
+/** Buckets of addresses and keys, and the keys' quotas. Answers report each draw. */
 export function createLimits({ clock, quotas, settings }: Pick<HttpDeps, "clock" | "quotas" | "settings">) {
   const ofAddresses = createBuckets();
   const ofKeys = createBuckets();
@@ -116,9 +113,10 @@ export function createLimits({ clock, quotas, settings }: Pick<HttpDeps, "clock"
       drawFrom(ofAddresses, exchange.address, rate, exchange, "without a valid key from this address");
     },
     /**
-     * A sign-in has a bucket of its own (`signIn`: its id), filled as its key's, and does not count in the key's quotas:
-     * a key that a department shares is not used up by its browsers. Throws RATE_LIMIT_EXCEEDED or QUOTA_EXCEEDED. A request that passes the bucket counts once, whatever its answer;
-     * what is refused here does not count. The key's own figures beat the config's.
+     * A sign-in (`signIn`: its id) has its own bucket with its key's rate and does not count in the key's
+     * quotas, so browsers cannot use up a shared key. Throws RATE_LIMIT_EXCEEDED or QUOTA_EXCEEDED. A
+     * request that passes the bucket counts once, whatever its answer; a refused one does not count. The
+     * key's own limits precede the config's.
      */
     drawOfKey(exchange: Exchange, caller: KeyRecord, signIn: string | null = null): void {
       const { burst, requestsPerMinute, dailyQuota, monthlyQuota } = settings().limits;

@@ -42,10 +42,10 @@ export function listen(app: AnyElysia, { host, port, tls = null }: ListenSetting
     /** The real one, also when the settings said 0. */
     port: real,
     /**
-     * Takes another certificate for connections to come; only where it listened over TLS before. Bun's own reload
-     * leaves TLS as it was, so the port is opened a second time and then closed the first time. Requests, streams and
-     * sockets that are open go on under the old certificate, connections that idle are closed in order; only one that
-     * is just being made can be reset.
+     * Uses a new certificate for new connections; only for a port that already listened with TLS. Bun's
+     * reload does not change TLS, so the port is opened again before the old listener closes. Open
+     * requests, streams and sockets keep the old certificate, and idle connections close in order; only a
+     * connection that is being made may be reset.
      */
     renew(material: TlsMaterial): void {
       const next = open(app, { host, port: real, tls: material }, false);
@@ -53,12 +53,12 @@ export function listen(app: AnyElysia, { host, port, tls = null }: ListenSetting
       for (const server of servers) void server.stop(false);
       servers.push(next);
     },
-    /** Takes no new work, lets what runs finish for at most `graceMs`, then cuts it. */
+    /** Stops accepting work, lets running work finish for at most `graceMs`, then cancels it. */
     stop: (graceMs: number): Promise<void> => stopServers(servers, graceMs),
   };
 }
 
-/** They take no new work, what runs may finish for at most `graceMs`, then it is cut. */
+/** Stops accepting work, lets running work finish for at most `graceMs`, then cancels it. */
 export async function stopServers(servers: readonly Server<unknown>[], graceMs: number): Promise<void> {
   const { promise: deadline, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, graceMs);

@@ -3,23 +3,25 @@ import type { Exchange } from "./exchange.ts";
 import { shown } from "./query.ts";
 import { allowOf } from "./route-table.ts";
 
-/** What scripts of a listed origin may send beyond what browsers always allow, and how long a browser may keep that. */
+/**
+ * Headers that scripts of a listed origin may send in addition to the defaults, and how long browsers may
+ * cache that.
+ */
 const PREFLIGHT = {
   "access-control-allow-headers":
     "X-API-Key, Authorization, Content-Type, Last-Event-ID, X-Request-ID, If-None-Match",
   "access-control-max-age": "600",
 };
-/** What they may read. */
+/** Headers that scripts may read. */
 const EXPOSED_HEADERS =
   "X-Request-ID, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, ETag";
 
 /**
- * Cross-origin reading (https://fetch.spec.whatwg.org/#http-cors-protocol), off unless `http.cors_origins` lists the
- * origin: exactly, as there is no wildcard. Keys travel in headers that a script sets, never by themselves, so
- * credentials stay forbidden.
- *
- * Comes before every check, so that a script can read each refusal. Answers a preflight for a known path, which
- * carries no key, reveals nothing and precedes every request of such a script; it draws on no bucket.
+ * Cross-origin access (https://fetch.spec.whatwg.org/#http-cors-protocol), off unless `http.cors_origins`
+ * lists the exact origin (no wildcards). Keys travel in headers that a script sets, so credentials
+ * stay forbidden. Runs before every check, so that a script can read each refusal. A preflight for a known
+ * path is answered without a key: it reveals nothing, precedes every request of such a script, and draws on
+ * no bucket.
  */
 export function answerCors(
   { request, headers, route }: Exchange,
@@ -42,11 +44,11 @@ export function answerCors(
 }
 
 /**
- * Whether a request comes from a page of the daemon's own origin or of a listed one, or from no page: a browser names the
- * page's origin (`Origin`, RFC 6454) in whatever a page of another one may send, programs send none.
- *
- * Behind a proxy that changes the Host, the daemon does not know its own origin. The browser does: over TLS and on
- * loopback it says so itself (https://www.w3.org/TR/fetch-metadata/), in a header that no script can set.
+ * Reports whether a request comes from a page of the daemon's own origin or of a listed one, or from no
+ * page. Browsers send a page's origin (`Origin`, RFC 6454) with every cross-origin request; programs send
+ * none. Behind a proxy that changes the Host, the daemon does not know its own origin. Over TLS and on
+ * loopback the browser reports it (https://www.w3.org/TR/fetch-metadata/) in a header that scripts cannot
+ * set.
  */
 export function isFromOwnPage({ request, origin }: Exchange, listed: readonly string[] = []): boolean {
   const named = request.headers.get("origin");

@@ -34,7 +34,7 @@ function keyOf({ daemon, name }: FeaturePicture): string {
 }
 
 function featureJson(key: string, feature: FeaturePicture, { server, collectedAt: usual }: ServerPicture) {
-  // That of the server stands there alone: it would change every feature at every poll.
+  // The server's own time is left out: it would change every feature at every poll.
   const collectedAt = feature.collectedAt === usual ? null : feature.collectedAt;
   const fields = featureRecord(server, { ...feature, collectedAt, pools: [] });
   return JSON.stringify([key, ...FEATURE_COLUMNS.map((name) => fields[name])]);
@@ -76,14 +76,17 @@ function otherRows({
   ].map((values) => [...values]);
 }
 
-/** A server of `GET /api/picture` as JSON; without rows for who may see no people. */
+/** Formats a server of `GET /api/picture` as JSON; without rows for callers that may not see people. */
 export function serverJson(picture: ServerPicture, snapshot: number, hasRows = true): string {
   const { record, features, rows } = partsOf(picture);
   const head = [["snapshot", String(snapshot)], ...record].map(([name, json]) => `"${name}":${json}`);
   return `{${head},"features":[${[...features.values()]}],"rows":[${hasRows ? [...rows.values()] : ""}]}`;
 }
 
-/** What makes one picture of a server the next, but for its `from` and `to`, as JSON without its braces. */
+/**
+ * Formats the difference between two pictures of a server as JSON without braces; `from` and `to` are added
+ * later.
+ */
 export function patchJson(before: ServerPicture | null, after: ServerPicture, hasRows = true): string {
   const was = before === null ? null : partsOf(before);
   const now = partsOf(after);

@@ -1,5 +1,5 @@
 /**
- * Elysia asks for NODE_ENV when it is loaded and answers errors more talkatively in development, so this module is
- * imported before it. What the environment says stands.
+ * Elysia reads NODE_ENV when it is loaded and answers errors with more detail in development, so this
+ * module is imported first. An existing value is kept.
  */
 process.env.NODE_ENV ??= "production";

@@ -19,7 +19,7 @@ export const TIME_FORM =
 /** The same for the OpenAPI document. */
 const TIME_PATTERN = "^(now|-\\d+[smhdy]|\\d{12,14}|\\d{4}-\\d\\d-\\d\\d.*)$";
 
-/** A time. It stays a text, because only the route knows from when `-7d` counts. */
+/** Declares a time. It stays text, because only the route knows the reference of `-7d`. */
 function time(description: string, example: string) {
   return single(
     { takes: TIME_FORM, read: (text) => (parseTime(text, Date.now()) === null ? undefined : text) },
@@ -85,7 +85,7 @@ export function rangeOfDays(days: number): ReadRange<{ start: number; end: numbe
 /** Throws INVALID_QUERY unless start lies before end (where both are known). */
 function checkRange(start: number | null, end: number | null, names: typeof PARAMETERS): void {
   if (start === null || end === null || start < end) return;
-  // Where it looks like a bare date it may be one, and then it is not what was written.
+  // A time at midnight may come from a bare date, which looks different from the written value.
   const hint = end % DAY_MS === 0 ? ` A date as "${names.end}" takes in its whole day.` : "";
   throw new ApiError(
     "INVALID_QUERY",
@@ -93,7 +93,7 @@ function checkRange(start: number | null, end: number | null, names: typeof PARA
   );
 }
 
-/** A time as the API takes it in queries; null when it is none. `now` is epoch ms. */
+/** Parses a time of a query; null if it is not valid. `now` is epoch ms. */
 export function parseTime(value: string, now: number): { at: number; bareDate: boolean } | null {
   if (value === "now") return { at: now, bareDate: false };
   if (value.startsWith("-")) {

@@ -17,7 +17,7 @@ type Parameters = Readonly<Record<string, Parameter<unknown>>>;
 
 interface ParameterRule<T> {
   readonly takes: string;
-  /** The value of what was sent: a text, or texts where the parameter was repeated. Undefined when it is none. */
+  /** Parses a sent value: a string, or strings if the parameter was repeated. Undefined if not valid. */
   read(sent: string | readonly string[]): T | undefined;
 }
 
@@ -38,7 +38,7 @@ export type QueryOf<D> = D extends QueryDefinition<infer P> ? QueryValues<P> : n
 
 /** Values that have been read: Elysia decodes a query twice. */
 class QueryRead {}
-/** What was sent, by name: a text, or texts where a name was repeated. */
+/** Sent values by name: a string, or strings if repeated. */
 export type Sent = Readonly<Record<string, string | readonly string[]>>;
 
 // A kind of its own: of a plain object TypeBox visits every parameter that the route knows, whether it was sent or
@@ -48,7 +48,7 @@ TypeRegistry.Set<TObject<Record<string, Parameter<unknown>>>>(
   ({ properties }, sent) => sent instanceof QueryRead || readingOf(properties, sent as Sent).wrong === null,
 );
 
-/** Elysia checks a query, then decodes it: what was sent is read once. */
+/** Elysia checks a query, then decodes it: read the sent values once. */
 const readings = new WeakMap<Sent, { values: QueryRead; wrong: string | null }>();
 
 /** The values, and the first parameter that is not known, or not understood. */
@@ -98,7 +98,7 @@ export function sentValues(query: string, ignored: readonly string[]): Sent {
   return values;
 }
 
-/** The error for a query: the parameter, what it got and what it takes. */
+/** Returns the error for a query: the parameter, its value and the allowed values. */
 export function invalidQuery(parameters: Parameters, sent: Sent): ApiError {
   const name = readingOf(parameters, sent).wrong ?? "";
   const parameter = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
@@ -229,7 +229,7 @@ function repeated(takes: string, description: string, example: string, form = /^
   return list(rule, { type: "string" }, { description, example: [example] }, false);
 }
 
-/** `server`, `daemon`, `feature` and `label`: what of the license servers a list or a statistic is about. */
+/** `server`, `daemon`, `feature` and `label`: filters of lists and statistics. */
 export const NAMED = {
   feature: repeated("a name", "Exact name; may be repeated. An unknown one is 404.", "Schema_Editor"),
   daemon: names("Names of daemons. An unknown one is 404.", "siliqd"),
@@ -251,7 +251,7 @@ export const PRODUCT = repeated(
 /** `user` and `host`: whom a list is about. */
 export const PEOPLE = {
   user: names("Exact names of users.", "ada"),
-  host: names("Names of client hosts, whatever the case.", "ws01"),
+  host: names("Names of client hosts, in any case.", "ws01"),
 };
 
 const ROWS = { minimum: 1, maximum: 10_000 };

@@ -24,7 +24,7 @@ import { type PoolExpiry, summarise } from "../domain/summary.ts";
 import { iso } from "../domain/time/clock.ts";
 import { isExperimental } from "../managers/registry.ts";
 
-/** What is known → the records of the API. Pure: equal pictures give equal records, byte for byte. */
+/** Converts pictures to records of the API. Pure: equal pictures give equal bytes. */
 
 export function serverRecord(picture: ServerPicture): ServerRecord {
   const { server, collectedAt, pollDurationMs, error, features } = picture;
@@ -50,7 +50,7 @@ export function serverRecord(picture: ServerPicture): ServerRecord {
     nextPollAt: iso(picture.nextPollAt),
     pollDurationMs: pollDurationMs === null ? null : Math.round(pollDurationMs),
     error: error && pick(error, "code", "message"),
-    // Of a server that was never read nothing is known: not even that it has no features.
+    // A server that was never read has unknown counts, even of features.
     counts: {
       features: collectedAt === null ? null : features.length,
       checkouts:
@@ -60,7 +60,7 @@ export function serverRecord(picture: ServerPicture): ServerRecord {
               .flat()
               .flatMap(({ checkouts }) => checkouts).length,
       total: sumOfKnown(sets.map(({ total }) => total)),
-      // As in the summary: what unlimited features have in use is no part of a total.
+      // As in the summary, unlimited features are not part of the sums.
       used: sumOfKnown(sets.filter(({ unlimited }) => !unlimited).map(({ used }) => used)),
     },
     unparsedLines: picture.unparsedLines,
@@ -74,7 +74,7 @@ export function pick<T extends object, K extends keyof T>(of: T, ...names: reado
   return picked;
 }
 
-/** What of a server stands in the records of what it has. */
+/** The part of a server that is copied to the records of its features and users. */
 export type Place = Pick<MonitoredServer, "id" | "site">;
 
 const ofSite = ({ site }: Partial<Place>) => (site === undefined ? {} : { site });
@@ -106,8 +106,8 @@ function poolRecord(pool: PoolPicture): PoolRecord {
 }
 
 /**
- * Checkouts, reservations, queue entries and assigned people of one feature, in the order in which the tool prints each
- * kind. Who is assigned holds nothing by that, and has no duration.
+ * Returns checkouts, reservations, queue entries and assignments of one feature, each kind in the tool's
+ * order. An assignment holds no seat and has no duration.
  */
 export function userRecords(server: Place, feature: FeaturePicture): UserRecord[] {
   const { daemon, name, state, collectedAt } = feature;

@@ -12,7 +12,7 @@ export const REQUESTS = {
   ),
 } as const;
 
-/** What clients send as a method may be anything; labels may not. */
+/** Clients may send any method; labels may not have arbitrary values. */
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 /** Seconds. */
 const BOUNDS = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10];
@@ -33,7 +33,10 @@ export function createRequestCounters(now: () => number = () => performance.now(
     },
     /** Milliseconds since the last request came; Infinity before the first. */
     unaskedMs: () => now() - lastAt,
-    /** A request was answered. `route` is its pattern, e.g. `/api/licenses/servers/:id`; null when there is no such path. */
+    /**
+     * Counts an answered request. `route` is its pattern, such as `/api/licenses/servers/:id`; null for an
+     * unknown path.
+     */
     count(sent: string, route: string | null, status: number, durationMs: number) {
       statuses[status] = (statuses[status] ?? 0) + 1;
       const method = METHODS.has(sent) ? sent : "other";

@@ -5,7 +5,7 @@ import { PERMISSIONS, type Permission } from "../domain/keys.ts";
 /** A route is open to everyone, or to keys with this permission. */
 export type Access = "open" | Permission;
 
-/** One path of the API with what the gate must know of it. */
+/** A path of the API with the gate's settings. */
 export interface KnownRoute {
   readonly path: string;
   /** Access by method (HEAD as GET), in the order of `Allow`. */
@@ -21,17 +21,17 @@ export interface KnownRoute {
 }
 
 /**
- * Finds the route of a path as sent; null when there is none, also where the path is not decodable. A trailing slash
- * is tolerated. The table is made of Elysia's own routes and with its router (https://github.com/SaltyAom/memoirist),
- * so that a permission is declared in one place and a route without one cannot be served. It is made at the first
- * request: by then every route is registered.
+ * Finds the route of a sent path; null if unknown or not decodable. A trailing slash is allowed. The table
+ * is built from Elysia's own routes with its router (https://github.com/SaltyAom/memoirist), so that a
+ * permission is declared once and a route without one cannot be served. It is built at the first request,
+ * after all routes are registered.
  */
 export function createRouteTable(app: Pick<AnyElysia, "routes">): (path: string) => KnownRoute | null {
   let router: Memoirist<KnownRoute> | null = null;
 
   function build(): Memoirist<KnownRoute> {
     const routes = new Map<string, KnownRoute>();
-    // Decoding throws where a part of the path is no percent-encoded UTF-8.
+    // Decoding throws for a part that is not percent-encoded UTF-8.
     const made = new Memoirist<KnownRoute>({ onParam: decodeURIComponent });
     for (const { method, path, hooks } of app.routes) {
       const {

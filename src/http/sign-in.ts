@@ -4,9 +4,9 @@ import { isFromOwnPage } from "./origins.ts";
 import { shown } from "./query.ts";
 
 /**
- * The cookie of a browser that is signed in. Its name carries the installation, because cookies know no ports: two
- * daemons of one host must not overwrite each other's. `__Host-` (RFC 6265bis 4.1.3.2) keeps other hosts of the domain and
- * plain pages from setting it.
+ * Returns the name of a signed-in browser's cookie. It contains the installation's id, because cookies
+ * ignore ports: two daemons on one host must not overwrite each other's. `__Host-` (RFC 6265bis 4.1.3.2)
+ * keeps other hosts of the domain and plain pages from setting it.
  */
 export function cookieName(installationId: string, exchange: Exchange): string {
   return `${isSecure(exchange) ? "__Host-" : ""}licmond_${installationId}`;
@@ -43,7 +43,7 @@ export function setCookie(
 export const endedCookie = (installationId: string, exchange: Exchange) =>
   setCookie(installationId, exchange, "", 0);
 
-/** What the page reads first. Where nobody is signed in the answer is 204: browsers write errors into their console. */
+/** The page's first requests answer 204 without a sign-in: browsers write errors to their console. */
 export const NOBODY = { description: "Nobody is signed in: to a request with `X-Licmond: page`" };
 export function isFirstRead({ request, route }: Exchange): boolean {
   const isEither = route?.path === "/api/me" || route?.path === "/api/picture";
@@ -51,16 +51,17 @@ export function isFirstRead({ request, route }: Exchange): boolean {
 }
 
 /**
- * Browsers send the cookie by themselves, also for pages of other ports of this host, which SameSite lets through. So what
- * changes something needs a header that a form cannot send, and that a script of another origin may not (it is in no
- * preflight's answer). All else by cookie is for the daemon's own pages alone. Throws AUTH_INSUFFICIENT.
+ * Browsers send the cookie by themselves, also for pages on other ports of this host, which SameSite
+ * allows. Changes therefore need a header that a form cannot send and a script of another origin may not
+ * (no preflight allows it). Other requests by cookie must come from the daemon's own pages. Throws
+ * AUTH_INSUFFICIENT.
  */
 export function requirePage(exchange: Exchange, listed: readonly string[]): void {
   const { method, headers } = exchange.request;
   const isRead = method === "GET" || method === "HEAD";
   const changes = !isRead || new URLSearchParams(exchange.query).has("refresh");
   if (changes && headers.get("x-licmond") !== "page") {
-    const message = "Signing in, and what is changed by cookie, needs the header X-Licmond: page.";
+    const message = "Signing in and changes by cookie need the header X-Licmond: page.";
     throw new ApiError("AUTH_INSUFFICIENT", message);
   }
   if (isFromOwnPage(exchange, changes ? listed : [])) return;
@@ -68,7 +69,7 @@ export function requirePage(exchange: Exchange, listed: readonly string[]): void
   const seen = exchange.origin === null ? "no name" : shown(exchange.origin);
   const remedy =
     "A proxy that speaks plain HTTP must hand on the Host (nginx: proxy_set_header Host $http_host;). " +
-    "Over TLS current browsers need nothing; for others the proxy must stand in http.trusted_proxies, too.";
+    "Over TLS current browsers need nothing; for others the proxy must also be in http.trusted_proxies.";
   throw new ApiError(
     "AUTH_INSUFFICIENT",
     `Pages of the origin ${named} may not act for a browser that is signed in here: this is ${seen}. ${remedy}`,
@@ -90,7 +91,10 @@ const SYSTEMS = [
   [/\bLinux\b|\bX11\b/, "Linux"],
 ] as const;
 
-/** What a person recognises of a User-Agent: `Firefox 140 on Linux`. Words of ours and a number alone; null when none fits. */
+/**
+ * Returns the recognizable part of a User-Agent: `Firefox 140 on Linux`, our own words and a number; null
+ * if unknown.
+ */
 export function browserOf({ headers }: Request): string | null {
   const sent = headers.get("user-agent")?.slice(0, 500) ?? "";
   const system = SYSTEMS.find(([form]) => form.test(sent))?.[1];

@@ -15,8 +15,8 @@ import type { Exchange } from "./exchange.ts";
 import { shown } from "./query.ts";
 
 /**
- * Something made of one server's picture and kept as long as the picture lives. Pictures are immutable, so after a poll
- * of one server only that server's part is made again. What is made of an anonymous picture never reaches another one.
+ * Caches a value made of one server's picture for the picture's lifetime. Pictures are immutable, so a poll
+ * of one server renews only that server's value. Values of an anonymous picture never mix with others.
  */
 export function perPicture<T>(make: (picture: ServerPicture) => T): (picture: ServerPicture) => T {
   const kept = new WeakMap<ServerPicture, T>();
@@ -26,7 +26,7 @@ export function perPicture<T>(make: (picture: ServerPicture) => T): (picture: Se
 /** The snapshot as a caller may see it. Routes read the live picture through this alone. */
 export type SnapshotFor = (exchange: Pick<Exchange, "caller">) => Snapshot;
 
-/** What an anonymized key sees is made once a picture, when the first such key asks. */
+/** The anonymized picture is made once, when the first anonymized key asks. */
 export function createSnapshotFor({ live, pictures }: Pick<HttpDeps, "live" | "pictures">): SnapshotFor {
   return ({ caller }) => {
     const snapshot = live.snapshot();
@@ -69,11 +69,11 @@ export function byLabels<Query extends Partial<Record<"server" | "label", readon
 /** Throws NOT_FOUND when no server has the id. */
 export function knownServer({ servers }: Pick<Snapshot, "servers">, id: string): ServerPicture {
   const ids = servers.map(({ server }) => server.id);
-  checkKnown([id], ids, (name) => `There is no server ${name}; /api/licenses/servers lists them`);
+  checkKnown([id], ids, (name) => `Unknown server ${name}; /api/licenses/servers lists them`);
   return servers[ids.indexOf(id)] as ServerPicture;
 }
 
-/** Throws NOT_FOUND for the first name that is none of the known ones, with the closest; `say` says what there is not. */
+/** Throws NOT_FOUND for the first unknown name, with the closest ones; `say` formats the message. */
 export function checkKnown(
   names: readonly string[],
   known: readonly string[],
@@ -85,7 +85,7 @@ export function checkKnown(
   throw new ApiError("NOT_FOUND", `${say(shown(unknown))}.${closest}`);
 }
 
-/** Returns a sentence with a leading space that names what the client may have meant; empty if `names` is. */
+/** Returns a sentence with a leading space that names the closest matches; empty if `names` is. */
 export function closestWords(names: readonly string[]): string {
   return closestSentence(names.map(shown));
 }
@@ -93,7 +93,7 @@ export function closestWords(names: readonly string[]): string {
 /** The JSON of `head`, the parts that are not empty with commas between, and `tail`. */
 export type Join = (head: string, parts: readonly string[], tail: string) => Answer;
 
-/** Of answers with what was asked. */
+/** Cache of answers by query. */
 const MAX_KEPT_BYTES = 64 * 1024 * 1024;
 
 interface Kept extends Answer {
@@ -148,7 +148,8 @@ export function createAnswers() {
     }
     const tagged = { ...headers, etag };
     let zip: Promise<Answer> | null = null;
-    // Of a copy (`slice` of a Buffer is none): the buffer of a joined answer is used again for the next snapshot's.
+    // Compress a copy (`slice` of a Buffer is not one): the buffer of a joined answer is reused for the
+    // next snapshot.
     const zipOnce = () => (zip ??= zipped({ body: new Uint8Array(body), headers: tagged }));
     const made = { body, headers: tagged, zip: zipOnce };
     kept.set(what, made);

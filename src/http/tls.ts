@@ -6,9 +6,9 @@ import { DAY_MS } from "../domain/time/clock.ts";
 /** Paths of the certificate chain, its key and the authorities of clients, PEM (`http.tls_cert`, `tls_key`, `tls_client_ca`). */
 export type TlsFiles = NonNullable<Config["http"]["tls"]>;
 
-/** What was in the files, proved to belong together: texts where the files have paths. */
+/** The files' contents, checked to belong together. */
 export interface TlsMaterial extends TlsFiles {
-  /** Of the daemon's own certificate, the first of the chain. Epoch ms. */
+  /** Validity of the daemon's own certificate, the first of the chain. Epoch ms. */
   readonly validFrom: number;
   readonly validTo: number;
 }
@@ -17,8 +17,8 @@ export interface TlsMaterial extends TlsFiles {
 const WARN_DAYS = 14;
 
 /**
- * Reads and checks the files. Bun starts without a file that is not there, and then fails every handshake; its words
- * for what is wrong with one name no file. Throws an Error that names the file and what is wrong with it.
+ * Reads and checks the files. Bun starts without a missing file and then fails every handshake, and its
+ * messages name no file. Throws an Error with the file and the problem.
  */
 export function readTls({ cert, key, clientCa }: TlsFiles): TlsMaterial {
   // Loaded only here: most daemons speak plain HTTP.
@@ -73,7 +73,7 @@ function readPem(path: string, setting: string): string {
   }
 }
 
-/** What `parse` makes of a file's text. Throws what `otherwise` says of a text that it does not take. */
+/** Parses a file's text. Throws `otherwise` for a text that `parse` does not accept. */
 function parsed<T>(parse: () => T, otherwise: string): T {
   try {
     return parse();

@@ -32,7 +32,7 @@ export function listenOnSockets(app: AnyElysia, directory: string, log: Log) {
     }
   });
   return {
-    /** Takes no new work, lets what runs finish for at most `graceMs`, then cuts it. */
+    /** Stops accepting work, lets running work finish for at most `graceMs`, then cancels it. */
     async stop(graceMs: number): Promise<void> {
       for (const { path } of open) rmSync(path, { force: true });
       await stopServers(

@@ -4,12 +4,12 @@ import type { KeyRecord } from "../domain/keys.ts";
 import { type Audience, ROLES } from "../domain/words.ts";
 
 /**
- * Callers that bring no key, each as a record that stands for one: those by a Unix socket, people whom a trusted proxy
- * has signed in, and the built-in viewer of `[page] public`.
+ * Callers without a key, each as a stand-in record: over a Unix socket, signed in by a trusted proxy, or
+ * the built-in viewer of `[page] public`.
  */
 
 const KINDS = ["socket", "proxy", "public"] as const;
-/** What is known of a caller by its id: ids of keys have no dash. */
+/** Returns the kind of a caller by its id: ids of keys have no dash. */
 export function kindOf(id: string): (typeof KINDS)[number] | "key" {
   return KINDS.find((kind) => id.startsWith(`${kind}-`)) ?? "key";
 }
@@ -38,7 +38,7 @@ export function socketCaller(role: "admin" | "viewer"): KeyRecord {
   return keyless(`socket-${role}`, `socket (${role})`, role);
 }
 
-/** Who stands behind the id of a socket's caller; null for another id. */
+/** Returns the socket's caller with that id; null for another id. */
 export function socketCallerOf(id: string): KeyRecord | null {
   const role = (["admin", "viewer"] as const).find((each) => id === `socket-${each}`);
   return role === undefined ? null : socketCaller(role);
@@ -49,7 +49,7 @@ export function publicCaller({ public: shows }: PageSettings, address: string): 
   return shows === "off" ? null : keyless(`public-${shows}-${address}`, "public", "viewer", shows);
 }
 
-/** Whether what a caller without a key has opened may go on after a reload. */
+/** Reports whether the stream of a caller without a key may continue after a reload. */
 export function keylessHolds(id: string, { public: shows, userHeader }: PageSettings): boolean {
   const kind = kindOf(id);
   if (kind === "public") return id.startsWith(`public-${shows}-`);
@@ -59,8 +59,8 @@ export function keylessHolds(id: string, { public: shows, userHeader }: PageSett
 const MAX_NAME = 100;
 
 /**
- * The person whom a request's headers name, which only a trusted proxy may have set; null when they name nobody. Throws
- * AUTH_INVALID for a name that cannot be one, AUTH_INSUFFICIENT for a person who has no role here.
+ * Returns the person named in headers that only a trusted proxy may set; null without such headers. Throws
+ * AUTH_INVALID for an invalid name, AUTH_INSUFFICIENT for a person without a role.
  */
 export function proxyCaller(
   headers: Headers,

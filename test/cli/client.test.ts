@@ -176,6 +176,6 @@ describe("the watched picture", () => {
   test("ends with what no waiting helps against", async () => {
     const { url, at } = openPort();
     const watched = watch(await client({ url }, { LICMOND_API_KEY: at.keys.viewer }), ["ead"]);
-    await expect(watched.done).rejects.toThrow('There is no server "ead"');
+    await expect(watched.done).rejects.toThrow('Unknown server "ead"');
   });
 });

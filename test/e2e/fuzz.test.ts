@@ -51,7 +51,7 @@ test(`${REQUESTS} hostile requests over a socket do not harm the daemon`, async 
     // Path as the daemon reads it: Bun resolves dots.
     const { pathname } = new URL(`http://lic${request.target.split("?", 1)[0]}`);
     // If Bun's router and URL parser disagree about a trailing dot, the gate refuses the request.
-    const asked = text?.includes("There is no such path") === true ? "/nowhere" : pathname;
+    const asked = text?.includes("Unknown path") === true ? "/nowhere" : pathname;
     const problems = conformance.check(request.method, asked, { status, headers: got, text });
     // Failures of this site's tools are documented; other failures are bugs.
     if (/INTERNAL_ERROR|DATABASE_ERROR/.test(text ?? "")) problems.push("an unexpected failure");

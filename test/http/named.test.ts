@@ -144,7 +144,7 @@ describe("an unknown name", () => {
       const daemon = await json(at, `${list}?daemon=acme,betad&feature=viewer`, key);
       expect(daemon.body.message).toContain('a daemon "acme". The closest name is "acmed"');
       const server = await json(at, `${list}?server=edda`, key);
-      expect(server.body.message).toContain('There is no server "edda"');
+      expect(server.body.message).toContain('Unknown server "edda"');
       expect(server.body.message).toContain('The closest name is "eda".');
     }
   });

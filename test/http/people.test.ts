@@ -120,7 +120,7 @@ describe("people", () => {
 
   test.each([
     ["?label=site:st", 404, "NOT_FOUND", 'No license server has the label "site:st". The closest'],
-    ["?server=edda", 404, "NOT_FOUND", 'There is no server "edda"'],
+    ["?server=edda", 404, "NOT_FOUND", 'Unknown server "edda"'],
     ["?kind=person", 400, "INVALID_QUERY", 'Query parameter "kind" got "person"; it takes user, host'],
     ["?sort=at", 400, "INVALID_QUERY", "one of kind, name, lastSeenAt"],
     ["?user=ann", 400, "INVALID_QUERY", 'Query parameter "user" is not known here.'],

@@ -25,7 +25,7 @@ export interface Pseudonyms {
 
 /** 64 bits: among a million names the odds of two that share one are 1 in 40 million. */
 const HEX_DIGITS = 16;
-/** 52 bits: what a number holds exactly. */
+/** 52 bits, which a number represents exactly. */
 const NUMBER_DIGITS = 13;
 /** Names kept; a site has far fewer. */
 const MAX_KEPT = 100_000;
@@ -184,7 +184,7 @@ function reservedName({ type, name }: ReservationReading, pseudonyms: Pseudonyms
   return "not shown";
 }
 
-/** How an event goes out to anonymized keys: as it is, under pseudonyms, or not at all. */
+/** Form of each event for anonymized keys: unchanged, with pseudonyms, or not sent. */
 export const ANONYMOUS_FORM = {
   log: "never",
   metrics: "same",
@@ -201,7 +201,7 @@ export function anonymousEvent(event: StoredEvent | string, pseudonyms: Pseudony
   const named = (typeof event === "string" ? JSON.parse(event) : event) as Exclude<StoredEvent, LogEvent>;
   if (named.type === "alert") return JSON.stringify(anonymousAlert(named));
   if (named.type === "server_status") {
-    // Why a daemon is down stands there in the tool's words; of a server it is our own.
+    // The reason of a daemon's state is the tool's text; that of a server is ours.
     return JSON.stringify({ ...named, reason: named.daemon === null ? named.reason : null });
   }
   return JSON.stringify({

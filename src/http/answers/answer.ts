@@ -26,12 +26,12 @@ export function responseOf({ body, headers }: Answer): Response {
   return new Response(body, { headers: { ...headers } });
 }
 
-/** What fits into one packet gains nothing. */
+/** Compressing an answer that fits into one packet gains nothing. */
 export const LEAST_BYTES = 1_400;
 
 /**
- * The answer, gzipped where its client takes that. Threads of their own compress, so that the event loop goes on.
- * `zip` does it, e.g. one that remembers.
+ * Sends an answer, gzipped if the client accepts that. Compression runs on other threads. `zip` compresses,
+ * for example with a cache.
  */
 export function send(
   request: Request,
@@ -43,12 +43,12 @@ export function send(
 }
 
 /**
- * A cache must not give gzipped bytes to a client that does not take them; plain bytes suit every client. What else an
- * answer varies by is added on its way out.
+ * A cache must not give gzipped bytes to a client that does not accept them; plain bytes suit every client.
+ * Other fields of `Vary` are added later.
  */
 export const BY_ENCODING = "Accept-Encoding";
 
-/** The answer gzipped. Its body must stay as it is until then. */
+/** Gzips an answer. Its body must not change meanwhile. */
 export async function zipped({ body, headers }: Answer): Promise<Answer> {
   // Loaded for the first client that takes gzip: the module costs an idle daemon 3.4 MB.
   const { gzip } = await import("node:zlib");
@@ -79,8 +79,8 @@ export interface Formatted {
 }
 
 /**
- * Of which site of a fleet the rows of an answer are: all of one, or (null) each of the site that the id of its server
- * begins with, as at a hub. Undefined = there is no fleet, and no row says a site.
+ * The site of the rows of an answer: one site for all, or (null, at a hub) the site that begins each server
+ * id. Undefined without a fleet: rows have no site.
  */
 export type OfSite = string | null | undefined;
 
@@ -108,8 +108,9 @@ export function formOf(
 }
 
 /**
- * The format of `/api/metrics`: JSON, unless Accept names a text format and prefers it. The text format must be named
- * itself or as `text/*`: a wildcard for everything means JSON, and libraries list `text/plain` beside JSON by default.
+ * Returns the format of `/api/metrics`: JSON, unless Accept names and prefers a text format. The text
+ * format must be named itself or as `text/*`: libraries send a wildcard and `text/plain` together with JSON
+ * by default.
  */
 export function metricsFormat(accept: string | null): TextFormat | "json" {
   const { text, openmetrics } = textPreferences(accept);
@@ -131,8 +132,8 @@ function textPreferences(accept: string | null): Readonly<Record<TextFormat, num
 }
 
 /**
- * Whether an answer is sent gzipped: where Accept-Encoding takes gzip and likes it no less than the bytes as they are.
- * A client that does not mention `identity` accepts it with the lowest preference (RFC 9110, 12.5.3).
+ * Reports whether to gzip an answer: if Accept-Encoding accepts gzip and does not prefer identity. A
+ * missing `identity` has the lowest preference (RFC 9110, 12.5.3).
  */
 export function takesGzip(acceptEncoding: string | null): boolean {
   return takesEncoding(acceptEncoding, "gzip");
@@ -152,9 +153,9 @@ const FAMILY = 2;
 const ANYTHING = 1;
 
 /**
- * How much a client likes an offer, from 0 (refused, or not named) to 1, by its Accept or Accept-Encoding header.
- * Of the ranges that fit, the most specific one counts (RFC 9110, 12.5.1); ranges vaguer than `least` are ignored.
- * A range that asks for another `version` than the one offered does not fit; other parameters do not matter.
+ * Returns the preference for an offer, 0 (refused or absent) to 1, from an Accept or Accept-Encoding
+ * header. The most specific matching range counts (RFC 9110, 12.5.1); ranges vaguer than `least` are
+ * ignored. A range with another `version` does not match; other parameters are ignored.
  */
 function preference(header: string | null, offer: string, least = ANYTHING, version = ""): number {
   const family = `${offer.split("/", 1)[0]}/*`;
@@ -165,7 +166,7 @@ function preference(header: string | null, offer: string, least = ANYTHING, vers
     const closeness =
       name === offer ? EXACT : name === family ? FAMILY : /^(\*\/)?\*$/.test(name) ? ANYTHING : 0;
     if (closeness < Math.max(least, best)) continue;
-    // `name=value` or `name="value"`, with blanks wherever a client puts them.
+    // `name=value` or `name="value"`, with optional blanks.
     const parameters = Object.fromEntries(
       rest
         .map((part) => part.split(/\s*=\s*/, 2))
@@ -179,7 +180,7 @@ function preference(header: string | null, offer: string, least = ANYTHING, vers
   return weight;
 }
 
-/** A quality that is no number from 0 to 1 refuses the range. */
+/** An invalid quality refuses the range. */
 function qualityOf(text = "1"): number {
   const quality = text === "" ? 0 : Number(text);
   return quality >= 0 && quality <= 1 ? quality : 0;

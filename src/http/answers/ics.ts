@@ -63,7 +63,9 @@ function eventLines(
   ];
 }
 
-/** A value of type TEXT (3.3.11). Control characters but TAB may not stand in one (3.1): they are left out. */
+/**
+ * Escapes a TEXT value (3.3.11). Control characters other than TAB are not allowed (3.1) and are left out.
+ */
 export function escapeText(text: string): string {
   return text
     .replaceAll("\\", "\\\\")

@@ -16,14 +16,14 @@ export function sortOf<F extends string>(sort: F | `-${F}` | undefined): Sort<F>
 
 type Field<R extends object> = keyof R & string;
 
-/** What the lists of one kind of record have in common. */
+/** Properties shared by all lists of one kind of record. */
 export interface ListKind<R extends object> {
   /** `features` in `{ "features": [...] }`. */
   readonly plural: string;
   readonly record: TSchema;
   /** Fields that name a row, for ties. */
   readonly identity: readonly Field<R>[];
-  /** How rows stand when the query says nothing; as they came when absent. */
+  /** Default order; unsorted if absent. */
   readonly sort?: Sort<Field<R>>;
 }
 
@@ -54,8 +54,8 @@ interface Page extends Formatted {
 }
 
 /**
- * Writes out a page of rows that are sorted and cut already; `total` matched. `beside` stands beside the list in JSON;
- * `columns` are those of the CSV, if not all.
+ * Formats a page of rows that are already sorted and cut; `total` rows matched. `beside` has further fields
+ * of the JSON answer; `columns` are the CSV's, if not all.
  */
 export function rowsAnswer(
   plural: string,
@@ -85,7 +85,7 @@ const PAGE = {
   offset: Type.Integer({ minimum: 0 }),
 };
 
-/** The 200 of a list, for the document and for typed clients. `beside` is what stands beside the rows. */
+/** Documents the 200 answer of a list. `beside` has further fields next to the rows. */
 export function listDoc<P extends string, R extends TSchema, B extends TProperties = Record<never, never>>(
   plural: P,
   record: R,
@@ -105,8 +105,8 @@ export function csvToo<S extends TSchema>(description: string, schema: S) {
   return {
     description,
     schema,
-    // The same schema: a media type says how the data is written. A text here would make every generated client's
-    // answer a union of the list and a text, whose rows it cannot read.
+    // The same schema for CSV: with a string type, generated clients would get a union of list and text,
+    // whose rows they cannot read.
     content: { "text/csv": { schema } },
     headers: { "X-Total-Count": "Matches (CSV only)", "Content-Disposition": "File name (CSV only)" },
   };
@@ -124,7 +124,7 @@ export function sortable<R extends object>(schema: Schema): readonly Field<R>[] 
     .map(([name]) => name as Field<R>);
 }
 
-/** A sorted copy: nulls last in either direction, ties by identity, the rest as it came. */
+/** Returns a sorted copy: nulls last in both directions, ties by identity, otherwise in the given order. */
 export function ordered<R extends object>(
   rows: readonly R[],
   { field, descending }: Sort<Field<R>>,
@@ -154,7 +154,7 @@ const isOfFleet = (field: Schema) => field === OfSite.site || field === OfHub.si
 /** Whether records of this schema say their site where there is a fleet. */
 const hasSite = ({ properties }: Schema) => properties?.site === OfSite.site;
 
-/** A row with its site. One that says it is left as it is, and at a hub one of no server. */
+/** Adds the site to a row. Rows that have one, and rows of a hub without a server, stay unchanged. */
 export function withSite<R extends object>(row: R, ofSite: SiteOfRows): R & { site?: string } {
   if (ofSite === undefined || "site" in row) return row;
   const { server } = row as { readonly server?: string | null };
@@ -196,7 +196,7 @@ function cell(value: unknown): string {
   if (value === null || value === undefined) return "";
   if (typeof value === "number" || typeof value === "boolean") return String(value);
   const text = typeof value === "string" ? value : JSON.stringify(value);
-  // A spreadsheet would run what begins like a formula: OWASP, "CSV Injection".
+  // A spreadsheet runs text that begins like a formula: OWASP, "CSV Injection".
   const harmless = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
 }

@@ -24,8 +24,8 @@ import { TAGS } from "./documented.ts";
 import { errorExample, errorTable } from "./error-notes.ts";
 import { type Json, normalise } from "./normalise.ts";
 
-/** What holds for all of the API, at the head of the OpenAPI document (Markdown). */
-const DESCRIPTION = `What license servers say: who holds seats, since when, what is left, what expires next.
+/** Introduction of the OpenAPI document (Markdown): the rules of the whole API. */
+const DESCRIPTION = `The state of license servers: holders of seats, free seats, expiry, and history.
 
 **Keys** go in \`X-API-Key\`, \`Authorization: Bearer\` or \`Authorization: ApiKey\`; streams and WebSockets also take \`?api_key=\`, because
 their clients cannot set headers. \`x-roles\` of an operation are the roles that may call it, \`x-permission\` says why.
@@ -61,7 +61,7 @@ no RFC knows (\`get\` is one: methods are upper case) the connection is closed w
 **Pipelining.** Send a request when the answer to the one before is there. A request that comes earlier on the same
 connection may close it with neither answered; whether the first was carried out is then unknown.`;
 
-/** Vocabularies that stand in more than one place, by the names that clients get for them. */
+/** Vocabularies used in several places, by their names for clients. */
 const WORDS = {
   AlertRule: ALERT_RULES,
   AlertState: ALERT_STATES,

@@ -8,7 +8,10 @@ import { queryOf, REQUIRED } from "../query.ts";
 import type { Access } from "../route-table.ts";
 import { retryOf } from "./error-notes.ts";
 
-/** What a route says of itself, once: Elysia validates with its schemas, the gate reads the access, the document all. */
+/**
+ * The declaration of a route: Elysia validates with its schemas, the gate reads the access, the document
+ * shows everything.
+ */
 interface RouteDoc<Q extends Definition, P extends TObject, B extends TObject, A extends Answers> {
   readonly description?: string;
   /** Takes `?api_key=` too. */
@@ -37,21 +40,21 @@ interface RouteAnswer {
   readonly schema?: TSchema;
   /** Other content types with the schema of their body. */
   readonly content?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-  /** Names of headers and what they say. */
+  /** Header names with their descriptions. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 export const TAGS = {
   Service: "The daemon itself",
   Host: "The machine it runs on",
-  Licenses: "What the license servers say",
+  Licenses: "Data of the license servers",
   Streams: "Events as they happen, over server-sent events and WebSockets",
   Logs: "The service's own log",
   Keys: "Who may ask",
   Fleet: "Sites and their hub",
 } as const;
 
-/** Statuses of errors; 422 is none, but Elysia adds one of its own to the types of every route that validates. */
+/** Statuses of errors. 422 is not used, but Elysia adds it to the types of every validating route. */
 type ErrorStatus = (typeof ERROR_STATUS)[ErrorCode] | 422;
 
 /** The schemas of answers, for types alone: at run time nothing validates an answer. */
@@ -95,7 +98,7 @@ export function documented<
         new Set([
           ...(secured ? OF_KEYS : []),
           ...(body !== undefined ? OF_BODIES : []),
-          // What a path or `server=` names may not be there.
+          // A name in the path or in `server=` may be unknown.
           ...(params !== undefined || "server" in (query?.properties ?? {}) ? (["NOT_FOUND"] as const) : []),
           ...errors,
           "BODY_TOO_LARGE",

@@ -1,6 +1,6 @@
 import { ERROR_CODES, ERROR_STATUS, type ErrorCode } from "../../domain/errors.ts";
 
-/** What each code means to a client. */
+/** Description of each error code for clients. */
 const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   AUTH_MISSING: "No API key was sent.",
   AUTH_INVALID: "The API key, or the link's code, is not known.",
@@ -12,7 +12,7 @@ const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   INVALID_FIELD: "A field of the body is unknown, or its value not taken.",
   INVALID_QUERY: "A query parameter was not understood.",
   BODY_TOO_LARGE: "The body is larger than http.max_body_bytes.",
-  NOT_FOUND: "There is no such path, server, key, sign-in or alert.",
+  NOT_FOUND: "Unknown path, server, key, sign-in or alert.",
   METHOD_NOT_ALLOWED: "The path takes other methods: see Allow.",
   ALREADY_EXISTS: "An active one has this name.",
   CONFLICT: "The state of the resource does not allow it.",

@@ -1,9 +1,9 @@
 import { mapped } from "./documented.ts";
 
 /**
- * What @elysiajs/swagger 1.3.1 makes of TypeBox schemas, turned into valid OpenAPI 3.0.3 that generators of clients can
- * use: words that 3.0 has not are rewritten or left out, and what has a name stands once, under `components.schemas`.
- * A schema's name is its `title`; a vocabulary has that of `words`. Pure: takes and gives plain JSON.
+ * Turns the output of @elysiajs/swagger 1.3.1 into valid OpenAPI 3.0.3 that client generators accept:
+ * rewrites or drops keywords that 3.0 lacks, and moves named schemas to `components.schemas`. A schema's
+ * name is its `title`; a vocabulary's name is in `words`. Pure: takes and returns plain JSON.
  */
 export function normalise(document: Json, words: Readonly<Record<string, readonly string[]>>): Json {
   const components = new Map<string, Json>();
@@ -53,7 +53,10 @@ function withContent(holder: Json, schemaOf: (schema: unknown) => Json): Json {
   return { ...holder, content };
 }
 
-/** The words of a schema in OpenAPI 3.0 that stay as they are; those that hold schemas are rewritten one by one. */
+/**
+ * Schema keywords of OpenAPI 3.0 that are kept as is; keywords with nested schemas are rewritten one by
+ * one.
+ */
 const KEPT: ReadonlySet<string> = new Set(
   [
     "type nullable enum required description format minimum maximum minLength maxLength minItems maxItems pattern",
@@ -64,7 +67,7 @@ const KEPT: ReadonlySet<string> = new Set(
 /** JSON Schema as TypeBox writes it → the dialect of OpenAPI 3.0. `closed`: objects take no other fields. */
 type SchemaOf = (schema: unknown, closed?: boolean) => Json;
 
-/** What is referred to goes into `components`, by name. */
+/** Collects referenced schemas in `components`, by name. */
 function schemasInto(components: Map<string, Json>, vocabularies: ReadonlyMap<string, string>): SchemaOf {
   function schemaOf(source: unknown, closed = false): Json {
     const schema = objectOf(source);

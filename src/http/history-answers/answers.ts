@@ -96,7 +96,7 @@ function unknownName(read: Reader, { daemons, features, live }: NamesAsked): Unk
   );
 }
 
-/** What was stored, listed: sessions, denials, alerts and log lines. */
+/** Lists stored rows: sessions, denials, alerts and log lines. */
 
 function sessionsAnswer(
   read: Reader,
@@ -118,7 +118,7 @@ function sessionsAnswer(
 }
 
 interface DenialsAsked extends DenialQuery, Formatted {
-  /** Of each server, whether its denials can be seen; stands in JSON as it is. */
+  /** For each server, whether its denials are known; copied to JSON. */
   readonly logging: readonly object[];
 }
 
@@ -131,7 +131,7 @@ function denialsAnswer(read: Reader, asked: DenialsAsked, pseudonyms: Pseudonyms
   });
 }
 
-/** The page of a caller that may not see names. What is sorted by a name is sorted by its pseudonym. */
+/** Returns a page for a caller that may not see names. Orders by name use the pseudonym. */
 function anonymousPage(read: Reader, asked: DenialQuery, pseudonyms: Pseudonyms): DenialPage {
   const people = namesFor(pseudonyms, () => deniedPeople(read, asked));
   const named = people.wanted(asked);

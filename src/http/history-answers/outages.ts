@@ -10,7 +10,7 @@ import { rowsAnswer, withSite } from "../answers/list.ts";
 export interface OutagesAsked extends OutageQuery, Formatted {
   /** Epoch ms. */
   readonly now: number;
-  /** Servers whose availability is told where none is named. */
+  /** Servers whose availability is reported by default. */
   readonly configured: readonly string[];
 }
 

@@ -21,7 +21,7 @@ import { rowsAnswer } from "../answers/list.ts";
 /** Figures over a range: stats, heat map, efficiency and usage. */
 
 interface StatsAnswer extends Answer {
-  /** Points that the series would have had; where they are too many, there are no rows. */
+  /** Number of points that the series would have; with too many, rows are omitted. */
   readonly points: number;
 }
 
@@ -85,7 +85,7 @@ export async function efficiencyAnswer(
   return rowsAnswer("features", EfficiencyRow, parts, total, asked);
 }
 
-/** The columns beside the keys of the groups. */
+/** Columns after the group keys. */
 export const FIGURES = ["heldSeatHours", "sessions", "peakHeld", "uniqueUsers", "lastUsedAt", "unit"];
 
 /** The columns of the groups: a feature has those of its server and its daemon too. */
@@ -112,7 +112,7 @@ export async function usageAnswer(read: HistorySource, asked: UsageAsked, people
   }));
   const beside = { start: iso(start), end: iso(end), resolution: "exact", coverage };
   const columns = ["site", ...keyColumns(groupBy), ...FIGURES];
-  // Labels have names of their own, which no schema knows.
+  // Label names are not in the schema.
   const labels = groupBy.filter((key) => !FLEET_USAGE_KEYS.some((known) => known === key));
   const record = Type.Object({
     ...Object.fromEntries(labels.map((label) => [label, Type.String()])),

@@ -47,7 +47,7 @@ export function listQueries(ofSites: boolean) {
     }),
     features: queryOf({
       ...named,
-      search: text("Part of the name, whatever the case.", "schema"),
+      search: text("Part of the name, in any case.", "schema"),
       min_utilization: decimal("Least utilization in percent.", { minimum: 0, maximum: 1_000_000 }),
       state: wordList(DATA_STATES, "How far the numbers can be trusted."),
       sort: sort<FeatureSort>(sortable<FeatureRecord>(FeatureRecord) as FeatureSort[]),
@@ -56,7 +56,7 @@ export function listQueries(ofSites: boolean) {
     users: queryOf({
       ...named,
       ...PEOPLE,
-      search: text("Part of the user or the host, whatever the case of a to z.", "ada"),
+      search: text("Part of the user or the host; a to z in any case.", "ada"),
       kind: wordList(USER_KINDS, "Checkouts, reservations, queue entries, assigned people."),
       sort: sort<UserSort>(sortable<UserRecord>(UserRecord) as UserSort[]),
       ...page,

@@ -7,8 +7,9 @@ import { matches } from "../snapshot.ts";
 import { type PageFile, pageFiles } from "./files.ts";
 
 /**
- * Allows scripts, styles and data from here alone, and the one script that stands in the document. No string becomes a
- * script but the one address that `licmond` makes. `ancestors`: origins whose pages may have it in a frame.
+ * Allows scripts, styles and data of this origin only, and the inline script of the document by its hash.
+ * No string becomes a script, except the one address that `licmond` creates. `ancestors`: origins whose
+ * pages may embed the page.
  */
 const policyFor = (ancestors: readonly string[], script: string) =>
   `default-src 'none'; script-src 'self' 'sha256-${script}'; worker-src 'self'; style-src 'self'; img-src 'self'; ` +
@@ -90,8 +91,8 @@ async function respond(
     etag: tag,
     vary: BY_ENCODING,
     "cache-control": isHashed ? "public, max-age=31536000, immutable" : "no-cache",
-    // A worker has the policy of its own file, not of the page. A 304 has it too: its headers replace those of the
-    // kept answer, and the API's own policy would let the page load nothing.
+    // A worker uses its own file's policy, not the page's. A 304 has it too: its headers replace those
+    // of the stored answer, and the API's policy would block the page's files.
     "content-security-policy": policy,
   };
   if (matches(sent.get("if-none-match") ?? "", tag)) return new Response(null, { status: 304, headers });

@@ -50,7 +50,7 @@ const Silence = fields({
 });
 const ID = Type.Object({ id: Type.String({ description: "Id of the alert", example: "1" }) });
 
-/** Alerts: what is wrong and was wrong, and who has acknowledged it. */
+/** Routes for firing and past alerts, acknowledging and silencing. */
 export function alertRoutes({ alerts, clock, audit, reader }: RouteDeps) {
   /** Acknowledges or silences an alert, and writes it into the trail. */
   async function change(
@@ -66,7 +66,7 @@ export function alertRoutes({ alerts, clock, audit, reader }: RouteDeps) {
     exchange.listener?.timeout(exchange.request, 0);
     const changed: HandledHere = alert === 0 ? { outcome: "unknown" } : await work(alert, callerOf(exchange));
     if (changed.outcome === "unknown") {
-      throw new ApiError("NOT_FOUND", `There is no alert ${shown(id)}; /api/licenses/alerts lists them.`);
+      throw new ApiError("NOT_FOUND", `Unknown alert ${shown(id)}; /api/licenses/alerts lists them.`);
     }
     if (changed.outcome === "resolved") {
       throw new ApiError("CONFLICT", `The alert ${alert} is resolved: there is nothing left to do about it.`);

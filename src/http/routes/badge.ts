@@ -17,7 +17,7 @@ const QUERY = queryOf({
 /** Seconds for which a wiki may show the same. */
 const MAX_AGE = 30;
 
-/** What a badge says of a feature. */
+/** Fields of a feature that a badge shows. */
 type Shown = Pick<
   FeatureRecord,
   "state" | "total" | "used" | "available" | "unlimited" | "queued" | "unit" | "collectedAt"
@@ -70,7 +70,7 @@ export function badgeRoutes(
 
 const [FREE, FULL, UNSURE] = ["#0b6b75", "#a34a00", "#5f6872"];
 
-/** What the numbers of a feature say, and how sure that is. */
+/** Describes the numbers of a feature and their state. */
 function wordsOf(feature: Shown | undefined): readonly [words: string, fill: string] {
   const { state = "failed", total = null, used = null, available = null, unlimited, queued } = feature ?? {};
   const { unit = "seats" } = feature ?? {};

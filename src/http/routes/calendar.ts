@@ -35,7 +35,7 @@ export function calendarRoutes(
         },
       });
     },
-    documented("calendar", "Licenses", "What expires when, as a calendar to subscribe to", {
+    documented("calendar", "Licenses", "Expiries as a calendar to subscribe to", {
       keyInQuery: true,
       description: "RFC 5545: an all-day event for each pool that has a date.",
       query: queryOf(FILTER),
@@ -52,7 +52,7 @@ export function calendarRoutes(
 
 type Asked = Awaited<ReturnType<RouteDeps["reader"]["read"]>>["asked"];
 
-/** Whether an expiry is asked for. What never expires does so before no time. */
+/** Reports whether an expiry matches. Permanent licenses match no range. */
 export function expiryFilter({ filter: { features, daemons }, start, end }: Asked & OpenRange) {
   return ({ feature, daemon, expiry: { expiresAt } }: PoolExpiry): boolean =>
     (features?.includes(feature) ?? true) &&

@@ -6,12 +6,12 @@ import type { RequestCounters } from "../request-counters.ts";
 import { type Answers, createAnswers, createSnapshotFor, type SnapshotFor } from "../snapshot.ts";
 import type { StreamsPort } from "../streams/broadcaster.ts";
 
-/** What the composition root hands to the app. */
+/** Dependencies of the app, from the composition root. */
 export interface AppDeps extends HttpDeps {
   readonly streams: StreamsPort;
 }
 
-/** What the routes are made of: the rest of the daemon, and what routes share. */
+/** Dependencies of the routes: the rest of the daemon, and shared parts. */
 export interface RouteDeps extends AppDeps {
   readonly limits: Limits;
   readonly audit: Audit;

@@ -19,12 +19,13 @@ export const ExecuteBody = fields({
     fields(
       { feature: Argument, user: Argument, host: Argument, display: Argument, handle: Argument },
       {
-        description: "What the command takes. remove: the handle, or feature, user and host of one checkout",
+        description:
+          "Arguments of the command. remove: the handle, or feature, user and host of one checkout",
       },
     ),
   ),
   timeoutMs: Type.Optional(Type.Integer({ minimum: 1000, maximum: 600_000 })),
-  dryRun: Type.Optional(Type.Boolean({ description: "Answers what would be run, and runs nothing" })),
+  dryRun: Type.Optional(Type.Boolean({ description: "Returns the command line without running it" })),
 });
 
 export const permissionFor = ({ role }: CatalogueEntry) =>
@@ -41,7 +42,7 @@ function argumentSchema({ template, takes }: CatalogueEntry) {
   return takes.length === 0 ? schema : { ...schema, anyOf: ways };
 }
 
-/** What there is to run. */
+/** Lists the available commands. */
 export function commandListRoutes({ execute }: Pick<RouteDeps, "execute">) {
   return new Elysia({ name: "routes/command-list" }).use(gated).get(
     "/api/execute",
@@ -61,7 +62,7 @@ export function commandListRoutes({ execute }: Pick<RouteDeps, "execute">) {
   );
 }
 
-/** Running what there is: commands of the catalogue. Every call leaves its lines in the audit trail, refused ones too (see the gate). */
+/** Runs commands of the catalogue. Every call is in the audit trail, refused ones too (see the gate). */
 export function executeRoutes({ execute, live, audit }: RouteDeps) {
   return new Elysia({ name: "routes/execute" })
     .use(gated)
@@ -102,7 +103,7 @@ export function executeRoutes({ execute, live, audit }: RouteDeps) {
           "Off unless execute.enabled is set. Runs commands of a catalogue, without a shell: status and diagnose for operators; reread and remove for admins; the config's own for the role they name. A non-zero exit is COMMAND_EXECUTION_FAILED with the last lines of output in details. Every call is written to the audit trail.",
         body: ExecuteBody,
         example: { command: "remove", server: "eda", args: { handle: "1201" }, dryRun: true },
-        answers: { 200: { description: "What was run and what it said", schema: CommandResult } },
+        answers: { 200: { description: "Command line and output", schema: CommandResult } },
         errors: [
           "NOT_FOUND",
           "CONFLICT",

@@ -36,7 +36,7 @@ const Body = fields({
 });
 const Revocation = fields({ confirm: CONFIRM });
 
-/** What a key is unless the body says otherwise. */
+/** Defaults of a new key. */
 const UNLIMITED = { anonymize: false, dailyQuota: null, monthlyQuota: null, requestsPerMinute: null };
 
 const KEYS: ListKind<Key> = { plural: "keys", record: Key, identity: ["id"] };
@@ -45,7 +45,7 @@ const ID = Type.Object({
   id: pathId("Id of the key, the part between lmk_ and the secret"),
 });
 
-/** Who may ask: making, listing and ending keys. */
+/** Creates, lists and revokes keys. */
 export function keyRoutes(deps: RouteDeps) {
   const { keys, clock, audit } = deps;
   const requireConfirmation = createConfirm(deps);
@@ -131,7 +131,7 @@ export function keyRoutes(deps: RouteDeps) {
 }
 
 function unknownKey(id: string): ApiError {
-  return new ApiError("NOT_FOUND", `There is no key with the id ${shown(id)}; /api/keys lists them.`);
+  return new ApiError("NOT_FOUND", `Unknown key ${shown(id)}; /api/keys lists them.`);
 }
 
 function gone(id: string): ApiError {

@@ -49,7 +49,7 @@ const Stats = record("LogStats", {
   sizeBytes: Count,
 });
 
-/** What the searches take: at a hub the sites too, whose names `sitesOf` checks. */
+/** Parameters of the log searches; at a hub with sites, whose names `sitesOf` checks. */
 export interface LogForm {
   readonly recent: typeof RECENT;
   readonly search: typeof SEARCH;
@@ -91,7 +91,7 @@ export function logRoutes({ clock, logs, audit, reader }: RouteDeps, form: LogFo
       ({ exchange, query }) => lines(exchange, query, { ...storedPage(query), oldestFirst: false }),
       documented("logs", "Logs", "Search the stored lines, newest first", {
         description:
-          "`q` is words, never a query language: quotes, operators and brackets are looked for as they stand. Case and accents do not count, and a word that begins or ends with a letter or digit does so in the line too.",
+          "`q` is words, never a query language: quotes, operators and brackets are matched literally. Case and accents do not count, and a word that begins or ends with a letter or digit does so in the line too.",
         query: form.search,
         answers: { 200: listDoc("logs", LogEvent, "Log events") },
         errors: ["TIMEOUT"],

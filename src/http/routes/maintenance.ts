@@ -11,7 +11,7 @@ import type { RouteDeps } from "./deps.ts";
 
 const QUERY = queryOf({ server: NAMED.server, label: NAMED.label });
 
-/** The maintenance windows of the config: when they are open and what they are for. */
+/** Lists the maintenance windows with their state and next start. */
 export function maintenanceRoutes({ settings, clock, snapshotFor }: RouteDeps) {
   return new Elysia({ name: "routes/maintenance" }).use(gated).get(
     "/api/maintenance",

@@ -18,7 +18,7 @@ const { start, end } = RangeFields;
 const OUTAGES = queryOf({
   server: NAMED.server,
   label: NAMED.label,
-  status: wordList(OUTAGE_STATUSES, "What the server was; of the list alone."),
+  status: wordList(OUTAGE_STATUSES, "Status of the server; filters only the list."),
   ...RANGE,
   sort: sortBy(sortable<Omit<OutageRecord, "site">>(OutageRecord)),
   ...STORED_LIST,
@@ -56,7 +56,7 @@ export function outageRoutes({ reader }: RouteDeps) {
         query: OUTAGES,
         answers: {
           200: listDoc("outages", OutageRecord, "Outages", {
-            servers: Type.Array(AvailabilityRecord, { description: "Of the range, whatever `status` says" }),
+            servers: Type.Array(AvailabilityRecord, { description: "Of the range, for any `status`" }),
             start,
             end,
           }),

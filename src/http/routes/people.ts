@@ -10,7 +10,7 @@ import { openRange, startTime } from "../query-time.ts";
 import type { RouteDeps } from "./deps.ts";
 
 const QUERY = queryOf({
-  q: text("Part of the name, whatever the case.", "ada"),
+  q: text("Part of the name, in any case.", "ada"),
   kind: wordList(PERSON_KINDS, "Users, hosts."),
   server: NAMED.server,
   label: NAMED.label,
@@ -50,7 +50,7 @@ export function peopleRoutes({ reader, live }: RouteDeps) {
   );
 }
 
-/** Who waits, and who has seats by a session that is not stored yet. */
+/** People who wait, or whose session is not stored yet. */
 function notInSessions({ features }: ServerPicture): Seen[] {
   return features.flatMap(({ checkouts, queue, collectedAt }) =>
     [...checkouts.filter(({ session }) => session === undefined), ...queue].flatMap(

@@ -56,7 +56,7 @@ export function rescanRoutes(deps: PollDeps) {
         "Waits for the polls; a poll that already runs is joined. When exactly one server is named, its failure is the answer's error; otherwise a failure stands in its row, and only when every poll failed is the answer UPSTREAM_ERROR.",
       body: Body,
       example: { servers: ["eda"] },
-      answers: { 200: { description: "What came of each poll", schema: Results } },
+      answers: { 200: { description: "Result of each poll", schema: Results } },
       errors: POLL_ERRORS,
     }),
   );

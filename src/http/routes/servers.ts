@@ -44,8 +44,7 @@ export function rawRoutes({ live, collector }: Pick<RouteDeps, "live" | "collect
       return send(request, valueAnswer(withSite(output, exchange.ofSite)));
     },
     documented("raw", "Licenses", "The raw output of a server's last poll", {
-      description:
-        "What was run and what it said, and the lines that no rule knew. Null before the first poll since the start.",
+      description: "Command line, output and unknown lines. Null before the first poll since the start.",
       params: ID,
       answers: { 200: { description: "Raw output", schema: RawOutput } },
     }),

@@ -97,7 +97,7 @@ export function serviceRoutes(deps: RouteDeps) {
         };
       },
       documented("details", "Service", "Status of the daemon", {
-        answers: { 200: { description: "What the daemon is doing", schema: Status } },
+        answers: { 200: { description: "State of the daemon", schema: Status } },
       }),
     )
     .post(
@@ -160,7 +160,7 @@ export function serviceRoutes(deps: RouteDeps) {
     );
 }
 
-/** A server that is down, or whose numbers are not those of its last poll. One not polled yet is no trouble. */
+/** Reports whether a server is down or has old numbers. A server that was not polled yet does not count. */
 function anyTrouble({ servers }: Snapshot): boolean {
   return servers.some(
     ({ server, status, state, lastPollAt }) =>

@@ -25,7 +25,7 @@ const PATIENCE = { patienceMs: () => 5_000 };
 
 const Credentials = fields({
   key: Type.Optional(Type.String()),
-  code: Type.Optional(Type.String({ description: "Of a link of `licmond open`, in place of a key" })),
+  code: Type.Optional(Type.String({ description: "Code of a link of `licmond open`, instead of a key" })),
   stay: Type.Optional(Type.Boolean({ description: "For 30 days, used or not" })),
 });
 
@@ -61,7 +61,10 @@ export function signInRoutes(deps: RouteDeps) {
   const { installationId } = deps;
   const countRefusal = createRefusalCount(deps);
 
-  /** What the sent key or code is good for. One that is not draws on the address's bucket: so keys are guessed no faster. */
+  /**
+   * Returns the rights of the sent key or code. A wrong one draws on the address's bucket, which slows down
+   * guessing.
+   */
   async function grantOf(exchange: Exchange, { key, code }: Static<typeof Credentials>) {
     if ((key === undefined) === (code === undefined))
       throw new ApiError("MISSING_FIELD", 'The body takes "key" or "code": one of them.');
@@ -186,7 +189,7 @@ export function signInRoutes(deps: RouteDeps) {
       async ({ exchange, params: { id } }) => {
         const found = visibleTo(exchange).find((each) => each.id === id);
         if (found === undefined) {
-          const message = `There is no sign-in with the id ${shown(id)}; /api/signins lists them.`;
+          const message = `Unknown sign-in ${shown(id)}; /api/signins lists them.`;
           throw new ApiError("NOT_FOUND", message);
         }
         await whenFree(() => signIns.end(id), PATIENCE);
@@ -214,7 +217,7 @@ export function signInRoutes(deps: RouteDeps) {
           denials: denials.logging().map((each) => pick(each, "server", "state")),
         };
       },
-      documented("read", "Keys", "Who the caller is, and what it may do", {
+      documented("read", "Keys", "The caller and its rights", {
         answers: { 200: { description: "The caller", schema: Me }, 204: NOBODY },
       }),
     );

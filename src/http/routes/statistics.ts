@@ -114,7 +114,7 @@ const Heatmap = record("Heatmap", {
   features: Type.Integer({
     minimum: 0,
     description:
-      "Features laid together: those of seats, each seat group once, or one alone whatever it counts",
+      "Features added up: those that count seats, each seat group once; or a single feature in its own unit",
   }),
   unit: OfCounts.unit,
   cells: Type.Array(HeatCellRecord, { description: "Every hour of the week, Monday first" }),
@@ -158,7 +158,7 @@ export function statisticsRoutes(
           if (series) checkPoints(bucketCount(interval ?? autoInterval(start, end), start, end));
           return { start, end };
         });
-        // What has no counts is in no product.
+        // A feature without counts belongs to no product's figures.
         const uncounted = query.product ? [] : uncountedOf(servers, asked.filter);
         const sort = sortOf(query.sort);
         const products = productsAsked(query.product);
@@ -239,7 +239,7 @@ export function statisticsRoutes(
         const { products } = settings();
         return reader.answer(exchange, "usage", { ...asked, groupBy, sort, labels, products });
       },
-      documented("read", "Licenses", "Who used what: seat-hours, sessions and peaks by group", {
+      documented("read", "Licenses", "Use by group: seat-hours, sessions and peaks", {
         description:
           "Counted over the stored sessions, each for the time in which its seats were held: reserved seats that no user " +
           "holds are in the `used` of stats, not in here. A session counts from the first reading that has it to the first " +

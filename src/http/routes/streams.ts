@@ -24,11 +24,11 @@ const STREAMS = {
   combined: { access: "read", summary: "All events", events: Object.keys(EVENT_SCHEMAS) as EventType[] },
 } as const;
 
-/** What a stream takes and sends: other at a hub than at a daemon. */
+/** Parameters and events of a stream, which differ between hub and daemon. */
 export interface StreamForm {
   readonly queries: Readonly<Record<StreamName, StreamQuery>>;
   readonly schemas: Readonly<Record<EventType, TSchema>>;
-  /** What is wanted by label as what is wanted by server. Throws NOT_FOUND for what is not there. */
+  /** Replaces labels by servers. Throws NOT_FOUND for unknown ones. */
   resolve(wanted: Wanted): Wanted;
 }
 
@@ -40,7 +40,10 @@ const SSE_PATHS: readonly (readonly [string, StreamName])[] = [
   ["/stream/combined", "combined"],
 ];
 
-/** A stream that has ended may keep its connection this long for what is on its way, else a client that never reads would keep it. */
+/**
+ * How long an ended stream may keep its connection for pending bytes; a client that never reads would keep
+ * it forever.
+ */
 const LINGER_SECONDS = 10;
 
 /** Server-sent events; and WebSockets with the same parameters and the same objects, each log event once. */
@@ -61,7 +64,7 @@ export function streamRoutes(
   }
 
   function sendEvents(opening: Opening, { request, listener }: Exchange, query: Wanted): Response {
-    // A quiet stream is no dead one: Bun cuts silent connections.
+    // A quiet stream is alive: Bun cuts silent connections.
     listener?.timeout(request, 0);
     if (request.method === "HEAD") return new Response(null, { headers: SSE_HEADERS });
     const onEnd = () => listener?.timeout(request, LINGER_SECONDS);
@@ -148,7 +151,7 @@ function docOf(stream: StreamName, { queries, schemas }: StreamForm) {
       },
     },
     errors: ["SERVICE_UNAVAILABLE"] as const,
-    /** What the stream sends, one object an event. */
+    /** One object per event. */
     schema: sent.length === 1 ? { ...sent[0] } : { oneOf: sent },
   };
 }
@@ -161,8 +164,9 @@ const SSE_HEADERS = {
 } as const;
 
 /**
- * The body of a server-sent event stream. Events are pushed; the queue's size in bytes is what waits in the daemon,
- * because the server takes from it only what the socket accepts. `onEnd` is called when the daemon ends the stream.
+ * The body of a server-sent event stream. Events are pushed; the queue's size in bytes is the amount
+ * waiting in the daemon, because the server takes only as much as the socket accepts. `onEnd` is called when the
+ * daemon ends the stream.
  */
 function createSseStream(opening: Opening, wanted: Wanted, onEnd: () => void): ReadableStream<Uint8Array> {
   let client: StreamClient | null = null;
@@ -188,7 +192,7 @@ function createSseStream(opening: Opening, wanted: Wanted, onEnd: () => void): R
                 controller.enqueue(ownChunk(comment(ENDINGS[reason])).bytes());
                 controller.close();
               } else {
-                // Without what waits: a client that does not read would keep it in memory for ever.
+                // Drop waiting bytes: a client that does not read would keep them in memory.
                 controller.error(new Error("The stream was ended"));
               }
               onEnd();

@@ -23,7 +23,7 @@ export const ENDINGS = {
 } as const;
 export type Ending = keyof typeof ENDINGS;
 
-/** What brings chunks to a client: an event stream, or a WebSocket. */
+/** Transports chunks to a client: an event stream or a WebSocket. */
 export interface Carrier {
   readonly kind: "sse" | "websocket";
   /** Bytes that wait in the daemon for the client to read them. */
@@ -43,7 +43,7 @@ interface ClientEvents {
   sent(bytes: number): void;
 }
 
-/** The client of a stream, whatever carries it. */
+/** A client of a stream, over either transport. */
 export function createClient(holder: string, filter: StreamFilter, carrier: Carrier, events: ClientEvents) {
   let wake = () => {};
   const client = {
@@ -107,11 +107,11 @@ interface BroadcasterDeps {
 
 type EventPage = readonly EventRow[];
 
-/** What the stream routes need of the daemon. */
+/** The daemon's side of the stream routes. */
 export interface StreamsPort {
   readonly broadcaster: Broadcaster;
   readonly history: Pick<Events, "oldestId" | "deletedThrough" | "holesAbove"> & {
-    /** The next events above `after`, at most `limit`, in order: of those that were told. */
+    /** Returns the next published events above `after`, at most `limit`, in order. */
     page(after: number, limit: number, only?: EventType): EventPage | Promise<EventPage>;
     /** At a hub: tells what another hub has told already, where the client may come from. */
     catchUp?(): Promise<void>;
@@ -132,8 +132,8 @@ export const KEY_CHECK_MS = 2_500;
 export type Broadcaster = ReturnType<typeof createBroadcaster>;
 
 /**
- * Fan-out. What clients of equal filters get is put together once. Metrics go to the clients that are due: one timer
- * for all clients of an interval, one sample for all that are due.
+ * Fan-out. Chunks for clients with equal filters are built once. Metrics go to the clients that are due:
+ * one timer per interval, one sample for all due clients.
  */
 export function createBroadcaster(deps: BroadcasterDeps) {
   const { bus, requestSample, keyHolds, encoder, every = repeat } = deps;
@@ -242,7 +242,7 @@ export function createBroadcaster(deps: BroadcasterDeps) {
     },
     /** Streams by the ids of the keys, sign-ins and callers without a key that opened them. */
     heldBy: (isOne: (id: string) => boolean) => [...members].filter(({ holder }) => isOne(holder)).length,
-    /** Ends every stream and takes no more events. */
+    /** Ends every stream and accepts no further events. */
     close() {
       unsubscribe();
       for (const stop of [stopHeartbeat, stopKeyCheck, ...ticks.values()]) stop();

@@ -17,7 +17,7 @@ export const SECOND: Parts = 2;
 export const BOTH: Parts = 3;
 export const THIRD: Parts = 4;
 
-/** The fields by which clients choose events; an event has some of them. */
+/** Filter fields of events; an event has some of them. */
 export type Subject = Readonly<
   Partial<Record<"site" | "server" | "daemon" | "feature" | "user" | "message", string | null>>
 > & { readonly metadata?: { readonly server?: string } };
@@ -26,9 +26,7 @@ const utf8 = new TextEncoder();
 
 export type EncodedEvent = ReturnType<typeof encodedEvent>;
 
-/**
- * An event on its way to clients of any kind. `text` is for WebSockets; log events have one form whatever the parts.
- */
+/** An event for clients of any kind. `text` is for WebSockets; log events have one form for all parts. */
 function encodedEvent(row: EventRow, text: (parts: Parts) => string) {
   const subjects = new Map<Parts, Subject>();
   const namesOf = (parts: Parts): readonly string[] => {
@@ -43,7 +41,7 @@ function encodedEvent(row: EventRow, text: (parts: Parts) => string) {
     /** The people and things that a part names. */
     about: (part: Parts) =>
       subjects.getOrInsertComputed(part, () => {
-        // Of a picture the row has the server; its text would be made for nobody.
+        // A picture's row has the server; its text would not be used.
         return JSON.parse(row.type === "picture" ? row.json : text(part)) as Subject;
       }),
     /** Frames of server-sent events; with `asMessage` one frame named `message`. */
@@ -107,7 +105,7 @@ function metricsJson(event: MetricsEvent, parts: Parts): string {
   );
 }
 
-/** What is sent to a client in one go: as bytes of an event stream, or as the messages of a WebSocket. */
+/** A unit of sending: bytes of an event stream, or messages of a WebSocket. */
 export interface Chunk {
   bytes(): Uint8Array;
   texts(): readonly string[];

@@ -33,7 +33,7 @@ export function openStream(
   exchange: Exchange,
   lastEventId: string | null,
 ) {
-  // What is named here alone is kept as long as the stream is open: not the whole exchange.
+  // Only these values are kept while the stream is open, not the whole exchange.
   const { caller, request, id: requestId, signIn } = exchange;
   if (caller === null) throw new Error("A stream needs a key");
   const from = resumeFrom(request, lastEventId);
@@ -57,12 +57,12 @@ export function openStream(
   const hidden = permits(caller, "protected_logs") ? [] : HIDDEN_FROM_VIEWERS;
   const sight = { hidden: permits(caller, "logs") ? hidden : LOG_SOURCES, audience: audienceOf(caller) };
   const about = { keyId: caller.id, stream };
-  /** The filter of a query, within what the key may see. */
+  /** Returns the filter of a query, restricted to the key's rights. */
   const filterOf = (wanted: Wanted) => createStreamFilter(stream, wanted, sight);
 
   return {
     stream,
-    /** Sends what was missed, then what comes. */
+    /** Replays missed events, then sends live ones. */
     start(carrier: Carrier, wanted: Wanted): StreamClient {
       const client: StreamClient = createClient(holder, filterOf(wanted), carrier, {
         gone: () => broadcaster.leave(client),
@@ -106,10 +106,10 @@ async function resume(
     return notes.length === 0 ? resumed : { ...resumed, notes };
   };
   const only = stream === "logs" ? "log" : undefined;
-  // Samples are kept for an hour and no longer: that older ones are gone is no news.
+  // Samples are kept for an hour only; missing older ones are not reported.
   const gaps = () => (stream === "metrics" ? [] : gapsBehind(history, after, only));
   const newest = broadcaster.lastPublished();
-  // A client may resume from an id newer than any published event; this says so.
+  // A client may resume from an id newer than any published event; report that.
   const ahead = after > newest ? [`${after} is ahead of the newest event ${newest}: live events follow`] : [];
   const notes = [...ahead, ...gaps()];
   const tell = (note: string) => client.send(ownChunk(comment(note), notice(note)));
@@ -165,7 +165,7 @@ async function sendPage(
   return { cursor: isLast ? Math.max(newest, last) : newest, events: page.length };
 }
 
-/** The events that are missing after an id, as far as is known now. */
+/** Returns notes about events that are missing after an id. */
 function gapsBehind(history: StreamsPort["history"], after: number, only: "log" | undefined): string[] {
   const deleted = history.deletedThrough(only);
   const holes = history

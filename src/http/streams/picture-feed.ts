@@ -10,15 +10,18 @@ import { perPicture } from "../snapshot.ts";
 interface PictureFeedDeps {
   readonly live: Pick<Live, "snapshot" | "subscribe">;
   readonly bus: Pick<Bus, "pass">;
-  /** Whether a client takes pictures: an id costs a write a second. Who comes later reads the picture as it is then. */
+  /**
+   * Reports whether a client wants pictures: an id costs a write per second. Later clients read the current
+   * picture.
+   */
   readonly isWanted: () => boolean;
   readonly pseudonyms: Pseudonyms;
   readonly clock: Clock;
 }
 
 /**
- * Numbers the pictures of each server and tells of each new one by an event `picture`. The event goes its way through
- * the bus without its patch, which is made when the first client wants it, once for each audience.
+ * Numbers the pictures of each server and emits an event `picture` for each new one. The event carries no
+ * patch; the patch is made for the first client that wants it, once per audience.
  */
 export function createPictureFeed({ live, bus, isWanted, pseudonyms, clock }: PictureFeedDeps) {
   // Pictures change less often than once a millisecond: no number of an earlier process comes again.
@@ -68,5 +71,5 @@ export function patchBetween(
       : patchJson(before && anonymous(before), anonymous(after), audience === "pseudonyms");
 }
 
-/** Of a picture of which nothing has changed. */
+/** Patch of an unchanged picture. */
 export const NOTHING = '"changed":{},"features":[],"rows":[],"gone":{"features":[],"rows":[]}';

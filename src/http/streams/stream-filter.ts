@@ -19,7 +19,7 @@ import { BOTH, type EncodedEvent, FIRST, NONE, type Parts, SECOND, THIRD, twinOf
 export const STREAM_NAMES = ["logs", "metrics", "combined"] as const;
 export type StreamName = (typeof STREAM_NAMES)[number];
 
-/** What a WebSocket's message replaces as its `filter`. */
+/** Parameters that the `filter` of a WebSocket message replaces. */
 export const LOG_PARAMETERS = { ...LOG_FILTER, pattern: searchWords("the message of a log event") };
 const OF_FEATURES = "Only checkouts, checkins, denials and alerts of these features.";
 const DOMAIN_PARAMETERS = {
@@ -35,7 +35,7 @@ const DOMAIN_PARAMETERS = {
 };
 const METRICS_PARAMETERS = {
   interval: integer("Milliseconds between two metrics events.", { minimum: 250, maximum: 3_600_000 }, 10_000),
-  include: wordList(["system", "licenses", "all"], "What metrics events hold. All when absent."),
+  include: wordList(["system", "licenses", "all"], "Content of metrics events. Default: all."),
 };
 const RESUME = "Resume after this event, as the header Last-Event-ID does, which beats it.";
 const EVENTS =
@@ -43,7 +43,7 @@ const EVENTS =
   "`message`, which an EventSource delivers to `onmessage`; other names then choose the events. Without it, `onmessage` " +
   "hears nothing.";
 const HEARTBEAT =
-  "What a stream gets every 15 s: a comment, which an EventSource hides, or a frame `heartbeat` without an id. " +
+  "Sent every 15 s: a comment, which an EventSource hides, or a frame `heartbeat` without an id. " +
   "A WebSocket gets a message only with `event`.";
 /** Parameters of every stream. */
 const common = (frames: readonly FrameName[]) => ({
@@ -64,17 +64,17 @@ export const STREAM_QUERIES = {
   }),
 } as const;
 
-/** The query of one of them, at a hub with parameters of its own. */
+/** The query of a stream; a hub has further parameters. */
 export type StreamQuery = Pick<QueryDefinition, "parameters" | "schema"> & { parse(query: string): Wanted };
 /** `site` is a hub's. */
 export type Wanted = Partial<QueryOf<(typeof STREAM_QUERIES)["combined"]>> & {
   readonly site?: readonly string[] | null;
 };
 
-/** What one client gets. Equal filters have equal keys, so that what they send is put together once. */
+/** Filter of one client. Equal filters have equal keys, so that their chunks are built once. */
 export type StreamFilter = ReturnType<typeof createStreamFilter>;
 
-/** What a key may see of the events. */
+/** Events that a key may see. */
 export interface Sight {
   /** Sources of log events that are left out. */
   readonly hidden: readonly string[];
@@ -125,7 +125,7 @@ export function createStreamFilter(stream: StreamName, wanted: Wanted, { hidden,
     /** Signs of life are events that the client sees. */
     seesHeartbeat: wanted.heartbeat === "event",
     takesPictures: stream === "combined" && wantsFrame("picture"),
-    /** Of what it takes pictures; null = of all. */
+    /** Sites of the wanted pictures; null for all. */
     sites: wanted.site ?? null,
     servers: wanted.server ?? null,
     /** The parts of an event that the client wants. */

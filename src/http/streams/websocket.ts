@@ -5,7 +5,7 @@ import { ownChunk } from "./encode.ts";
 import type { Opening } from "./open-stream.ts";
 import { LOG_PARAMETERS, STREAM_QUERIES, type StreamQuery, type Wanted } from "./stream-filter.ts";
 
-/** A client may send little and must take what it is sent; how much may wait for it is counted where it is sent. */
+/** A client may send little and must keep reading; the sender counts waiting bytes. */
 export const SOCKETS = {
   idleTimeout: 60,
   sendPings: true,
@@ -28,12 +28,10 @@ const CLOSE_CODES: Readonly<Record<Ending, number>> = {
 };
 
 /**
- * One WebSocket client: the same events as JSON texts, each log event once. Elysia hands the events of a native socket
- * to the functions in its `data`.
- * @param firstQuery The query of the opening, without `?`.
- * @param now Milliseconds of a monotonic clock.
- * @param byServers Names the servers of what is wanted by label. Throws NOT_FOUND for what no server has.
- * @param definition Parameters of the query.
+ * One WebSocket client: the same events as JSON texts, each log event once. Elysia passes the events of a
+ * native socket to the functions in its `data`. @param firstQuery The query of the opening, without `?`.
+ * @param now Milliseconds of a monotonic clock. @param byServers Resolves labels to servers; throws
+ * NOT_FOUND for unknown ones. @param definition Parameters of the query.
  */
 export function createSocketHandlers(
   opening: Opening,
@@ -126,7 +124,7 @@ function withFilter(
 /** The other name of a parameter that goes by two. */
 const otherName = (name: string) => (/^(level|source)$/.test(name) ? `${name}s` : name.replace(/s$/, ""));
 
-/** The query after a change: what is named is replaced (null and [] take it out), what is not named stays. */
+/** Applies a change to the query: named parameters are replaced (null and [] remove them), others stay. */
 function changedQuery(
   query: string,
   changes: Readonly<Record<string, unknown>>,

@@ -125,7 +125,7 @@ test.each<[string[], Partial<Ran> & { has?: RegExp[] }]>([
   [["who", "logic"], { has: [/^LogicSim_Core \(eda\/acmed\): 4 of 4 in use/] }],
   [
     ["who", "nosuch", "--server", "nosuch"],
-    { exitCode: 1, err: expect.stringContaining('There is no server "nosuch"') },
+    { exitCode: 1, err: expect.stringContaining('Unknown server "nosuch"') },
   ],
   [
     ["features", "--json", "--csv"],
