@@ -178,11 +178,11 @@ test("an image with the Debian package is left to apt, except for other files of
 });
 
 test.each([
-  [["install", "--start", "--no-systemd"], "--start goes neither with"],
-  [["install", "--start", "--root", "/x"], "--start goes neither with"],
-  [["install", "--root", "/"], "--root / is this host itself"],
-  [["uninstall", "--root", "/"], "--root / is this host itself"],
-  [["install", "--root", "", "--dry-run"], "--root takes a directory"],
+  [["install", "--start", "--no-systemd"], "--start cannot be used with"],
+  [["install", "--start", "--root", "/x"], "--start cannot be used with"],
+  [["install", "--root", "/"], "--root / is this host;"],
+  [["uninstall", "--root", "/"], "--root / is this host;"],
+  [["install", "--root", "", "--dry-run"], "--root must be a directory"],
   [["install", "--root", BINARY, "--dry-run"], "is not a directory"],
   [["upgrade", "--rollback", "./x"], "--rollback takes no file"],
 ])("usage error: %j", async (args, words) => {

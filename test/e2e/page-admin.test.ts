@@ -77,7 +77,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await dialog.getByLabel("Server").selectOption("eda");
     await dialog.getByLabel("handle").fill("1201");
     await dry.click();
-    await dialog.getByText("Nothing was run yet").waitFor();
+    await dialog.getByText("Nothing has run yet").waitFor();
     expect(await dialog.locator(".output").textContent()).toContain('"1201"');
     expect(await violations(page)).toEqual([]);
     await dialog.getByLabel("handle").fill("9");

@@ -50,7 +50,7 @@ export async function checkPast({ show, rows, heardOf, texts }: Figures): Promis
       "Seats",
       "Peak",
       "p95",
-      "On average",
+      "Average",
       "Full for",
       "People",
       "Denied",

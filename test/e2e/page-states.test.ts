@@ -318,7 +318,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await signIn(page, watching.key);
     await page.getByRole("link", { name: "solver" }).click();
     await page.getByRole("button", { name: "Tell me when free" }).click();
-    await page.getByText(/A notification will tell|This tab will ring/).waitFor();
+    await page.getByText(/You get a notification|This tab plays a sound/).waitFor();
     // Also on another page, and after a reload.
     await page.goto(`${watching.daemon.url}/people?sort=user`);
     await isLive(page);

@@ -51,7 +51,7 @@ interval = "5s"
   expect(hung).toMatchObject({
     code: "LICENSE_PARSE_ERROR",
     message: expect.stringMatching(
-      /^The expression match\.ignore of the manager evil, on line \d+, was not done/,
+      /^The expression match\.ignore of the manager evil, on line \d+, did not finish/,
     ),
   });
   const before = (await server("at-good"))?.lastPollAt;

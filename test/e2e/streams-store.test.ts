@@ -106,7 +106,7 @@ test("no secret appears in the terminal, the database or a stream", async () => 
     `[[notifications]]\ntype = "webhook"\nurl = 7\npassword = "${password}"\n[http]\napi_key = "${viewer}"\n`,
   );
   process.kill(daemon.pid, "SIGHUP");
-  await untilPrinted(daemon, "The config was refused");
+  await untilPrinted(daemon, "Invalid configuration");
   await publish(daemon, { tag: "end", count: 1 });
   await untilSeen(seen.seen, "end-0");
   seen.close();

@@ -155,7 +155,7 @@ describe.skipIf(BASE === undefined)("the unit's sandbox", () => {
     for (const name of Object.keys(SECRETS))
       expect(advised).toContain(`LoadCredential=${name}:/etc/licmond/secrets/${name}\n`);
     await dropIn(machine, "secrets", advised);
-    expect((await check()).stdout).not.toContain("hands over no credential");
+    expect((await check()).stdout).not.toContain("names a credential that the unit does not provide");
     const tried = await machine.run("licmond notify --test");
     expect(tried.stdout).toContain("The secret_file is a credential");
   });
