@@ -101,7 +101,10 @@ test("uninstall removes the files of install, and keeps config and data; purge a
       stdin: new Blob([`${answer}\n`]),
     });
   const no = ask("no");
-  expect([no.exitCode, no.stdout.toString()]).toEqual([1, expect.stringContaining('Type "delete" to go on')]);
+  expect([no.exitCode, no.stdout.toString()]).toEqual([
+    1,
+    expect.stringContaining('Type "delete" to continue'),
+  ]);
   expect(place.files()).toContain("var/lib/licmond/licmond.db");
   expect(ask("delete").exitCode).toBe(0);
   expect(place.files().filter((path) => path.includes("licmond"))).toEqual([]);
@@ -113,7 +116,7 @@ test("the user's own config is installed, never overwritten, and must be valid",
   await using other = await image();
   const mine = other.at("/mine.toml");
   for (const [text, words] of [
-    [null, "mine.toml: there is no such file"],
+    [null, "mine.toml: no such file"],
     ["http]\n", "mine.toml:1: invalid TOML"],
     ["[http]\nprot = 1\n", 'mine.toml:2: http.prot: unknown key "prot"'],
   ] as const) {
@@ -137,7 +140,7 @@ test("a link out of the image is not followed", async () => {
   symlinkSync(outside.root, place.at("/etc"));
   const { exitCode, stderr } = await place.install();
   expect(exitCode).toBe(1);
-  expect(stderr).toContain(`${place.at("/etc")} leads to ${outside.root}, out of ${place.root}`);
+  expect(stderr).toContain(`${place.at("/etc")} leads to ${outside.root}, outside of ${place.root}`);
   expect(stderr).toEndWith("licmond: nothing was changed\n");
   expect([outside.files(), place.files()]).toEqual([[], ["etc"]]);
 });

@@ -208,7 +208,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await using others = await startBrowser({ keepPolicy: true });
     const viewer = await others.open(`${daemon.url}/alerts`);
     await signIn(viewer, await site.key("viewer"));
-    await viewer.getByText("needs the role operator").waitFor();
+    await viewer.getByText("need the role operator").waitFor();
     await viewer.locator(".al li").waitFor();
     expect(await viewer.locator("#main button", { hasText: /Acknowledge|Silence/ }).count()).toBe(0);
     // A page that lost its connection keeps its content.
