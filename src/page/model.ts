@@ -193,6 +193,11 @@ const ORDERS: Readonly<Record<string, Key<FeatureRow>>> = {
   used: (row) => row.feature.used,
   free: (row) => row.free,
   expires: (row) => row.facts.expiresAt,
+  note: (row) => -(row.feature.queued ?? 0),
+  age: ({ feature, server }) => {
+    const readAt = feature.collectedAt ?? server.collectedAt;
+    return readAt === null ? null : -Date.parse(readAt);
+  },
 };
 const FEATURE_TIES: readonly Key<FeatureRow>[] = [
   (row) => -(row.feature.queued ?? 0),
@@ -207,6 +212,8 @@ const HOLDER_ORDERS: Readonly<Record<string, Key<HolderRow>>> = {
   server: (row) => row.server.id,
   count: (row) => row.count,
   since: (row) => row.since,
+  held: (row) => (row.since === null ? null : -row.since),
+  kind: (row) => row.kind,
 };
 const HOLDER_TIES: readonly Key<HolderRow>[] = [(row) => row.order, (row) => row.id];
 
@@ -215,8 +222,14 @@ export const nameOf = ({ server, feature }: HolderRow): string =>
   server.features.get(feature)?.name ?? feature;
 
 /** Sorts by `free`, `-free` and so on; unknown and unlimited last, then by waiting requests, then by name. */
-export const sorted = (rows: FeatureRow[], sort: string): FeatureRow[] =>
-  inOrder(rows, sort, ORDERS[sort.replace("-", "")] ?? ORDERS.free, FEATURE_TIES);
+export const sorted = (
+  rows: FeatureRow[],
+  sort: string,
+  more: Readonly<Record<string, Key<FeatureRow>>> = {},
+): FeatureRow[] => {
+  const by = sort.replace("-", "");
+  return inOrder(rows, sort, more[by] ?? ORDERS[by] ?? ORDERS.free, FEATURE_TIES);
+};
 
 /** Sorts by `since`, `-since` and so on, then by user and id. */
 export const sortedHolders = (rows: HolderRow[], sort: string): HolderRow[] =>

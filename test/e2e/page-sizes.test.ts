@@ -144,6 +144,45 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
       ]);
     }
 
+    for (const path of [
+      "features",
+      "people",
+      "people?group=host",
+      "servers",
+      SUBJECTS.feature,
+      SUBJECTS.server,
+    ]) {
+      await load(path ?? "");
+      await page.locator("[role=columnheader] button").first().waitFor();
+      expect([path, await page.locator("[role=columnheader]:not(:has(button))").allTextContents()]).toEqual([
+        path,
+        [],
+      ]);
+    }
+    // Peaks of all features are read for this order.
+    await load("features?sort=-peak");
+    await until("the highest peak is first", async () => {
+      const peaks = await page
+        .locator('[role="rowgroup"] [role="row"] [role="cell"]:nth-child(8)')
+        .allTextContents();
+      const read = peaks.map((peak) => Number(peak.replaceAll(/[^0-9]/g, "")));
+      return (
+        (read.length > 20 &&
+          (read[0] ?? 0) > 100 &&
+          Bun.deepEquals(
+            read,
+            read.toSorted((a, b) => b - a),
+          )) ||
+        undefined
+      );
+    });
+    await load("server?id=eda");
+    await page.getByLabel("Filter: Features").fill("synth");
+    await until(
+      "one feature is left",
+      async () => (await page.locator('[role="rowgroup"] a.name').count()) === 1 || undefined,
+    );
+
     await load("history?report=efficiency");
     await table("Use of seats").getByRole("button", { name: "Peak" }).click();
     const peaks = (await column("Use of seats", 3)).map(Number);

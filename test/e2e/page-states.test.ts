@@ -269,7 +269,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await page.keyboard.press("t");
     expect(await theme()).toBe("light");
     await page.keyboard.press("?");
-    await page.getByLabel(/^Single keys/).uncheck();
+    await page.getByLabel(/single keys/).uncheck();
     await page.keyboard.press("Escape");
     await page.keyboard.press("t");
     await page.keyboard.press("/");

@@ -35,6 +35,7 @@ const ORDERS: Readonly<Record<string, (site: SiteRecord) => string | number | nu
   alerts: ({ alerts }) => 1e6 * (alerts.critical ?? 0) + (alerts.warning ?? 0),
   expiry: ({ nextExpiry }) => nextExpiry,
   version: ({ version }) => version,
+  note: (site) => notesOf(site).join() || null,
 };
 /** Tie-breakers: sites with more problems first. */
 const TIES: readonly (typeof ORDERS)[string][] = [

@@ -2,12 +2,13 @@ import { signal } from "@preact/signals";
 import type { StatsRecord } from "../../domain/history-records.ts";
 import { get } from "../api.ts";
 import type { FeatureRow } from "../model.ts";
+import { MOST_ROWS } from "../parts/csv.tsx";
 
 type Day = Pick<StatsRecord, "peakUsed" | "denials" | "coverage"> & { readonly readAt: number };
 /** A feature without an answer; it is requested again when it becomes visible again. */
 export const NOTHING_KNOWN: Day = { peakUsed: null, denials: null, coverage: 0, readAt: 0 };
 const keyOf = (server: string, daemon: string, name: string) => JSON.stringify([server, daemon, name]);
-const days = signal<ReadonlyMap<string, Day>>(new Map());
+export const days = signal<ReadonlyMap<string, Day>>(new Map());
 
 /** Scrolling and typing send no requests. */
 const RESTS_MS = 400;
@@ -25,6 +26,25 @@ export function loadDays(rows: readonly FeatureRow[]): void {
   resting = setTimeout(() => void load(rows), RESTS_MS);
 }
 
+let allReadAt = 0;
+
+/** Reads the last 24 h of all features, once an order needs them. */
+export async function loadAllDays(): Promise<void> {
+  if (Date.now() - allReadAt < HOLDS_MS) return;
+  allReadAt = Date.now();
+  const answer = await get("/api/licenses/stats", { series: "false", limit: `${MOST_ROWS}` }).catch(
+    () => null,
+  );
+  if (answer === null) allReadAt = 0;
+  add(answer?.features ?? [], allReadAt);
+}
+
+function add(features: readonly StatsRecord[], readAt: number): void {
+  const next = new Map(days.peek());
+  for (const row of features) next.set(keyOf(row.server, row.daemon, row.feature), { ...row, readAt });
+  days.value = next;
+}
+
 async function load(rows: readonly FeatureRow[]): Promise<void> {
   const readAt = Date.now();
   let left = MOST_CHARACTERS;
@@ -39,9 +59,8 @@ async function load(rows: readonly FeatureRow[]): Promise<void> {
   const answer = await get("/api/licenses/stats", { series: "false", server, feature }).catch(() => null);
   const next = new Map(days.peek());
   for (const row of asked) next.set(keyOfRow(row), dayOf(row) ?? NOTHING_KNOWN);
-  for (const row of answer?.features ?? [])
-    next.set(keyOf(row.server, row.daemon, row.feature), { ...row, readAt });
   days.value = next;
+  add(answer?.features ?? [], readAt);
 }
 
 const keyOfRow = ({ server, feature }: FeatureRow) => keyOf(server.id, feature.daemon, feature.name);

@@ -1,7 +1,8 @@
 import { signal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
 import { day, number, shortIn } from "../format.ts";
 import { now } from "../live/live.ts";
-import { daysLeft, type FeatureRow, isFull } from "../model.ts";
+import { daysLeft, type FeatureRow, isFull, sorted } from "../model.ts";
 import { SeatBar } from "../parts/bar.tsx";
 import { Age, Loading, State, Unknown } from "../parts/marks.tsx";
 import { Note } from "../parts/note.tsx";
@@ -11,7 +12,7 @@ import { keep, kept } from "../storage.ts";
 import { type ListColumn, ListTable } from "../tables/list-table.tsx";
 import { unlessSeats } from "../words.ts";
 import { words } from "../words-pages.ts";
-import { dayOf, loadDays, NOTHING_KNOWN } from "./day-stats.ts";
+import { dayOf, days, loadAllDays, loadDays, NOTHING_KNOWN } from "./day-stats.ts";
 
 /** Default order: fullest first. */
 export const FIRST = "free";
@@ -79,7 +80,7 @@ const COLUMNS: readonly (ListColumn<FeatureRow> & { readonly id?: Optional })[] 
     cell: ({ of, feature }) => of === undefined && feature.daemon,
   },
   { head: heads.seats, order: "seats", width: "11.5rem", class: "a-b", cell: SeatBar },
-  { head: heads.note, width: "5.5rem", class: "a-w mute", cell: (row) => <Note row={row} /> },
+  { head: heads.note, order: "note", width: "5.5rem", class: "a-w", cell: (row) => <Note row={row} /> },
   {
     head: heads.used,
     order: "used",
@@ -93,8 +94,8 @@ const COLUMNS: readonly (ListColumn<FeatureRow> & { readonly id?: Optional })[] 
     ),
   },
   { head: heads.free, order: "free", width: "3.375rem", class: "a-f r", cell: Free },
-  { id: "peak", head: heads.peak, width: "5rem", class: "r opt", cell: Peak },
-  { id: "denied", head: heads.denied, width: "5.25rem", class: "r opt", cell: Denied },
+  { id: "peak", head: heads.peak, order: "peak", width: "5rem", class: "r opt", cell: Peak },
+  { id: "denied", head: heads.denied, order: "denied", width: "5.25rem", class: "r opt", cell: Denied },
   {
     id: "expires",
     head: heads.expires,
@@ -103,18 +104,33 @@ const COLUMNS: readonly (ListColumn<FeatureRow> & { readonly id?: Optional })[] 
     class: "pad opt",
     cell: Expiry,
   },
-  { id: "age", head: heads.age, width: "5rem", class: "opt", cell: Freshness },
+  { id: "age", head: heads.age, order: "age", width: "5rem", class: "opt", cell: Freshness },
 ];
+
+/** Sorts features by any column; peaks and denials of all are read first. */
+export function useInOrder(rows: () => FeatureRow[], sort: string, of: unknown): FeatureRow[] {
+  const needsDays = /^-?(peak|denied)$/.test(sort);
+  useEffect(() => {
+    if (needsDays) void loadAllDays();
+  }, [needsDays]);
+  return useMemo(() => sorted(rows(), sort, BY_DAY), [of, sort, needsDays && days.value]);
+}
 
 /** With less coverage a peak is a lower bound. */
 const COVERED = 0.9;
 /** A merged row has no history. */
 const pastOf = (row: FeatureRow) => (row.of === undefined ? dayOf(row) : NOTHING_KNOWN);
 
+const peakOf = (row: FeatureRow) => {
+  const past = pastOf(row);
+  return past === undefined ? null : orUnknown(past.peakUsed, past);
+};
+const BY_DAY = { peak: peakOf, denied: (row: FeatureRow) => pastOf(row)?.denials ?? null };
+
 function Peak(row: FeatureRow) {
   const past = pastOf(row);
   if (past === undefined) return <Loading />;
-  const peakUsed = orUnknown(past.peakUsed, past);
+  const peakUsed = peakOf(row);
   if (peakUsed === null) return <Unknown />;
   return <>{past.coverage < COVERED ? words.atLeast(peakUsed) : number(peakUsed)}</>;
 }

@@ -1,4 +1,3 @@
-import { useMemo } from "preact/hooks";
 import { byName, number } from "../format.ts";
 import { groupedByName } from "../groups.ts";
 import { now, site } from "../live/live.ts";
@@ -20,7 +19,7 @@ import { matching } from "../search.ts";
 import { NoMatch, SortAgain } from "../tables/list-table.tsx";
 import { useSteadyOrder } from "../tables/steady-order.ts";
 import { words } from "../words-pages.ts";
-import { ColumnChoice, FeatureTable, FIRST } from "./feature-table.tsx";
+import { ColumnChoice, FeatureTable, FIRST, useInOrder } from "./feature-table.tsx";
 
 export function Features() {
   const servers = site.value ?? new Map<string, never>();
@@ -31,7 +30,7 @@ export function Features() {
   // Days left change once a day; do not sort all rows every second.
   const today = now.peek();
   // Sort before the search, so that typing does not sort.
-  const all = useMemo(() => sorted(allFeatures(servers), sort), [servers, sort]);
+  const all = useInOrder(() => allFeatures(servers), sort, servers);
   const found = matching(all, filter);
   const inGroups = asked.get("group") === "name";
   const single = inState(found, state, today);

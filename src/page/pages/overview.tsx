@@ -1,4 +1,4 @@
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { asked } from "../daily/asked.ts";
 import { shortOf } from "../daily/condition.ts";
 import { figuresOf } from "../daily/figures.ts";
@@ -38,6 +38,8 @@ export function Overview() {
   const past = useDay(servers);
   const denied = useDenials();
   const isOne = servers.size === 1;
+  // The other pages, and the styles of print, come once this one is shown.
+  useEffect(() => void pages(), []);
   return (
     <>
       <Status servers={servers} denied={denied} />

@@ -1,28 +1,34 @@
 import { useMemo } from "preact/hooks";
 import { number } from "../format.ts";
-import { type GroupRow, groupedHolders, type HolderGroup } from "../groups.ts";
+import { type GroupRow, groupedHolders, type HolderGroup, sortedGroups } from "../groups.ts";
 import type { HolderRow } from "../model.ts";
 import { HELD, hrefOfFeature, SEATS, SINCE } from "../parts/holder-table.tsx";
 import { Unknown } from "../parts/marks.tsx";
-import { linkTo } from "../router.ts";
+import { linkTo, query } from "../router.ts";
 import { ListTable } from "../tables/list-table.tsx";
 import { unlessSeats } from "../words.ts";
 import { words } from "../words-pages.ts";
 
+/** Most seats first. */
+const FIRST = "-count";
+
 /** Lists people, hosts or features, each once, with all checkouts. */
 export function GroupList({ rows, by }: { readonly rows: readonly HolderRow[]; readonly by: HolderGroup }) {
-  const groups = useMemo(() => groupedHolders(rows, by), [rows, by]);
+  const sort = query.value.get("group-sort") ?? FIRST;
+  const groups = useMemo(() => sortedGroups(groupedHolders(rows, by), sort), [rows, by, sort]);
   const { columns: heads } = words;
   const others = by === "feature" ? words.people : words.features;
-  const { order: _since, ...since } = SINCE;
   return (
     <ListTable<GroupRow>
       label={words.groupedBy(by)}
       class="pt"
       rows={groups}
+      name="group-sort"
+      first={FIRST}
       columns={[
         {
           head: heads[by],
+          order: "name",
           width: "minmax(7.5rem, 1.4fr)",
           class: "a-n",
           cell: ({ name, first, unit }) =>
@@ -37,6 +43,7 @@ export function GroupList({ rows, by }: { readonly rows: readonly HolderRow[]; r
         },
         {
           head: others,
+          order: "others",
           width: "minmax(4rem, 0.5fr)",
           class: "a-s r",
           cell: (row) => (
@@ -47,17 +54,19 @@ export function GroupList({ rows, by }: { readonly rows: readonly HolderRow[]; r
         },
         {
           head: heads.count,
+          order: "count",
           width: "minmax(3.75rem, 0.5fr)",
           class: "a-b r",
           cell: SEATS.cell,
         },
         {
           head: heads.waits,
+          order: "waits",
           width: "minmax(3.75rem, 0.5fr)",
           class: "r",
           cell: ({ waiting }) => <span class={waiting > 0 ? "n-full" : "q"}>{number(waiting)}</span>,
         },
-        since,
+        SINCE,
         { ...HELD, cell: (row) => HELD.cell({ ...row, kind: "checkout" }) },
       ]}
     />

@@ -9,17 +9,19 @@ import { atHub } from "../here.ts";
 import { now, site } from "../live/live.ts";
 import { pollTimes } from "../live/poll-times.ts";
 import { may } from "../me.ts";
-import { featuresOf, labelsOf, sorted } from "../model.ts";
+import { featuresOf, labelsOf } from "../model.ts";
 import { CopyLink } from "../parts/copy-link.tsx";
 import { ActButton, Outcome } from "../parts/dialog.tsx";
 import { Figure } from "../parts/figure.tsx";
+import { Filter } from "../parts/filter.tsx";
 import { Icon, State, UsedOf } from "../parts/marks.tsx";
 import { Rows } from "../parts/rows.tsx";
 import { Section } from "../parts/section.tsx";
 import { linkTo, query } from "../router.ts";
+import { matching } from "../search.ts";
 import { words } from "../words-pages.ts";
 import { past } from "../words-past.ts";
-import { FeatureTable, FIRST } from "./feature-table.tsx";
+import { FeatureTable, FIRST, useInOrder } from "./feature-table.tsx";
 
 /** Shows one license server: its condition, parts, features and outages. */
 export function Server() {
@@ -39,7 +41,6 @@ export function Server() {
     const [row] = (await post("/api/licenses/rescan", { servers: [atHub(id)] })).results;
     return daily.rescanned(id, milliseconds(row?.durationMs ?? 0));
   };
-  const rows = sorted([...featuresOf(server)], query.value.get("sort") ?? FIRST);
   const { members, daemons } = server;
   return (
     <>
@@ -72,14 +73,27 @@ export function Server() {
         </div>
       </div>
       <Raw id={id} />
+      <Features server={server} />
+    </>
+  );
+}
+
+/** The features of a server, with a filter of their own. */
+function Features({ server }: { readonly server: KeptServer }) {
+  const search = query.value.get("q") ?? "";
+  const rows = useInOrder(() => [...featuresOf(server)], query.value.get("sort") ?? FIRST, server);
+  const found = matching(rows, { search, server: null, label: null });
+  return (
+    <>
       <Section
         title={words.features}
         note={number(rows.length)}
-        more={[words.openInPeople, { path: "people", query: { server: id } }]}
+        more={[words.openInPeople, { path: "people", query: { server: server.id } }]}
       >
         {rows.length === 0 && <p class="q">{daily.notReadYet}</p>}
+        <Filter label={words.features} name="q" found={found.length} all={rows.length} />
       </Section>
-      {rows.length > 0 && <FeatureTable rows={rows} />}
+      {rows.length > 0 && <FeatureTable rows={found} />}
     </>
   );
 }

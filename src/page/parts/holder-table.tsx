@@ -1,11 +1,14 @@
+import { slugOf } from "../arrange.ts";
 import { duration, moment, shortIn } from "../format.ts";
 import { now } from "../live/live.ts";
-import { type HolderRow, nameOf } from "../model.ts";
-import { linkTo } from "../router.ts";
+import { type HolderRow, nameOf, sortedHolders } from "../model.ts";
+import { linkTo, query } from "../router.ts";
+import { matchingHolders } from "../search.ts";
 import { type ListColumn, ListTable } from "../tables/list-table.tsx";
 import { unlessSeats } from "../words.ts";
 import { words } from "../words-pages.ts";
 import { Known, Person } from "./cells.tsx";
+import { Filter } from "./filter.tsx";
 import { State, Unknown } from "./marks.tsx";
 
 /** Default order: longest first. */
@@ -24,6 +27,7 @@ export const SINCE: ListColumn<Pick<HolderRow, "since">> = {
 type Lasting = Pick<HolderRow, "since" | "kind">;
 export const HELD: ListColumn<Lasting> = {
   head: heads.held,
+  order: "held",
   width: "minmax(6.5rem, 7.5rem)",
   class: "a-f r",
   cell: (row) => <Held row={row} />,
@@ -96,8 +100,9 @@ const COLUMNS: readonly ListColumn<HolderRow>[] = [
   HELD,
   {
     head: words.kind,
+    order: "kind",
     width: "3.75rem",
-    class: "opt mute",
+    class: "opt",
     cell: ({ kind }) => kind === "queued" && <span class="n-full">{words.waitsNow}</span>,
   },
 ];
@@ -143,9 +148,23 @@ export function HolderTable(props: {
   readonly label: string;
   readonly lasts: string;
 }) {
-  const seats = { ...SEATS, head: words.units[props.rows[0]?.unit ?? "seats"] };
-  const columns = [...OF_FEATURE, seats, SINCE, { ...HELD, head: props.lasts }].map(
-    ({ order, ...column }) => column,
+  const { label, lasts } = props;
+  const [sort, search] = [`${slugOf(label)}-sort`, `${slugOf(label)}-q`];
+  const all = sortedHolders([...props.rows], query.value.get(sort) ?? FIRST);
+  const rows = matchingHolders(all, { search: query.value.get(search) ?? "", server: null, feature: null });
+  const seats = { ...SEATS, head: words.units[all[0]?.unit ?? "seats"] };
+  return (
+    <>
+      <Filter label={label} name={search} found={rows.length} all={all.length} />
+      <ListTable
+        label={label}
+        class="tt"
+        rows={rows}
+        columns={[...OF_FEATURE, seats, SINCE, { ...HELD, head: lasts }]}
+        name={sort}
+        first={FIRST}
+        isWhole
+      />
+    </>
   );
-  return <ListTable label={props.label} class="tt" rows={props.rows} columns={columns} isWhole />;
 }

@@ -4,13 +4,14 @@ import { arranged, hasText, slugOf } from "../arrange.ts";
 import type { Column } from "../columns.ts";
 import { moment } from "../format.ts";
 import { now } from "../live/live.ts";
-import { query, setQuery } from "../router.ts";
+import { query } from "../router.ts";
 import { SortHead } from "../tables/head-cell.tsx";
 import { isOnPaper } from "../tables/paper.ts";
 import { words } from "../words-pages.ts";
 import { past } from "../words-past.ts";
 import { Known } from "./cells.tsx";
 import { MOST_ROWS } from "./csv.tsx";
+import { Filter } from "./filter.tsx";
 
 function cellOf<T>(column: Column<T>, row: T): ComponentChildren {
   if ("cell" in column) return column.cell(row);
@@ -22,8 +23,6 @@ function cellOf<T>(column: Column<T>, row: T): ComponentChildren {
 /** Number of rows shown at first, and added on request; print has all. */
 const FIRST = 20;
 const MORE = 500;
-/** A table with fewer rows has no filter. */
-const FILTERED = 6;
 
 /**
  * A table that sorts by every column and filters by text; the address has both, under the table's name.
@@ -49,21 +48,8 @@ export function Rows<T>(props: {
   const hidden = found.length - shown.length;
   return (
     <>
-      {((rows.length >= FILTERED && hasText(columns, rows)) || search !== "") && (
-        <p class="filter">
-          <span class="q" role="status">
-            {search !== "" && past.someOf(found.length, rows.length)}
-          </span>
-          <input
-            type="search"
-            aria-label={past.filter(label)}
-            placeholder={past.filterHint}
-            autocomplete="off"
-            spellcheck={false}
-            value={search}
-            onInput={({ currentTarget }) => setQuery({ [`${name}-q`]: currentTarget.value })}
-          />
-        </p>
+      {(search !== "" || hasText(columns, rows)) && (
+        <Filter label={label} name={`${name}-q`} found={found.length} all={rows.length} />
       )}
       <table class="rt" aria-label={label}>
         <thead>

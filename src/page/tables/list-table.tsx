@@ -24,12 +24,14 @@ export function ListTable<T extends Identified>(props: {
   readonly class: string;
   /** Default order. */
   readonly first?: string;
+  /** Parameter of the address that has the order. */
+  readonly name?: string;
   readonly rowClass?: (row: T) => string;
   readonly isWhole?: boolean;
   /** Called when the set of rendered rows changes. */
   readonly seen?: (rows: readonly T[]) => void;
 }) {
-  const { label, rows, columns, first = "", rowClass, isWhole = false, seen } = props;
+  const { label, rows, columns, first = "", name = "sort", rowClass, isWhole = false, seen } = props;
   const widths = (of: readonly ListColumn<T>[]) => of.map(({ width }) => width).join(" ");
   const narrow = columns.filter((column) => column.class?.includes("opt") !== true);
   const show = (row: T, index: number) => (
@@ -56,7 +58,7 @@ export function ListTable<T extends Identified>(props: {
               {head}
             </span>
           ) : (
-            <SortHead key={head} order={order} first={first} class={of}>
+            <SortHead key={head} order={order} first={first} name={name} class={of}>
               {head}
             </SortHead>
           ),
