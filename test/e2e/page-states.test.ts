@@ -50,6 +50,13 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await page
       .locator(".facts", { hasText: "The server may refuse seats that it counts as free." })
       .waitFor();
+    // The first second of 30 days is a coverage of 0.
+    await until("some coverage", async () => {
+      const { features } = await watching.ask<{ features: { coverage: number }[] }>(
+        "/api/licenses/efficiency?feature=solver&start=-30d",
+      );
+      return (features[0]?.coverage ?? 0) > 0 || undefined;
+    });
     await page.goto(`${watching.daemon.url}/feature?server=eda&daemon=acmed&name=solver`);
     await isLive(page);
     await page.locator("#main", { hasText: "Requests still denied or queued" }).waitFor();
