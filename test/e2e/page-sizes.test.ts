@@ -26,6 +26,14 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await page.setViewportSize({ width: 1440, height: 900 });
     await page.locator(".live").waitFor();
     expect(await page.evaluate("getComputedStyle(document.body).fontSize")).toBe("26px");
+    // 26 px of text, of which the chart's labels take 22.
+    await page.goto(`${demo.url}/${SUBJECTS.feature}`);
+    await page.locator(".plot canvas").first().waitFor();
+    const height = await page
+      .locator(".plot canvas")
+      .first()
+      .evaluate((canvas) => canvas.getBoundingClientRect().height);
+    expect(height).toBe(2 * (24 + 200 + 2 * 32 + 24));
     for (const path of PATHS) {
       await page.goto(`${demo.url}/${path}`);
       await page.locator(".live").waitFor();

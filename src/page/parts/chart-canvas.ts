@@ -16,6 +16,8 @@ import {
 import { words } from "../words-pages.ts";
 import { past } from "../words-past.ts";
 
+/** The reader's text size, by which everything in a chart grows. */
+const TEXT = Number.parseFloat(getComputedStyle(document.documentElement).fontSize) / 16 || 1;
 const HEIGHT = 200;
 const LANE = 32;
 const TOP = 24;
@@ -51,7 +53,7 @@ export function drawChart(Plot: typeof uPlot, box: HTMLElement, props: ChartProp
   const most = Math.max(1, ...buckets.map(({ peak, total }) => Math.max(peak ?? 0, total ?? 0)));
   const laneHeight = lanes.length * LANE;
   const paint = painter(box);
-  const font = `${FONT}px ${getComputedStyle(box).fontFamily}`;
+  const font = `${FONT * TEXT}px ${getComputedStyle(box).fontFamily}`;
   const stepped = Plot.paths.stepped as uPlot.Series.SteppedPathBuilderFactory;
   // A bucket lasts until the next one or the gap after it; the last one until the end.
   const steps = { paths: stepped({ align: 1, alignGaps: 1 }), points: { show: false }, fillTo: 0 };
@@ -72,9 +74,9 @@ export function drawChart(Plot: typeof uPlot, box: HTMLElement, props: ChartProp
   const plot = new Plot(
     {
       width: box.clientWidth,
-      height: TOP + HEIGHT + laneHeight + 24,
+      height: TEXT * (TOP + HEIGHT + laneHeight + 24),
       ms: 1,
-      padding: [TOP, 1, 0, 0],
+      padding: [TEXT * TOP, 1, 0, 0],
       legend: { show: false },
       cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
       scales: {
@@ -84,9 +86,9 @@ export function drawChart(Plot: typeof uPlot, box: HTMLElement, props: ChartProp
       },
       axes: [
         {
-          size: 24,
-          gap: 4,
-          space: 72,
+          size: TEXT * 24,
+          gap: TEXT * 4,
+          space: TEXT * 72,
           font,
           stroke: () => paint("text-3"),
           grid: {
@@ -99,9 +101,9 @@ export function drawChart(Plot: typeof uPlot, box: HTMLElement, props: ChartProp
           values: (_, splits, __, ___, apart) => splits.map((at) => timeInWords(at, apart)),
         },
         {
-          size: Math.max(lanes.length > 0 ? 50 : 40, 14 + 7 * number(most).length),
-          gap: 8,
-          space: 32,
+          size: TEXT * Math.max(lanes.length > 0 ? 50 : 40, 14 + 7 * number(most).length),
+          gap: TEXT * 8,
+          space: TEXT * 32,
           font,
           incrs: WHOLE,
           filter: seatsOnly,
@@ -133,7 +135,7 @@ export function drawChart(Plot: typeof uPlot, box: HTMLElement, props: ChartProp
 
   /** Draws parts that uPlot does not: lanes, times without data, and texts. */
   function annotate({ ctx, bbox: { left, top, width, height: all }, valToPos }: uPlot): void {
-    const scale = devicePixelRatio;
+    const scale = TEXT * devicePixelRatio;
     const right = left + width;
     const x = (at: number) => valToPos(Math.max(start, at), "x", true);
     const y = (value: number) => valToPos(value, "y", true);
@@ -147,7 +149,10 @@ export function drawChart(Plot: typeof uPlot, box: HTMLElement, props: ChartProp
     };
     /** Text with a background outline, readable over lines. */
     const write = (text: string, at: number, middle: number, align: CanvasTextAlign, isStrong = false) => {
-      ctx.font = font.replace(/^[\d.]+/, (size) => `${isStrong ? 500 : 400} ${Number(size) * scale}`);
+      ctx.font = font.replace(
+        /^[\d.]+/,
+        (size) => `${isStrong ? 500 : 400} ${Number(size) * devicePixelRatio}`,
+      );
       ctx.textAlign = align;
       ctx.lineWidth = 4 * scale;
       ctx.strokeStyle = paint("bg");

@@ -64,7 +64,7 @@ export function Chart(props: ChartProps) {
         tabIndex={0}
         aria-label={sentenceOf(past.seatsInUse, series, fullSeconds, now.peek())}
         aria-description={past.chartKeys}
-        style={{ minHeight: `${248 + 32 * lanes.length}px` }}
+        style={{ minHeight: `${(248 + 32 * lanes.length) / 16}rem` }}
         onKeyDown={step}
         onPointerMove={() => setKeyed(false)}
       >
