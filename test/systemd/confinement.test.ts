@@ -141,7 +141,7 @@ describe.skipIf(BASE === undefined)("the unit's sandbox", () => {
         ls -d /run/licmond-check-* /run/systemd/system/licmond-* 2>/dev/null || true`);
     const before = await state();
     // Run from a directory that the sandbox hides.
-    await machine.sh("cp licmond elsewhere && ./elsewhere check | grep -q 'lets the service reach'");
+    await machine.sh("cp licmond elsewhere && ./elsewhere check | grep -q 'gives the service access'");
     await machine.sh("licmond check");
     expect(await state()).toBe(before);
   });
