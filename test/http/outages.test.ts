@@ -88,7 +88,7 @@ test("waits of the features that were full", async () => {
 });
 
 test.each([
-  ["outages?server=nope", 404, 'no server "nope"'],
+  ["outages?server=nope", 404, 'Unknown server "nope"'],
   ["outages?status=up", 400, '"status" got "up"; it takes degraded, down, unknown'],
   ["outages?feature=x", 400, '"feature" is not known here'],
   ["outages?start=now&end=-1d", 400, 'Query parameter "start" must lie before "end"'],
