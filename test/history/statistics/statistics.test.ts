@@ -247,7 +247,7 @@ test("figures and series agree with plain loops over the raw polls", async () =>
         cleanUp();
       },
     ),
-    { numRuns: 15, seed: 7 },
+    { numRuns: 15 },
   );
 });
 
@@ -272,7 +272,7 @@ test("the heat map agrees with plain loops and the wall clock", async () => {
       }
       cleanUp();
     }),
-    { numRuns: 10, seed: 7 },
+    { numRuns: 10 },
   );
 });
 
@@ -353,7 +353,6 @@ test("sessions, usage and efficiency agree with plain loops over the raw polls",
       }
       cleanUp();
     }),
-    // A fixed seed: after a failed poll a packed day may differ by a second of held time (seed 1889474447).
-    { numRuns: 15, seed: 20261124 },
+    { numRuns: 15 },
   );
 });
