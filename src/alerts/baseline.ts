@@ -1,6 +1,6 @@
+import { featureKey, featureOfKey } from "../domain/history.ts";
 import type { ServerPicture } from "../domain/picture.ts";
 import { amountOf } from "../domain/plain-text.ts";
-import { featureKey } from "../domain/polls/feature-picture.ts";
 import type { Unit } from "../domain/words.ts";
 
 /**
@@ -54,7 +54,7 @@ export function compareTotals(baseline: Baseline | null, { features }: ServerPic
   for (const [key, from] of Object.entries(before)) {
     if (key in totals) continue;
     isSame = false;
-    const [daemon = "", feature = ""] = key.split("\0");
+    const [daemon, feature] = featureOfKey(key);
     const unit = baseline?.units?.[key] ?? "seats";
     if (from !== UNSAID) changes.push({ daemon, feature, unit, from });
   }

@@ -1,6 +1,7 @@
 import { type Alert, type AlertRule, type AlertSubject, subjectKey } from "../domain/alerts.ts";
+import { featureKey } from "../domain/history.ts";
 import type { ServerPicture } from "../domain/picture.ts";
-import { featureKey } from "../domain/polls/feature-picture.ts";
+import { longestSilence } from "../domain/server.ts";
 import type { ServerStatus } from "../domain/words.ts";
 import { type Baseline, compareTotals } from "./baseline.ts";
 import {
@@ -144,7 +145,7 @@ export function createEvaluation(
   /** Applies a rule to a server's picture. `isGap`: nothing is known since the last good reading. */
   function look(rule: PictureRule<unknown>, picture: ServerPicture, isGap: boolean, isNew = true): void {
     const { id } = picture.server;
-    const longestMs = longestSilence(picture);
+    const longestMs = longestSilence(picture.server);
     const isUnseen = (seenAt: number) => isGap || at - seenAt > longestMs;
     for (const thing of rule.of(picture, (daemon, feature) => settingsOf(id, daemon, feature)))
       see(rule, thing, id, rule.about(thing), isUnseen, isNew);
@@ -180,7 +181,8 @@ export function createEvaluation(
       const { denied } = watch;
       if (denied === undefined || subject.server !== picture.server.id) continue;
       const isLooked =
-        (picture.collectedAt ?? 0) > denied.lastAt || Math.abs(at - denied.lastAt) > longestSilence(picture);
+        (picture.collectedAt ?? 0) > denied.lastAt ||
+        Math.abs(at - denied.lastAt) > longestSilence(picture.server);
       const seen = changes.get(key)?.watch ?? watch;
       if (!isLooked || seen === UNWATCHED || isBad(seen)) continue;
       changes.set(key, { subject, watch: UNWATCHED, alert: null });
@@ -263,7 +265,7 @@ export function createEvaluation(
      * Evaluates a poll of one server. `readAt` is the time of the previous good reading; null means never.
      */
     poll(readAt: number | null, picture: ServerPicture) {
-      const isGap = readAt === null || at - readAt > longestSilence(picture);
+      const isGap = readAt === null || at - readAt > longestSilence(picture.server);
       for (const rule of PICTURE_RULES) look(rule, picture, isGap);
       if (picture.error === null && picture.collectedAt === at) compareWithUsual(picture);
       fireForDenials(picture);
@@ -293,7 +295,7 @@ export function createEvaluation(
         look(SEATS, picture, false, false);
         fireForDenials(picture);
         const due = Math.max(picture.nextPollAt ?? 0, since + intervalMs);
-        if (at - due > longestSilence(picture)) see(UNPOLLED, { server: id, due }, id, THE_SERVER);
+        if (at - due > longestSilence(picture.server)) see(UNPOLLED, { server: id, due }, id, THE_SERVER);
         acceptUnparsed(picture);
       }
       for (const rule of HOST_RULES) see(rule, host, null, THE_SERVER);
@@ -327,9 +329,4 @@ const BY_TIME_ALONE: readonly AlertRule[] = [TOTALS_CHANGED.rule, DENIALS.rule];
 
 function saysTheSame({ message, value, threshold }: Finding, firing: Alert | undefined): boolean {
   return message === firing?.message && value === firing.value && threshold === firing.threshold;
-}
-
-/** Returns how long readings may be missing before the time in between counts as unknown. */
-export function longestSilence({ server }: ServerPicture): number {
-  return 2 * server.intervalMs + server.timeoutMs;
 }

@@ -1,6 +1,7 @@
 import { type Alert, isAtLeast } from "../domain/alerts.ts";
 import type { ServerPicture } from "../domain/picture.ts";
-import { type Conditions, createEvaluation, type Evaluation, longestSilence } from "./evaluator.ts";
+import { longestSilence } from "../domain/server.ts";
+import { type Conditions, createEvaluation, type Evaluation } from "./evaluator.ts";
 import type { Denied, HostLook } from "./rules.ts";
 import { applyChange, type MutableState } from "./store.ts";
 import { UNWATCHED } from "./watch.ts";
@@ -59,7 +60,7 @@ export function createReplay(conditions: Conditions, picture: ServerPicture) {
     [...state.watched.values()].flatMap(({ subject, watch: { until, runs, denied } }) => {
       const { forMs } = conditions.settingsOf(subject.server, subject.daemon, subject.feature);
       if (until !== null) return [until];
-      const settled = denied === undefined ? [] : [denied.lastAt + longestSilence(current) + 1];
+      const settled = denied === undefined ? [] : [denied.lastAt + longestSilence(current.server) + 1];
       return [...settled, ...runs.flatMap(({ since }) => [since + forMs, since + 2 * forMs])];
     });
 

@@ -16,7 +16,7 @@ import type { Expiry } from "../domain/reading.ts";
 import { holderName, userKey } from "../domain/session.ts";
 import { daysLeft } from "../domain/stats/calendar.ts";
 import { clockMessage, DAY_MS, HOUR_MS, iso } from "../domain/time/clock.ts";
-import type { DataState } from "../domain/words.ts";
+import { type DataState, NO_SEAT_CODES } from "../domain/words.ts";
 import { type TotalChange, totalMessage } from "./baseline.ts";
 import type { SubjectSettings } from "./settings.ts";
 import type { Patience, Watch } from "./watch.ts";
@@ -179,12 +179,9 @@ function useOf({ name, members, used, total, utilization, unit = "seats" }: Seat
     : `All ${total} ${unit} ${of} are in use`;
 }
 
-/** FlexNet's error codes for denials without a free seat; other managers and counters have no code. */
-const NO_SEAT_CODES: readonly (number | null)[] = [-4, -24, -101, null];
-
 /** Reports whether a denial means that a feature has too few seats. */
 export function isForWantOfSeats({ feature, code }: Pick<Denied, "feature" | "code">): boolean {
-  return feature !== null && NO_SEAT_CODES.includes(code);
+  return feature !== null && (code === null || NO_SEAT_CODES.includes(code));
 }
 
 export const PICTURE_RULES: readonly PictureRule<unknown>[] = [

@@ -1,7 +1,7 @@
 import type { Log } from "../domain/log.ts";
 import type { PollError, PollOutcome } from "../domain/poll.ts";
 import { MAX_UNPARSED_KEPT, type Reading } from "../domain/reading.ts";
-import type { MonitoredServer } from "../domain/server.ts";
+import { longestSilence, type MonitoredServer } from "../domain/server.ts";
 import type { Clock } from "../domain/time/clock.ts";
 import { inSlices } from "../domain/time/slices.ts";
 import type { ManagerName } from "../domain/words.ts";
@@ -94,7 +94,7 @@ export function createPoller(deps: PollerDeps) {
 
     const { profile } = manager;
     // An answer may have been cached since the poll before the last one.
-    const maxAgeMs = 2 * server.intervalMs + server.timeoutMs;
+    const maxAgeMs = longestSilence(server);
     const deps: StepDeps = {
       run,
       server,

@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { featureKey } from "./history.ts";
 import type { FeaturePicture, ServerPicture } from "./picture.ts";
 import { count, nullable, OfSite, record, Timestamp, words } from "./records.ts";
 import { DAY_MS, iso } from "./time/clock.ts";
@@ -97,7 +98,7 @@ export function countDenials(before: DenialCounters, picture: Counting) {
     picture.daemons.map(({ name, totals }) => ({ key: name, daemon: name, feature: null, totals }));
   const ofFeatures = () =>
     picture.features.map(({ daemon, name, totals }) => {
-      return { key: `${daemon}\0${name}`, daemon, feature: name, totals };
+      return { key: featureKey(daemon, name), daemon, feature: name, totals };
     });
   const counters: Record<string, number> = { ...before };
   const denied: Counted[] = [];

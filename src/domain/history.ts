@@ -10,6 +10,24 @@ export interface FeatureId {
   readonly feature: string;
 }
 
+/** Key of a feature at one server. Names may contain anything except NUL, which no tool prints. */
+export function featureKey(daemon: string, name: string): string {
+  return `${daemon}\0${name}`;
+}
+
+/** Splits a key of {@link featureKey}. */
+export function featureOfKey(key: string): [daemon: string, name: string] {
+  const [daemon = "", name = ""] = key.split("\0");
+  return [daemon, name];
+}
+
+/** Key of a feature at any server. */
+export function featureIdKey({ server, daemon, feature }: NullableId): string {
+  return `${server ?? ""}\0${daemon ?? ""}\0${feature ?? ""}`;
+}
+
+type NullableId = Partial<Readonly<Record<keyof FeatureId, string | null>>>;
+
 /** The unit of a feature's counts, and the features that share its seats. */
 export interface Shared {
   /** Absent means seats. */

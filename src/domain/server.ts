@@ -37,5 +37,13 @@ export function hasLabels(labels: Labels, wanted: Labels): boolean {
   return Object.entries(wanted).every(([name, value]) => labels[name] === value);
 }
 
-/** Returns the site in a server id of a hub: site names and ids at a site contain no colon. */
-export const siteOf = (server: string): string => server.slice(0, server.indexOf(":"));
+/** Returns how long readings may be missing before the numbers become stale and the time in between unknown. */
+export function longestSilence(of: Pick<MonitoredServer, "intervalMs" | "timeoutMs">): number {
+  return 2 * of.intervalMs + of.timeoutMs;
+}
+
+/** Returns a hub's id of a site's server. Names of sites, and ids at a site, contain no colon. */
+export const serverAt = (site: string, server: string): string => `${site}:${server}`;
+
+/** Returns the site in a hub's id of a server; empty for other ids. */
+export const siteOf = (server: string): string => server.slice(0, Math.max(0, server.indexOf(":")));

@@ -68,3 +68,9 @@ export const PAGE_PATHS = [
   ...(["history", "denials", "expiry", "outages", "wall", "admin", "logs", "signin"] as const),
 ] as const;
 export type PagePath = (typeof PAGE_PATHS)[number];
+
+/**
+ * FlexNet's error codes of a request without a free seat: all are in use, others wait, or the rest is reserved. Other
+ * managers and counters have no code (null), which counts as one of these.
+ */
+export const NO_SEAT_CODES: readonly number[] = [-4, -24, -101];

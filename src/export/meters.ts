@@ -1,6 +1,7 @@
 import { type AlertRule, DAEMON_RULES, SEVERITIES, type Severity } from "../domain/alerts.ts";
 import type { PollErrorCode } from "../domain/errors.ts";
 import type { DenialEvent } from "../domain/events.ts";
+import { featureIdKey } from "../domain/history.ts";
 import type { PollOutcome } from "../domain/poll.ts";
 import type { BuildInfo } from "../system/build-info.ts";
 import type { ProcessMetrics } from "../system/host-metrics.ts";
@@ -67,9 +68,9 @@ export function createDenialMeter(maxSeries: number = MAX_SERIES) {
   return {
     add({ server, daemon, feature, user, host, attempts, outcome }: DenialFields): void {
       if (outcome !== "denied") return;
-      const known = `${server}\0${daemon}\0${feature ?? ""}`;
+      const known = featureIdKey({ server, daemon, feature });
       const isCounted = counts.has(known) || counts.size < maxSeries;
-      const entry = counts.getOrInsertComputed(isCounted ? known : `${server}\0${daemon}\0`, () => ({
+      const entry = counts.getOrInsertComputed(isCounted ? known : featureIdKey({ server, daemon }), () => ({
         labels: labelsOf({ server, daemon, feature: isCounted ? (feature ?? "") : "" }),
         count: 0,
       }));

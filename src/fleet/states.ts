@@ -1,5 +1,5 @@
+import { featureKey } from "../domain/history.ts";
 import type { FeaturePicture, ServerPicture, Snapshot } from "../domain/picture.ts";
-import { featureKey } from "../domain/polls/feature-picture.ts";
 import { createAlerts } from "../store/alerts.ts";
 import { createMarks } from "../store/events.ts";
 import type { Store } from "../store/open/open.ts";

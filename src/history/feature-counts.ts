@@ -1,5 +1,6 @@
-import type { FeatureId } from "../domain/history.ts";
+import { type FeatureId, featureIdKey } from "../domain/history.ts";
 import type { UnmetRequest } from "../domain/stats/demand.ts";
+import { NO_SEAT_CODES } from "../domain/words.ts";
 import type { Rows } from "../store/conditions.ts";
 
 /**
@@ -16,14 +17,13 @@ export function oncePerRange<Answer>(ask: (start: number, end: number) => Answer
  * end of a range.
  */
 export function createFeatureCounts({ all }: Rows, from: string, count = "count(*)") {
-  const keyOf = ({ server, daemon, feature }: FeatureId) => `${server}\0${daemon}\0${feature}`;
   const countsIn = oncePerRange((start, end) => {
     const sql = `SELECT server_id AS server, daemon, feature, ${count} AS count FROM ${from} GROUP BY 1, 2, 3`;
     const rows = all<FeatureId & { readonly count: number }>(sql, start, end);
-    return new Map(rows.map((row) => [keyOf(row), row.count]));
+    return new Map(rows.map((row) => [featureIdKey(row), row.count]));
   });
   return (feature: FeatureId, start: number, end: number): number =>
-    countsIn(start, end).get(keyOf(feature)) ?? 0;
+    countsIn(start, end).get(featureIdKey(feature)) ?? 0;
 }
 
 /** Up to this many features are counted one by one; for more, all are counted at once. */
@@ -51,13 +51,6 @@ export function createOutcomeCounts(rows: Rows, outcome: "denied" | "queued") {
     return row?.count ?? 0;
   };
 }
-
-/**
- * FlexNet error codes of a request without a free seat: all in use, others wait in the queue, or the rest is
- * reserved. A user who may not use a feature at all does not count. A log without codes counts as the usual
- * case.
- */
-const NO_SEAT_CODES = "-4, -24, -101";
 
 /** Reads denials for statistics. */
 export function createDenialReader(rows: Rows, now: number) {
@@ -89,7 +82,7 @@ export function createDenialReader(rows: Rows, now: number) {
       rows.all<UnmetRequest>(
         `SELECT outcome, at, until, count FROM denials INDEXED BY denials_by_feature
          WHERE feature = ?1 AND at >= ?2 AND at < ?3 AND server_id = ?4 AND daemon = ?5
-           AND outcome IN ('denied', 'queued') AND (code IS NULL OR code IN (${NO_SEAT_CODES})) ORDER BY at, id`,
+           AND outcome IN ('denied', 'queued') AND (code IS NULL OR code IN (${NO_SEAT_CODES.join(", ")})) ORDER BY at, id`,
         feature,
         start,
         end,

@@ -1,4 +1,4 @@
-import type { CountedFeature, FeatureId } from "../domain/history.ts";
+import { type CountedFeature, featureIdKey } from "../domain/history.ts";
 import { createBucketed, type Point } from "../domain/stats/bucketed.ts";
 import type { Heatmap } from "../domain/stats/heatmap.ts";
 import { coveredMs, NO_ROLLUP, type Rollup, sumsOfRollup } from "../domain/stats/rollup.ts";
@@ -60,9 +60,8 @@ export async function featuresOver(
   const counted = await source.features(filter);
   const begin = await historyBegins(source, range);
   const rollups = begin >= range.end ? [] : await source.rollups(counted, begin, range.end, withUsers);
-  const keyOf = ({ server, daemon, feature }: FeatureId) => JSON.stringify([server, daemon, feature]);
-  const keys = new Set(counted.map(keyOf));
-  return [...counted, ...uncounted.filter((feature) => !keys.has(keyOf(feature)))]
+  const keys = new Set(counted.map(featureIdKey));
+  return [...counted, ...uncounted.filter((feature) => !keys.has(featureIdKey(feature)))]
     .map((feature, at) => ({ feature, known: counted[at] ?? null, rollup: rollups[at] ?? NO_ROLLUP }))
     .filter(({ rollup }) => filter.features !== null || coveredMs(rollup) > 0);
 }

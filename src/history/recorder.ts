@@ -1,6 +1,6 @@
-import type { Shared, Step } from "../domain/history.ts";
+import { featureKey, type Shared, type Step } from "../domain/history.ts";
 import type { FeaturePicture, ServerPicture } from "../domain/picture.ts";
-import { featureKey } from "../domain/polls/feature-picture.ts";
+import { longestSilence } from "../domain/server.ts";
 import type { Session } from "../domain/session.ts";
 import type { Store } from "../store/open/open.ts";
 import { hourStart, type OpenBuckets } from "./buckets.ts";
@@ -227,7 +227,7 @@ export function takeLook(
   const { readAt, running } = before;
   const isBack = at <= readAt;
   if (good && isBack) return { from: null, rows: [] };
-  const inTime = running && !isBack && at - readAt <= 2 * intervalMs + timeoutMs;
+  const inTime = running && !isBack && at - readAt <= longestSilence({ intervalMs, timeoutMs });
   if (good && inTime && own === before.from) return { from: own, rows: [{ ...next, from: own }] };
   // Coverage that an earlier process left running is continued without a gap if this poll is in time.
   const holds = inTime && (!good || own === undefined);

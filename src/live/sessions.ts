@@ -1,5 +1,5 @@
+import { featureKey } from "../domain/history.ts";
 import type { ServerPicture } from "../domain/picture.ts";
-import { featureKey } from "../domain/polls/feature-picture.ts";
 import {
   type NextIds,
   NO_TRACKING,

@@ -1,4 +1,5 @@
 import type { DenialRecord, LoggingRecord } from "../domain/denials.ts";
+import { featureIdKey } from "../domain/history.ts";
 import type { SessionRecord } from "../domain/history-records.ts";
 import { seatSets, sumOfKnown } from "../domain/polls/seat-groups.ts";
 import type { ExpirationRecord } from "../domain/records.ts";
@@ -61,9 +62,10 @@ export interface ExpiryGroup {
 
 /** Adds up the seats of pools; a seat group counts once. */
 export function lostOf(rows: readonly ExpirationRecord[]): number {
-  const features = [
-    ...Map.groupBy(rows, ({ server, daemon, feature }) => JSON.stringify([server, daemon, feature])).values(),
-  ].map((of) => ({ ...(of[0] as ExpirationRecord), total: sumOfKnown(of.map(({ total }) => total)) }));
+  const features = [...Map.groupBy(rows, featureIdKey).values()].map((of) => ({
+    ...(of[0] as ExpirationRecord),
+    total: sumOfKnown(of.map(({ total }) => total)),
+  }));
   const sets = seatSets(features, ({ server }) => server);
   return sets.reduce((sum, set) => sum + Math.max(...set.map(({ total }) => total ?? 0)), 0);
 }

@@ -1,4 +1,5 @@
 import { computed, signal } from "@preact/signals";
+import { siteOf } from "../domain/server.ts";
 import { PAGE_PATHS, type PagePath } from "../domain/words.ts";
 import { type Query, search } from "./api.ts";
 import { IS_FLEET, IS_HUB, SITE } from "./here.ts";
@@ -19,9 +20,6 @@ export const hrefOf = ({ path, query = {} }: Place): string => linkTo(path, quer
 /** Pages of the hub itself, independent of the site. */
 const OF_NO_SITE: readonly string[] = ["admin", "logs", "signin"] satisfies PagePath[];
 export const isOfNoSite = (path: PagePath | ""): boolean => OF_NO_SITE.includes(path);
-
-/** Returns the site in a server's id at a hub. */
-export const siteOf = (server: string): string => server.slice(0, Math.max(0, server.indexOf(":")));
 
 /** Returns a relative link to a page; at a hub to the same site, or to the site of the server. */
 export function linkTo(path: PagePath | "", parameters: Query = {}): string {

@@ -1,4 +1,4 @@
-import type { FeatureId } from "../domain/history.ts";
+import { type FeatureId, featureIdKey } from "../domain/history.ts";
 import { placeLink } from "../domain/page-link.ts";
 import { daysLeft } from "../domain/stats/calendar.ts";
 import { percentOf } from "../domain/stats/figures.ts";
@@ -53,9 +53,8 @@ function contextOf(figures: ReportFigures) {
   const { period, end, servers, rows, zone } = figures;
   const names = new Map(servers.map(({ server }) => [server.id, server.name]));
   const nameOf = (server: string) => names.get(server) ?? server;
-  const keyOf = ({ server, daemon, feature }: FeatureId) => JSON.stringify([server, daemon, feature]);
-  const coverage = new Map(rows.map((row) => [keyOf(row), row.coverage]));
-  const units = new Map(rows.map((row) => [keyOf(row), row.unit]));
+  const coverage = new Map(rows.map((row) => [featureIdKey(row), row.coverage]));
+  const units = new Map(rows.map((row) => [featureIdKey(row), row.unit]));
   return {
     ...figures,
     /** Time range of the numbers in words. */
@@ -69,8 +68,8 @@ function contextOf(figures: ReportFigures) {
     /** Returns the text for a table without rows. */
     ofCounts: (none: string) => (rows.some(({ coverage }) => coverage > 0) ? none : "No counts were read."),
     /** Returns the unit of a feature. */
-    unitOf: (feature: FeatureId): Unit => units.get(keyOf(feature)) ?? "seats",
-    coverageOf: (feature: FeatureId) => percent(coverage.get(keyOf(feature)) ?? 0),
+    unitOf: (feature: FeatureId): Unit => units.get(featureIdKey(feature)) ?? "seats",
+    coverageOf: (feature: FeatureId) => percent(coverage.get(featureIdKey(feature)) ?? 0),
   };
 }
 

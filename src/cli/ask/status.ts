@@ -1,5 +1,6 @@
 import type { AlertRecord, Severity } from "../../domain/alerts.ts";
 import type { LoggingRecord } from "../../domain/denials.ts";
+import { featureIdKey } from "../../domain/history.ts";
 import { countOf } from "../../domain/plain-text.ts";
 import type { ExpirationRecord, ServerRecord, SummaryRecord } from "../../domain/records.ts";
 import { span } from "../../domain/time/clock.ts";
@@ -82,7 +83,9 @@ const ELSEWHERE: readonly string[] = ["expiry", "server_down", "server_degraded"
 const WITH_SERVER: readonly string[] = ["daemon_down", "stale"];
 
 function wrongOf({ servers, alerts, features, logging }: Answers): Finding[] {
-  const full = new Set(features.map(({ server, daemon, name }) => keyOf(server, daemon, name)));
+  const full = new Set(
+    features.map(({ server, daemon, name }) => featureIdKey({ server, daemon, feature: name })),
+  );
   const absent = servers.filter(({ enabled, status: is }) => enabled && is !== "up");
   const ofServers = absent.map((one): Finding => {
     const { id, status: is, error, members, daemons } = one;
@@ -96,7 +99,7 @@ function wrongOf({ servers, alerts, features, logging }: Answers): Finding[] {
   const others = alerts.filter(({ rule, server, daemon, feature }) => {
     const isTold =
       (WITH_SERVER.includes(rule) && absent.some(({ id }) => id === server)) ||
-      (rule === "seats" && full.has(keyOf(server, daemon, feature)));
+      (rule === "seats" && full.has(featureIdKey({ server, daemon, feature })));
     return !isTold && !ELSEWHERE.includes(rule);
   });
   const ofAlerts = others.map(
@@ -116,14 +119,12 @@ function wrongOf({ servers, alerts, features, logging }: Answers): Finding[] {
   );
 }
 
-const keyOf = (...names: readonly (string | null)[]) => names.join("\0");
-
 function fullOf({ features, alerts }: Answers): Finding[] {
   const seats = alerts.filter(({ rule }) => rule === "seats");
-  const told = new Map(seats.map((alert) => [keyOf(alert.server, alert.daemon, alert.feature), alert]));
+  const told = new Map(seats.map((alert) => [featureIdKey(alert), alert]));
   return features.map((feature) => {
     const { server, daemon, name, queued, state } = feature;
-    const known = told.get(keyOf(server, daemon, name));
+    const known = told.get(featureIdKey({ server, daemon, feature: name }));
     const waiting = queued ? `, ${queued} waiting` : "";
     const message = `${seatsOf(feature)} in use${waiting}${state === "ok" ? "" : ` (${state})`}`;
     const severity = queued ? "critical" : (known?.severity ?? "warning");

@@ -1,8 +1,9 @@
+import { featureKey } from "../history.ts";
 import type { FeaturePicture, ServerPicture } from "../picture.ts";
 import type { PollOutcome } from "../poll.ts";
 import type { FeatureReading, Reading } from "../reading.ts";
-import type { MonitoredServer } from "../server.ts";
-import { featureKey, mergeBlocks, readFeature, staleFeature } from "./feature-picture.ts";
+import { longestSilence, type MonitoredServer } from "../server.ts";
+import { mergeBlocks, readFeature, staleFeature } from "./feature-picture.ts";
 import { packageGroup, poolOf, seatGroups, sharedSets } from "./seat-groups.ts";
 import { isAnswered, isUnreadable, serverStatus, worstOfEach } from "./server-status.ts";
 
@@ -90,7 +91,7 @@ export function applyPoll(
  */
 export function staleDeadline(picture: ServerPicture): number | null {
   if (picture.collectedAt === null || picture.state === "stale" || picture.state === "failed") return null;
-  return picture.collectedAt + 2 * picture.server.intervalMs + picture.server.timeoutMs;
+  return picture.collectedAt + longestSilence(picture.server);
 }
 
 /** Marks the numbers stale, e.g. after a restart or past the deadline. */

@@ -1,13 +1,9 @@
 import { earlierExpiry } from "../expiry.ts";
+import { featureKey } from "../history.ts";
 import type { FeaturePicture, PoolPicture, QueuePicture } from "../picture.ts";
 import { type FeatureReading, type PoolReading, type QueueReading, UNKNOWN_EXPIRY } from "../reading.ts";
 import type { DataState } from "../words.ts";
 import { sumOfKnown } from "./seat-groups.ts";
-
-/** Key of a feature within one server. Names may contain anything except NUL, which no tool prints. */
-export function featureKey(daemon: string, name: string): string {
-  return `${daemon}\0${name}`;
-}
 
 /**
  * Merges blocks with the same identity (daemon, name), in order of first appearance. Such blocks (several

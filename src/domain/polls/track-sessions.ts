@@ -1,3 +1,4 @@
+import { featureKey, featureOfKey } from "../history.ts";
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../picture.ts";
 import { type CheckoutReading, isSameLine } from "../reading.ts";
 import type { MonitoredServer } from "../server.ts";
@@ -14,7 +15,6 @@ import {
 } from "../session.ts";
 import { DAY_MS } from "../time/clock.ts";
 import { secondOccurrence } from "../time/zone.ts";
-import { featureKey } from "./feature-picture.ts";
 import { matchSeats, SLICE_ROWS } from "./match-seats.ts";
 
 /** In a partial feature, a seat missing from two of the last three readings counts as returned. */
@@ -220,7 +220,7 @@ export function* trackSessions(
   }
 
   for (const [key, known] of gone) {
-    const [daemon = ""] = key.split("\0");
+    const [daemon] = featureOfKey(key);
     // A feature leaves the picture only after two good readings without it.
     if (sight === null) {
       features.set(key, unread(known, picture, daemon));

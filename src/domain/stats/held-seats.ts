@@ -1,4 +1,4 @@
-import type { FeatureId } from "../history.ts";
+import { type FeatureId, featureIdKey } from "../history.ts";
 import { type Session, shownBegin, userKey } from "../session.ts";
 import { firstWhere } from "./spans.ts";
 
@@ -157,7 +157,7 @@ export function heldSeatsOf(
     const holding = holdingOf(session);
     if (holding === null) continue;
     const { server, daemon, feature, user, host, count } = session;
-    const ofFeature = `f${server}\0${daemon}\0${feature}`;
+    const ofFeature = `f${featureIdKey(session)}`;
     const ofUser = `u${userKey(user)}`;
     const ofHost = host === null ? "h" : `h${host}`;
     const key = `${ofFeature}\0${ofUser}\0${ofHost}\0${count}`;

@@ -1,4 +1,4 @@
-import type { FeatureId } from "../history.ts";
+import { type FeatureId, featureIdKey } from "../history.ts";
 import { globPattern } from "../plain-text.ts";
 
 /** A name that users know, for features of any servers. */
@@ -25,9 +25,9 @@ export function createProductOf(products: readonly Product[]): ProductOf {
     }),
   );
   const known = new Map<string, string | null>();
-  return ({ server, daemon, feature }) => {
-    const names = [server, daemon, feature];
+  return (of) => {
+    const names = [of.server, of.daemon, of.feature];
     const find = () => patterns.find(({ parts }) => parts.every((part, at) => part.test(names[at] ?? "")));
-    return known.getOrInsertComputed(names.join("\0"), () => find()?.name ?? null);
+    return known.getOrInsertComputed(featureIdKey(of), () => find()?.name ?? null);
   };
 }

@@ -1,3 +1,4 @@
+import { featureKey } from "../../domain/history.ts";
 import type { EndReason } from "../../domain/session.ts";
 import type { Store } from "../../store/open/open.ts";
 import { createOpenBuckets } from "../buckets.ts";
@@ -13,7 +14,7 @@ export function createImportedFeatures({ sqlite }: Pick<Store, "sqlite">) {
   return (server: string, named: readonly { daemon: string; feature: string | null }[]): void => {
     // Counters of a whole server have no feature.
     const features = named.filter(({ feature }) => feature !== null && feature !== "");
-    const once = new Map(features.map((one) => [`${one.daemon}\0${one.feature}`, one]));
+    const once = new Map(features.map((one) => [featureKey(one.daemon, one.feature ?? ""), one]));
     for (const { daemon, feature } of once.values()) add.run(server, daemon, feature ?? "");
   };
 }

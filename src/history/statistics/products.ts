@@ -1,4 +1,4 @@
-import type { FeatureId, Series, Step } from "../../domain/history.ts";
+import { featureIdKey, type Series, type Step } from "../../domain/history.ts";
 import type { ProductRecord } from "../../domain/history-records.ts";
 import { seatSets, sharedSets } from "../../domain/polls/seat-groups.ts";
 import { efficiencyOf, levelsAtBegin } from "../../domain/stats/efficiency.ts";
@@ -105,8 +105,8 @@ async function heldTogether(own: HistorySource, query: ProductsQuery) {
   for (const [product, features] of Map.groupBy(await own.features(query.filter), productOf)) {
     const names = features.map(({ feature }) => feature);
     const seats = seatSets(features, ({ server }) => server).flat();
-    const counted = new Set(seats.map(keyOf));
-    const others = new Set(features.map(keyOf).filter((key) => !counted.has(key)));
+    const counted = new Set(seats.map(featureIdKey));
+    const others = new Set(features.map(featureIdKey).filter((key) => !counted.has(key)));
     const filter = { ...query.filter, features: names, users: null, hosts: null };
     const sum = createRollupSum();
     const users = new Set<string>();
@@ -117,7 +117,7 @@ async function heldTogether(own: HistorySource, query: ProductsQuery) {
         (session) => productOf(session) === product,
       );
       const held = sessions
-        .filter((session) => !others.has(keyOf(session)))
+        .filter((session) => !others.has(featureIdKey(session)))
         .map((session) => ({ ...session, ...holdingOf(session) }));
       const series = await seriesOf(own, seats, { start: from, end: to });
       const steps = heldSteps(sumOfSeats(series, from, to), held);
@@ -129,8 +129,6 @@ async function heldTogether(own: HistorySource, query: ProductsQuery) {
   }
   return found;
 }
-
-const keyOf = ({ server, daemon, feature }: FeatureId) => `${server}\0${daemon}\0${feature}`;
 
 /**
  * Returns the held seats of several features as steps over the range of the series, which is the sum of their

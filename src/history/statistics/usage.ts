@@ -1,4 +1,4 @@
-import type { FeatureId } from "../../domain/history.ts";
+import { type FeatureId, featureIdKey } from "../../domain/history.ts";
 import { sharedSets } from "../../domain/polls/seat-groups.ts";
 import { siteOf } from "../../domain/server.ts";
 import { seatHours, shareOf } from "../../domain/stats/figures.ts";
@@ -64,18 +64,18 @@ export async function usageQuery(
   const { groupBy, labels } = query;
   const productOf = createProductOf(query.products ?? []);
   const features = await source.features(filter);
-  const units = new Map(features.map((feature) => [keyOf(feature), feature.unit ?? "seats"]));
+  const units = new Map(features.map((feature) => [featureIdKey(feature), feature.unit ?? "seats"]));
   // A single feature is counted in its own unit, several only in seats.
   const isOfOne = groupBy.includes("feature");
   const common = features.length === 1 ? (features[0]?.unit ?? "seats") : "seats";
-  const isCounted = (feature: FeatureId) => (units.get(keyOf(feature)) ?? "seats") === common;
+  const isCounted = (feature: FeatureId) => (units.get(featureIdKey(feature)) ?? "seats") === common;
   const isMixed = !isOfOne && [...units.values()].some((unit) => unit !== common);
   // A product may contain a component without its package.
   const together = Map.groupBy(features, groupBy.includes("product") ? productOf : () => null);
   const sets = [...together.values()].flatMap((of) => sharedSets(of, ({ server }) => server));
   const apart = new Set(sets.flat());
-  const components = new Set(features.filter((feature) => !apart.has(feature)).map(keyOf));
-  const isComponent = (feature: FeatureId) => components.has(keyOf(feature));
+  const components = new Set(features.filter((feature) => !apart.has(feature)).map(featureIdKey));
+  const isComponent = (feature: FeatureId) => components.has(featureIdKey(feature));
   const usage = createUsage(
     groupBy,
     start,
@@ -102,7 +102,7 @@ export async function usageQuery(
       Object.entries(group.keys).map(([key, name]) => [key, shown(key as UsageKey, name ?? null)]),
     );
     const { server = "", daemon = "", feature = "" } = group.keys as Partial<FeatureId>;
-    const unit = isOfOne ? (units.get(keyOf({ server, daemon, feature })) ?? "seats") : common;
+    const unit = isOfOne ? (units.get(featureIdKey({ server, daemon, feature })) ?? "seats") : common;
     return { ...group, ...keys, keys, unit };
   });
   const ties = [...TIES, ...groupBy].map((field) => ({ field, descending: false }));
@@ -113,8 +113,6 @@ export async function usageQuery(
   const coverage = shareOf(readMs, servers.size * (end - start));
   return { start, end, coverage, rows: sorted.slice(offset, offset + limit), total: sorted.length };
 }
-
-const keyOf = ({ server, daemon, feature }: FeatureId) => `${server}\0${daemon}\0${feature}`;
 
 /** Up to this many features are looked up one by one; for more, whole days are read. */
 const FEW = 20;
@@ -131,7 +129,7 @@ export async function heldHours(
   const { holdingOf } = holdingsAt(await source.lastReadings(), range);
   const sums = new Map<string, number>();
   const add = (feature: FeatureId, ms: number) =>
-    void sums.set(keyOf(feature), (sums.get(keyOf(feature)) ?? 0) + ms);
+    void sums.set(featureIdKey(feature), (sums.get(featureIdKey(feature)) ?? 0) + ms);
   const gaps = await source.gaps();
   const few = of !== undefined && of.length <= FEW ? of : null;
   const [first, behind] = [Math.ceil(start / DAY_MS), dayOf(end)];
@@ -150,7 +148,7 @@ export async function heldHours(
     for (const sum of sumsOf(await source.held(from, to, NO_FILTER, holdingOf), from, to, gaps))
       add(sum, sum.seatMs);
   }
-  return (feature) => seatHours(sums.get(keyOf(feature)) ?? 0);
+  return (feature) => seatHours(sums.get(featureIdKey(feature)) ?? 0);
 }
 
 /** Splits a range at UTC midnights. */

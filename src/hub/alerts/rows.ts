@@ -1,6 +1,6 @@
 import type { Alert, AlertRule, Severity } from "../../domain/alerts.ts";
+import { serverAt } from "../../domain/server.ts";
 import { whole } from "../database/connect.ts";
-import { serverAt } from "../lists/directory.ts";
 
 /**
  * A row of the table `alerts`. The hub's own alerts have no `site_id`; their `site` is the site that they are

@@ -1,4 +1,5 @@
 import { type Denial, type DenialOutcome, DenialRecord, denialRecord } from "../../domain/denials.ts";
+import { serverAt } from "../../domain/server.ts";
 import type { QueryParams } from "../../history/serve.ts";
 import { isOfNames } from "../../history/sessions/session-order.ts";
 import { namesFor, type Pseudonyms } from "../../http/anonymous/anonymous.ts";
@@ -8,7 +9,6 @@ import type { HistoryAnswers } from "../../http/history-answers/answers.ts";
 import type { DenialQuery, DenialSort } from "../../store/denial-queries.ts";
 import { type Pool, whole } from "../database/connect.ts";
 import { createConditions } from "../lists/conditions.ts";
-import { serverAt } from "../lists/directory.ts";
 import { peopleIn, personConditions, placesIn } from "./people.ts";
 
 /** Answers denied requests, newest first by default. */

@@ -1,4 +1,5 @@
 import { SessionRecord } from "../../domain/history-records.ts";
+import { serverAt } from "../../domain/server.ts";
 import type { EndReason, Session } from "../../domain/session.ts";
 import { holdingsAt } from "../../domain/stats/held-seats.ts";
 import type { QueryParams } from "../../history/serve.ts";
@@ -15,7 +16,6 @@ import { rowsAnswer } from "../../http/answers/list.ts";
 import type { HistoryAnswers } from "../../http/history-answers/answers.ts";
 import { type Pool, whole } from "../database/connect.ts";
 import { createConditions } from "../lists/conditions.ts";
-import { serverAt } from "../lists/directory.ts";
 import { peopleIn, personConditions, placesIn } from "./people.ts";
 
 const COLUMNS = `site, epoch, site_id, id, server, daemon, feature, user_name, host, version, count, handle, started_at, began_at,

@@ -2,12 +2,12 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { ApiError } from "../../domain/errors.ts";
 import { Count, nullable, record } from "../../domain/records.ts";
+import { siteOf } from "../../domain/server.ts";
 import { documented } from "../../http/docs/documented.ts";
 import { callerOf, gated, requirePermission } from "../../http/exchange.ts";
 import type { RouteDeps } from "../../http/routes/deps.ts";
 import { commandListRoutes, ExecuteBody, permissionFor } from "../../http/routes/execute.ts";
 import { knownServer } from "../../http/snapshot.ts";
-import { siteOfServer } from "../lists/directory.ts";
 import type { Commands } from "./commands.ts";
 
 /** Default time limit of a command; a site's config may have another. */
@@ -55,7 +55,7 @@ export function executeAtSiteRoutes(
             'Field "dryRun" must be false: what a site would run, it says itself alone.',
           );
         knownServer(live.snapshot(), server);
-        const site = siteOfServer(server);
+        const site = siteOf(server);
         commands.assertReachable(site, "execute");
         exchange.listener?.timeout(request, 0);
         // Log before sending, so that a hub that dies leaves a trace.

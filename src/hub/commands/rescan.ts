@@ -1,7 +1,8 @@
 import type { RescanRow } from "../../collector/outcomes.ts";
 import { ApiError } from "../../domain/errors.ts";
+import { serverAt, siteOf } from "../../domain/server.ts";
 import type { HttpDeps } from "../../http/deps.ts";
-import { type Directory, serverAt, siteOfServer } from "../lists/directory.ts";
+import type { Directory } from "../lists/directory.ts";
 import { type Commands, errorCodeOf } from "./commands.ts";
 
 /**
@@ -16,7 +17,7 @@ export function createRescan(
   return async (ids, timeoutMs, caller) => {
     const enabled = directory.snapshot().servers.filter(({ server }) => server.enabled);
     const wanted = ids ?? enabled.map(({ server }) => server.id);
-    const bySite = Map.groupBy(wanted, siteOfServer);
+    const bySite = Map.groupBy(wanted, siteOf);
 
     async function ofSite(site: string, servers: readonly string[]): Promise<RescanRow[]> {
       const own = ids === null ? null : servers.map((id) => id.slice(site.length + 1));

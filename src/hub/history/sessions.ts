@@ -1,4 +1,5 @@
-import type { FeatureId } from "../../domain/history.ts";
+import { type FeatureId, featureIdKey } from "../../domain/history.ts";
+import { serverAt } from "../../domain/server.ts";
 import {
   type Gaps,
   type HeldSeats,
@@ -18,7 +19,6 @@ import type { SessionFilter } from "../../store/conditions.ts";
 import { arrayText, personConditions } from "../answers/people.ts";
 import type { Question } from "../database/transaction.ts";
 import { createConditions, partsOf } from "../lists/conditions.ts";
-import { serverAt } from "../lists/directory.ts";
 import { createGarbageCollector, inPages, type Row } from "./pages.ts";
 import type { SiteMarks } from "./sites.ts";
 
@@ -136,7 +136,7 @@ export function createSessionSource(
         [site],
       );
       return new Map(
-        rows.map((row) => [keyOf({ ...row, server: serverAt(site, row.server) }), row.count] as const),
+        rows.map((row) => [featureIdKey({ ...row, server: serverAt(site, row.server) }), row.count] as const),
       );
     });
   /**
@@ -151,7 +151,7 @@ export function createSessionSource(
       serverSessions.clear();
       kept = found.length;
     }
-    return Map.groupBy(found, keyOf);
+    return Map.groupBy(found, featureIdKey);
   }
 
   async function daysPacked(first: number, behind: number): Promise<ReadonlySet<number>> {
@@ -176,8 +176,8 @@ export function createSessionSource(
         checkpoint();
         const seats = ofSite(site, unpackSessionDay(day, data, EVERYTHING));
         for (const sum of sumsOf(seats, from, to, await gaps())) {
-          const { seatMs = 0 } = sums.get(keyOf(sum)) ?? {};
-          sums.set(keyOf(sum), { ...sum, seatMs: seatMs + sum.seatMs });
+          const { seatMs = 0 } = sums.get(featureIdKey(sum)) ?? {};
+          sums.set(featureIdKey(sum), { ...sum, seatMs: seatMs + sum.seatMs });
         }
       }
     }
@@ -193,18 +193,18 @@ export function createSessionSource(
       const found = await serverSessions.getOrInsertComputed(`${start} ${end} ${of.server}`, () =>
         ofServer(of.server, start, end),
       );
-      return found.get(keyOf(of)) ?? [];
+      return found.get(featureIdKey(of)) ?? [];
     },
     async sessionCount(of: FeatureId, start: number, end: number): Promise<number> {
       const site = marks.get(partsOf(of.server)[0]);
       if (site === undefined) return 0;
       const found = await counts.getOrInsertComputed(site.site, () => countsIn(site))(start, end);
-      return found.get(keyOf(of)) ?? 0;
+      return found.get(featureIdKey(of)) ?? 0;
     },
     daysPacked,
     async heldSums(first: number, behind: number, of?: FeatureId): Promise<HeldSum[]> {
       const sums = await heldSums(first, behind);
-      return of === undefined ? [...sums.values()] : [sums.get(keyOf(of)) ?? { ...of, seatMs: 0 }];
+      return of === undefined ? [...sums.values()] : [sums.get(featureIdKey(of)) ?? { ...of, seatMs: 0 }];
     },
     async held(
       from: number,
@@ -231,8 +231,6 @@ export function createSessionSource(
 }
 
 const EVERYTHING: SessionFilter = { servers: null, daemons: null, features: null, users: null, hosts: null };
-
-const keyOf = ({ server, daemon, feature }: FeatureId) => `${server}\0${daemon}\0${feature}`;
 
 const sitesIn = (servers: readonly string[] | null) =>
   servers && [...new Set(servers.map((id) => partsOf(id)[0]))];

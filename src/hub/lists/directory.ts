@@ -1,6 +1,7 @@
 import type { DenialLogging } from "../../collector/log-tail/denial-watch.ts";
 import type { ServerPicture, Snapshot } from "../../domain/picture.ts";
 import { markStale } from "../../domain/polls/apply-poll.ts";
+import { serverAt } from "../../domain/server.ts";
 import type { Clock } from "../../domain/time/clock.ts";
 import type { PictureHead } from "../../fleet/protocol.ts";
 import { type Pool, whole } from "../database/connect.ts";
@@ -24,10 +25,6 @@ interface Known {
 }
 
 export type Directory = ReturnType<typeof createDirectory>;
-
-/** Returns the hub's id of a site's server; a site's own ids contain no colon. */
-export const serverAt = (site: string, server: string) => `${site}:${server}`;
-export const siteOfServer = (id: string): string => id.slice(0, Math.max(0, id.indexOf(":")));
 
 /**
  * Keeps sites and servers in memory without features, about 2 KB per server, to resolve names in queries and

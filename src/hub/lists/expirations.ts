@@ -1,5 +1,6 @@
 import type { ServerPicture } from "../../domain/picture.ts";
 import type { ExpirationRecord } from "../../domain/records.ts";
+import { serverAt } from "../../domain/server.ts";
 import { daysLeft } from "../../domain/stats/calendar.ts";
 import type { PoolExpiry } from "../../domain/summary.ts";
 import { DAY_MS } from "../../domain/time/clock.ts";
@@ -9,7 +10,6 @@ import type { OpenRange } from "../../http/query-time.ts";
 import { expirationRecords } from "../../http/records.ts";
 import { type Pool, whole } from "../database/connect.ts";
 import { createConditions, orderBy, partsOf } from "./conditions.ts";
-import { serverAt } from "./directory.ts";
 
 export interface ExpirationsAsked extends OpenRange {
   /** Ids at the hub; null = all. */

@@ -1,5 +1,6 @@
 import type { FeaturePicture, ServerPicture } from "../../domain/picture.ts";
 import { staleFeature } from "../../domain/polls/feature-picture.ts";
+import { serverAt } from "../../domain/server.ts";
 
 import type { DataState } from "../../domain/words.ts";
 import type { Sort } from "../../http/answers/list.ts";
@@ -9,7 +10,6 @@ import { type Pool, whole } from "../database/connect.ts";
 import { NEVER } from "../push/picture-rows.ts";
 import { SILENT_MS } from "../push/take-push.ts";
 import { type Conditions, createConditions, orderBy } from "./conditions.ts";
-import { serverAt } from "./directory.ts";
 
 /**
  * Returns the WITH clause that selects silent sites. PostgreSQL requires a statement to use each of its

@@ -1,9 +1,10 @@
 import type { ServerPicture } from "../../domain/picture.ts";
 import { markStale } from "../../domain/polls/apply-poll.ts";
+import { serverAt } from "../../domain/server.ts";
 import { serverRecord } from "../../http/records.ts";
 import type { Sql } from "../database/connect.ts";
 import { createConditions, partsOf } from "./conditions.ts";
-import { type Directory, serverAt } from "./directory.ts";
+import type { Directory } from "./directory.ts";
 import { featureOf } from "./features.ts";
 
 /** Builds records of servers from their heads and feature sums. */

@@ -1,4 +1,5 @@
 import type { ServerPicture } from "../../domain/picture.ts";
+import { serverAt } from "../../domain/server.ts";
 
 import type { UserKind } from "../../domain/words.ts";
 import type { Sort } from "../../http/answers/list.ts";
@@ -6,7 +7,6 @@ import type { UserSort } from "../../http/lists/lists.ts";
 import { userRecords } from "../../http/records.ts";
 import { type Pool, whole } from "../database/connect.ts";
 import { createConditions, orderBy } from "./conditions.ts";
-import { serverAt } from "./directory.ts";
 import { bare, collectedAtOf, countAll, featureOf, isSilent, stateOf, withSilence } from "./features.ts";
 
 const KEY = "site, server, daemon, feature, kind, place";

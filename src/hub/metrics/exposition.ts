@@ -1,4 +1,5 @@
 import type { ServerPicture } from "../../domain/picture.ts";
+import { serverAt } from "../../domain/server.ts";
 import { inSlices } from "../../domain/time/slices.ts";
 import { createLines, type Fragments, joined } from "../../export/exposition.ts";
 import type { Emit, TextFormat } from "../../export/family.ts";
@@ -6,7 +7,7 @@ import { emitServer } from "../../export/server-metrics.ts";
 import type { Reads } from "../database/reads.ts";
 import { createConditions, partsOf } from "../lists/conditions.ts";
 import type { Directory } from "../lists/directory.ts";
-import { serverAt, sumOf } from "../lists/directory.ts";
+import { sumOf } from "../lists/directory.ts";
 import { featureOf } from "../lists/features.ts";
 import { HUB } from "./families.ts";
 

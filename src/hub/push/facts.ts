@@ -1,4 +1,4 @@
-import type { FeatureId, Shared } from "../../domain/history.ts";
+import { type FeatureId, featureIdKey, type Shared } from "../../domain/history.ts";
 import type {
   AlertRow,
   CoverageRow,
@@ -68,9 +68,7 @@ async function storeRun(tx: Sql, origin: Origin, facts: readonly Fact[], now: nu
     origin,
     last("session", ({ id }) => id),
   );
-  const steps = last("step", ({ server, daemon, feature, at }) =>
-    JSON.stringify([server, daemon, feature, at]),
-  );
+  const steps = last("step", (step) => `${featureIdKey(step)}\0${step.at}`);
   await noteFeatures(tx, origin, steps);
   await writeRows(tx, STEPS, origin, steps);
   await storeCoverage(
@@ -189,7 +187,7 @@ export async function noteFeatures(
   rows: readonly (FeatureId & Shared)[],
 ): Promise<void> {
   const named = rows.map(({ server, daemon, feature, unit, seatGroup }) => {
-    return [JSON.stringify([server, daemon, feature]), { server, daemon, feature, unit, seatGroup }] as const;
+    return [featureIdKey({ server, daemon, feature }), { server, daemon, feature, unit, seatGroup }] as const;
   });
   await writeRows(tx, FEATURES, origin, [...new Map(named).values()]);
 }

@@ -1,12 +1,10 @@
 import { type Denial, denialRecord } from "../../domain/denials.ts";
+import { serverAt } from "../../domain/server.ts";
 import { durationSeconds } from "../../domain/session.ts";
 import { iso } from "../../domain/time/clock.ts";
 import type { DenialRow, Fact } from "../../fleet/protocol.ts";
 import { type Sql, whole } from "../database/connect.ts";
 import { MAX_PACKED, packEvents } from "./packed-events.ts";
-
-/** Same as `serverAt` of the lists, which this room must not import. */
-const serverAt = (site: string, server: string) => `${site}:${server}`;
 
 type FactOf<Kind extends Fact["kind"]> = Extract<Fact, { readonly kind: Kind }>;
 type SessionFact = FactOf<"session">;

@@ -1,10 +1,11 @@
 import type { ServerPicture } from "../../domain/picture.ts";
+import { serverAt } from "../../domain/server.ts";
 import type { Clock } from "../../domain/time/clock.ts";
 import { NOTHING, patchBetween } from "../../http/streams/picture-feed.ts";
 import type { StreamFilter } from "../../http/streams/stream-filter.ts";
 import type { Pool, Sql } from "../database/connect.ts";
 import { createConditions, partsOf } from "../lists/conditions.ts";
-import { pictureOf, serverAt } from "../lists/directory.ts";
+import { pictureOf } from "../lists/directory.ts";
 import { wholePictures } from "../lists/servers.ts";
 import { SILENT_MS } from "../push/take-push.ts";
 import type { Feed } from "./feed.ts";

@@ -1,3 +1,4 @@
+import { featureKey } from "../../domain/history.ts";
 import type {
   AssignedReading,
   CheckoutReading,
@@ -64,7 +65,7 @@ export function createFeatures(times: ReturnType<typeof createTimes>) {
       const { unit } = MODELS[model] ?? UNKNOWN_MODEL;
       const [daemon, name] = [row.get("editor"), row.get("feature")];
       // Units are never added up.
-      const feature = features.getOrInsertComputed(`${daemon}\0${name}\0${unit}`, () =>
+      const feature = features.getOrInsertComputed(`${featureKey(daemon, name)}\0${unit}`, () =>
         createFeature(daemon, name, unit),
       );
       last = feature;
@@ -81,9 +82,9 @@ export function createFeatures(times: ReturnType<typeof createTimes>) {
     read(): FeatureReading[] {
       // An invalid row may have a wrong feature name, so a feature needs at least one valid row.
       const known = [...features.values()].filter(({ pools }) => pools.length > 0);
-      const named = Map.groupBy(known, ({ daemon, name }) => `${daemon}\0${name}`);
+      const named = Map.groupBy(known, ({ daemon, name }) => featureKey(daemon, name));
       return known.map((feature) => {
-        const isAlone = named.get(`${feature.daemon}\0${feature.name}`)?.length === 1;
+        const isAlone = named.get(featureKey(feature.daemon, feature.name))?.length === 1;
         return feature.read(
           isAlone || feature.unit === "seats" ? feature.name : `${feature.name} [${feature.unit}]`,
         );

@@ -1,8 +1,9 @@
+import { featureKey } from "../../domain/history.ts";
 import { packageGroup } from "../../domain/polls/seat-groups.ts";
 import type { CheckoutReading, FeatureReading } from "../../domain/reading.ts";
 import { MINUTE_MS } from "../../domain/time/clock.ts";
 
-const keyOf = ({ daemon, name }: Pick<FeatureReading, "daemon" | "name">) => `${daemon}\n${name}`;
+const keyOf = ({ daemon, name }: Pick<FeatureReading, "daemon" | "name">) => featureKey(daemon, name);
 
 /**
  * Groups the features of a package into one seat group. A checkout of a component takes one seat but has two lines:

@@ -1,3 +1,4 @@
+import { featureKey } from "../../domain/history.ts";
 import {
   type AssignedReading,
   type CheckoutReading,
@@ -44,9 +45,9 @@ export function createLicmondParser(profile: Profile, { zone, now, maxAgeMs }: P
       const own = users.filter((user) => user.feature === name && (text(user.daemon) ?? "") === daemon);
       return [featureOf(feature, daemon, name, own, zone)];
     });
-    const named = new Set(features.map(({ daemon, name }) => JSON.stringify([daemon, name])));
+    const named = new Set(features.map(({ daemon, name }) => featureKey(daemon, name)));
     for (const [index, user] of users.entries()) {
-      if (!named.has(JSON.stringify([text(user.daemon) ?? "", user.feature])))
+      if (!named.has(featureKey(text(user.daemon) ?? "", text(user.feature) ?? "")))
         unparsed.add(JSON.stringify(user), index + 1);
     }
     const [server = {}] = recordsOf(answer.servers, unparsed.add);

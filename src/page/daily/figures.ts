@@ -1,3 +1,4 @@
+import { featureIdKey } from "../../domain/history.ts";
 import type { KeptServer } from "../../domain/polls/kept-picture.ts";
 import { seatSets, sumOfKnown } from "../../domain/polls/seat-groups.ts";
 import type { ExpirationRecord } from "../../domain/records.ts";
@@ -56,8 +57,7 @@ export function expiriesOf(rows: readonly ExpirationRecord[]) {
     on,
     days: of[0]?.daysLeft ?? 0,
     rows: of,
-    features: new Set(of.map(({ server, daemon, feature }) => JSON.stringify([server, daemon, feature])))
-      .size,
+    features: new Set(of.map(featureIdKey)).size,
     seats: lostOf(of),
   }));
 }

@@ -1,3 +1,4 @@
+import { siteOf } from "../../domain/server.ts";
 import { moment, shortIn } from "../format.ts";
 import { now } from "../live/live.ts";
 import { mayNot } from "../me.ts";
@@ -6,7 +7,7 @@ import { FeatureLink, Known } from "../parts/cells.tsx";
 import { Figure } from "../parts/figure.tsx";
 import { State, UsedOf } from "../parts/marks.tsx";
 import { Rows } from "../parts/rows.tsx";
-import { linkTo, siteOf } from "../router.ts";
+import { linkTo } from "../router.ts";
 import { useSettled } from "../settled.ts";
 import { words } from "../words-pages.ts";
 import { fleetWords } from "./words.ts";

@@ -1,4 +1,5 @@
 import { signal } from "@preact/signals";
+import { featureIdKey } from "../../domain/history.ts";
 import type { StatsRecord } from "../../domain/history-records.ts";
 import { get } from "../api.ts";
 import type { FeatureRow } from "../model.ts";
@@ -7,7 +8,6 @@ import { MOST_ROWS } from "../parts/csv.tsx";
 type Day = Pick<StatsRecord, "peakUsed" | "denials" | "coverage"> & { readonly readAt: number };
 /** A feature without an answer; it is requested again when it becomes visible again. */
 export const NOTHING_KNOWN: Day = { peakUsed: null, denials: null, coverage: 0, readAt: 0 };
-const keyOf = (server: string, daemon: string, name: string) => JSON.stringify([server, daemon, name]);
 export const days = signal<ReadonlyMap<string, Day>>(new Map());
 
 /** Scrolling and typing send no requests. */
@@ -41,7 +41,7 @@ export async function loadAllDays(): Promise<void> {
 
 function add(features: readonly StatsRecord[], readAt: number): void {
   const next = new Map(days.peek());
-  for (const row of features) next.set(keyOf(row.server, row.daemon, row.feature), { ...row, readAt });
+  for (const row of features) next.set(featureIdKey(row), { ...row, readAt });
   days.value = next;
 }
 
@@ -63,7 +63,8 @@ async function load(rows: readonly FeatureRow[]): Promise<void> {
   add(answer?.features ?? [], readAt);
 }
 
-const keyOfRow = ({ server, feature }: FeatureRow) => keyOf(server.id, feature.daemon, feature.name);
+const keyOfRow = ({ server, feature }: FeatureRow) =>
+  featureIdKey({ server: server.id, daemon: feature.daemon, feature: feature.name });
 
 /** Undefined until read. */
 export const dayOf = (row: FeatureRow): Day | undefined => days.value.get(keyOfRow(row));

@@ -1,4 +1,5 @@
 import type { DenialRecord, LoggingRecord } from "../../domain/denials.ts";
+import { featureIdKey } from "../../domain/history.ts";
 import type { Answers } from "../api.ts";
 import type { Column } from "../columns.ts";
 import { number } from "../format.ts";
@@ -45,9 +46,7 @@ function Groups({ answer, range }: { readonly answer: Answer; readonly range: Ra
           <Rows
             label={past.perFeature}
             none={past.noDenials}
-            rows={grouped(denials, ({ server, daemon, feature }) =>
-              JSON.stringify([server, daemon, feature]),
-            )}
+            rows={grouped(denials, featureIdKey)}
             columns={featureColumns(range, logging)}
           />
           <div class="halves">

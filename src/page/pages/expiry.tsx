@@ -1,3 +1,4 @@
+import { featureIdKey } from "../../domain/history.ts";
 import type { ExpirationRecord } from "../../domain/records.ts";
 import { addressOf } from "../api.ts";
 import { day, number } from "../format.ts";
@@ -92,9 +93,7 @@ function Month({ month, groups }: { readonly month: string; readonly groups: rea
 
 /** Describes the features and seats of expiring pools. */
 function lostIn(rows: readonly ExpirationRecord[]): string {
-  const features = new Set(
-    rows.map(({ server, daemon, feature }) => JSON.stringify([server, daemon, feature])),
-  );
+  const features = new Set(rows.map(featureIdKey));
   return past.lost(features.size, lostOf(rows), rows.filter(({ total }) => total === null).length);
 }
 

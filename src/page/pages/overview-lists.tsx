@@ -1,3 +1,4 @@
+import { siteOf } from "../../domain/server.ts";
 import { ask } from "../daily/asked.ts";
 import { type Trouble, troublesOf } from "../daily/attention.ts";
 import { EXPIRY_DAYS, expiriesOf, heldOf, tightOf } from "../daily/figures.ts";
@@ -16,7 +17,7 @@ import { Note } from "../parts/note.tsx";
 import { Section } from "../parts/section.tsx";
 import { stretch, Timeline } from "../parts/timeline.tsx";
 import { unknownByReason } from "../past-rows.ts";
-import { hrefOf, siteOf } from "../router.ts";
+import { hrefOf } from "../router.ts";
 import { words } from "../words.ts";
 import { type Denials, midnight, useExpiries } from "./overview-past.ts";
 

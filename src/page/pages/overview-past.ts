@@ -1,6 +1,7 @@
 import { computed, useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { DenialRecord, LoggingRecord } from "../../domain/denials.ts";
+import { featureIdKey } from "../../domain/history.ts";
 import { type Query, serverNow } from "../api.ts";
 import { EXPIRY_DAYS } from "../daily/figures.ts";
 import { type Day, dayOf } from "../daily/series.ts";
@@ -97,7 +98,7 @@ function denialsOf(rows: readonly DenialRecord[], logging: readonly LoggingRecor
   const today = rows.filter(
     ({ outcome, timestamp }) => outcome === "denied" && Date.parse(timestamp) >= midnight(),
   );
-  const of = grouped(today, ({ server, daemon, feature }) => JSON.stringify([server, daemon, feature]));
+  const of = grouped(today, featureIdKey);
   const unknown = logging.filter(({ state }) => state !== "on");
   const count = of.reduce((sum, { denied }) => sum + denied, 0);
   return { of, count: unknown.length === logging.length ? null : count, unknown };

@@ -1,3 +1,4 @@
+import { featureIdKey } from "../../domain/history.ts";
 import type { UsageRecord } from "../../domain/history-records.ts";
 import { now, site } from "../live/live.ts";
 import { allHolders, sortedHolders, sumOf } from "../model.ts";
@@ -55,13 +56,12 @@ function PersonPast({ by, name }: { readonly by: "user" | "host"; readonly name:
   const asked = { [by]: name, start: "-90d" };
   const { answer } = useAnswer("/api/licenses/sessions", { ...asked, limit: `${MOST_ROWS}` });
   const { answer: polls } = useAnswer("/api/licenses/outages", { start: "-90d", limit: "1" });
-  const keyOf = ({ server, daemon, feature }: Partial<UsageRecord>) => `${server} ${daemon} ${feature}`;
-  const sessions = Map.groupBy(answer?.sessions ?? [], keyOf);
+  const sessions = Map.groupBy(answer?.sessions ?? [], featureIdKey);
   const heldIn = (row: UsageRecord) => [
     ...(polls?.servers.find(({ server }) => server === row.server)?.gaps ?? []).map(({ start, end }) =>
       stretch("unread", start, end),
     ),
-    ...(sessions.get(keyOf(row)) ?? []).map((session) =>
+    ...(sessions.get(featureIdKey(row)) ?? []).map((session) =>
       stretch("use", new Date(sessionBegin(session)).toISOString(), session.endedAt ?? session.lastSeenAt),
     ),
   ];

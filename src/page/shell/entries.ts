@@ -1,3 +1,4 @@
+import { siteOf } from "../../domain/server.ts";
 import type { SiteRecord } from "../../domain/service/sites.ts";
 import { get } from "../api.ts";
 import { mayNot } from "../me.ts";
@@ -5,7 +6,7 @@ import type { Site } from "../model.ts";
 import { allFeatures, allHolders, countedRows } from "../model.ts";
 import { ALL } from "../parts/csv.tsx";
 import { isReportShown, REPORTS } from "../reports.ts";
-import { isOfNoSite, linkTo, page, siteOf } from "../router.ts";
+import { isOfNoSite, linkTo, page } from "../router.ts";
 import { words } from "../words-pages.ts";
 import { nextTheme, overlay, signOut } from "./actions.ts";
 import { isShown, PLACES, WITHIN } from "./places.ts";
