@@ -16,7 +16,7 @@ export interface StepDeps {
   readonly signal?: AbortSignal;
   /** Awaited after the answer arrived and before it is parsed. */
   readonly turn: () => Promise<void>;
-  /** Parses the answer (`isAnswer`) or the output on the other stream. */
+  /** Parses the answer (`isAnswer`), or the output on the other stream. */
   readonly read: (step: Step, bytes: Uint8Array, truncated: boolean, isAnswer: boolean) => Promise<Reading>;
 }
 
@@ -47,7 +47,7 @@ async function secretOf({ secretFile }: MonitoredServer) {
   return "problem" in read ? { problem: `The server's \`secret_file\` ${read.problem}.` } : read;
 }
 
-/** Result of a step that was not run, with the reason. */
+/** Makes the result of a step that was not run. */
 export function notAsked(step: Step | null, message: string, fix: string | null = null): StepResult {
   const argv = step !== null && "argv" in step ? step.argv : [];
   return { started: false, argv, failure: { reason: "other", path: null, message, fix } };
@@ -58,7 +58,7 @@ function runStep(step: CommandStep, secret: string | null, limitMs: number, deps
   const { server, signal } = deps;
   return deps.run({
     argv,
-    // The banner's time then has the same zone as the parser.
+    // The tool then prints its time in the zone that the parser expects.
     env: { TZ: server.timezone, ...env },
     timeoutMs: limitMs,
     endEscaped: true,
@@ -111,7 +111,7 @@ async function read(
   const reading = await readText(step, answer, cut, true);
   const whole = cut && !reading.cut ? { ...reading, cut } : reading;
   if (isUsable(whole) || errorsOf(whole).length > 0 || beside.length === 0) return whole;
-  // Some builds, and wrapper scripts, print errors on the other stream. Only errors are taken from there.
+  // Some builds and wrapper scripts print their errors on the other stream.
   const { errors } = await readText(step, beside, cut, false);
   return errors.length === 0 ? whole : { ...whole, recognised: true, errors };
 }

@@ -4,28 +4,25 @@ import type { Manager, Step } from "../managers/manager.ts";
 import { decodeOutput } from "../managers/read-output.ts";
 import { isUsable, type StepResult } from "./poll-error.ts";
 
-/** Result of one step. */
 export interface StepAnswer {
   readonly step: Step;
   readonly result: StepResult;
-  /** Null without an answer, or if it is not worth parsing. */
+  /** Null if there is no answer, or none that is worth parsing. */
   readonly reading: Reading | null;
-  /** Time limit of the step. */
   readonly limitMs: number;
 }
 
-/** Result of a query: one or more answers and their merged reading. */
+/** The answers of a query and the reading merged from them. */
 export interface Asked {
   readonly answers: readonly StepAnswer[];
-  /** The first usable answer, else the one with the most informative failure. */
+  /** The first usable answer, else the most informative failure. */
   readonly deciding: StepAnswer;
-  /** Null if no answer is worth parsing. */
   readonly reading: Reading | null;
 }
 
 /**
- * Runs the steps of one query one after the other, in at most `limitMs` in total. Each step gets its share of the
- * remaining time, so that one that hangs does not prevent the others.
+ * Runs the steps of a query one by one, in at most `limitMs` in total. Each step gets its share of the
+ * remaining time, so that a hanging step does not prevent the others.
  */
 export async function askInTurn(
   { name, until = "all", merge }: Pick<Manager, "name" | "until" | "merge">,
@@ -42,7 +39,7 @@ export async function askInTurn(
     answers.push(answer);
     const isGood = answer.reading !== null && isUsable(answer.reading);
     if (until === "first answer" && answer.reading !== null && isGood) {
-      // Members that were asked before and did not answer are members too.
+      // Also list the members that did not answer.
       const members = answers.flatMap(({ reading }) => reading?.members ?? []);
       return { answers, deciding: answer, reading: { ...answer.reading, members } };
     }
@@ -67,7 +64,6 @@ export async function askInTurn(
   return { answers, deciding: failed, reading };
 }
 
-/** Reports whether a step has no answer that its manager recognizes. */
 export function isSilent({ reading }: StepAnswer): boolean {
   return reading === null || !reading.recognised;
 }
@@ -76,14 +72,12 @@ function isCancelled({ result }: StepAnswer): boolean {
   return result.started ? result.aborted : result.failure.reason === "aborted";
 }
 
-/** Placeholder for a step without an answer. */
 function missing(manager: Reading["manager"]): Reading {
   const nothing = { members: [], daemons: [], features: [], errors: [], unparsedLines: 0, unparsed: [] };
   return { manager, reportTime: null, toolVersion: null, ...nothing, cut: true, recognised: false };
 }
 
 const NOTHING = new Uint8Array(0);
-/** Raw output if nothing was run. */
 export const NO_RUN: PollRaw = {
   argv: [],
   exitCode: null,
@@ -94,7 +88,8 @@ export const NO_RUN: PollRaw = {
 };
 
 /**
- * Returns the raw output of a query. Outputs of several steps are joined, each below a line that names its step.
+ * Returns the raw output of a query; if it has several steps, each output follows a line that names its
+ * step.
  */
 export function rawOf({ answers, deciding }: Asked): PollRaw {
   const counting = rawOfStep(deciding);
@@ -105,7 +100,7 @@ export function rawOf({ answers, deciding }: Asked): PollRaw {
     Buffer.concat(
       all.flatMap(({ name, raw }) => {
         const head = encoder.encode(`==> ${name}: ${raw.argv.join(" ")} (${endOf(raw)})\n`);
-        // Bytes that are not valid UTF-8 would make the other outputs unreadable.
+        // Invalid UTF-8 would make the other outputs unreadable.
         return stream === "stdout" || raw.stderr.length > 0 ? [head, utf8(raw[stream]), LINE_END] : [];
       }),
     );

@@ -17,17 +17,15 @@ import { failedInside } from "./poll.ts";
 
 export interface CollectorDeps {
   readonly servers: readonly MonitoredServer[];
-  /** Maximum number of simultaneous polls, at least 1. */
+  /** Maximum number of simultaneous polls. */
   readonly concurrency: number;
   readonly clock: Clock;
-  /** In [0, 1). */
   readonly random: () => number;
   readonly timers: Timers;
   readonly log: Log;
   readonly poll: (server: MonitoredServer, signal: AbortSignal) => Promise<PollOutcome>;
   /** Stores an outcome and returns the server's current picture. `nextPollAt` is epoch ms. */
   readonly record: (outcome: PollOutcome, nextPollAt: number) => Promise<ServerPicture>;
-  /** Drops everything learnt about a server that was removed or replaced. */
   readonly forget: (serverId: string) => void;
   /** Reports whether the server's tool timed out in the last poll before the restart. */
   readonly hungBefore: (server: MonitoredServer) => boolean;
@@ -37,29 +35,27 @@ export type Collector = ReturnType<typeof createCollector>;
 export type CollectorStatus = ReturnType<Collector["status"]>;
 
 /**
- * Share of the slots available to slow polls. The others stay free for fast ones: otherwise 30 hanging tools among 50
- * would occupy all 8 slots for two minutes at a time.
+ * Share of the slots that slow polls may use. Otherwise 30 hanging tools among 50 would occupy all 8 slots
+ * for two minutes at a time.
  */
 const SLOW_SHARE = 0.25;
 
-/** State of a server before its first poll. */
 const UNPOLLED = {
-  /** Number of consecutive failed polls, and time of the first one, epoch ms. */
+  /** Consecutive failed polls, and the time of the first one. */
   failures: 0,
   failingSince: null as number | null,
   last: null as { readonly startedAt: number; readonly finishedAt: number } | null,
   /** Start of the last poll, including a running one. */
   askedAt: null as number | null,
-  /** The last poll timed out, even if its output was usable; the next one may occupy its slot as long. */
+  /** The last poll timed out, so the next one may occupy its slot as long. */
   hangs: false,
-  /** Null during a poll, and if no poll is scheduled. */
+  /** Null while no poll is scheduled. */
   nextPollAt: null as number | null,
   raw: (async () => null) as () => Promise<PollRaw | null>,
 };
 
 type Entry = typeof UNPOLLED & {
   server: MonitoredServer;
-  /** The queued or running poll; further callers join it. */
   pending: PendingPoll | null;
   cancelTimer: () => void;
 };
@@ -71,11 +67,13 @@ interface PendingPoll {
   /** Resolves when the poll has ended completely; null while it is queued. Never rejects. */
   ended: Promise<void> | null;
   isCancelled: boolean;
-  /** Ends the running tool. */
   abort: AbortController;
 }
 
-/** Polls every enabled server at its interval: one poll per server at a time, `concurrency` in total. */
+/**
+ * Polls every enabled server at its interval: one poll per server at a time, at most `concurrency` in
+ * total.
+ */
 export function createCollector(deps: CollectorDeps) {
   const { concurrency, clock, random, timers, log, poll, record, forget, hungBefore } = deps;
   const slowSlots = Math.max(1, Math.floor(concurrency * SLOW_SHARE));
@@ -119,10 +117,10 @@ export function createCollector(deps: CollectorDeps) {
   async function runPoll(pending: PendingPoll): Promise<void> {
     const { entry, done } = pending;
     try {
-      // The server may have been removed and added again while its old tool is still ending.
+      // If the server was removed and added again, its old tool may still run.
       await ending.get(entry.server.id);
       const outcome = await pollAsConfigured(pending);
-      // The tool has ended; the next poll may start while this outcome is stored.
+      // The tool has ended, so another poll may start while this outcome is stored.
       freeSlot(pending);
       done.resolve({ outcome, picture: await keep(entry, outcome) });
     } catch (error) {
@@ -136,7 +134,7 @@ export function createCollector(deps: CollectorDeps) {
     freeSlot(pending);
   }
 
-  /** Polls; repeats the poll if the config changed the server meanwhile. */
+  /** Polls, and repeats the poll if the config changed the server meanwhile. */
   async function pollAsConfigured(pending: PendingPoll): Promise<PollOutcome> {
     const { entry } = pending;
     while (!pending.isCancelled) {
@@ -186,7 +184,7 @@ export function createCollector(deps: CollectorDeps) {
   }
 
   /**
-   * Cancels the server's poll. Its callers get the error at once; the next poll waits until this one has ended.
+   * Cancels the server's poll. Callers get the error at once; the next poll waits until this one has ended.
    */
   function cancelPoll(entry: Entry, why: ApiError): void {
     unschedule(entry);
@@ -235,13 +233,12 @@ export function createCollector(deps: CollectorDeps) {
       state = "started";
       scheduleFirst([...entries.values()]);
     },
-    /** Cancels all running polls (killing their tools) and waits for them. No poll starts afterwards. */
+    /** Cancels all polls, kills their tools, and waits for them. No poll starts afterwards. */
     async stop(): Promise<void> {
       state = "stopped";
       for (const entry of entries.values()) cancelPoll(entry, stoppingError());
       await Promise.all(ending.values());
     },
-    /** Applies the config's servers, also while polls run. */
     setServers(servers: readonly MonitoredServer[]): void {
       const before = entries;
       entries = new Map(
@@ -259,17 +256,14 @@ export function createCollector(deps: CollectorDeps) {
       scheduleFirst([...entries].filter(([id]) => !before.has(id)).map(([, entry]) => entry));
     },
     /**
-     * Polls a server now, or joins its running poll. A failed poll resolves with `outcome.error`. Rejects with
-     * ApiError NOT_FOUND, CONFLICT (disabled) or SERVICE_UNAVAILABLE (stopping), and with errors of `record`.
+     * Polls a server now, or joins its running poll. A failed poll resolves with `outcome.error`. Rejects
+     * with ApiError NOT_FOUND, CONFLICT (disabled) or SERVICE_UNAVAILABLE (stopping), and with errors of
+     * `record`.
      */
     pollNow: async (serverId: string) => requestPoll(known(serverId), true),
-    /**
-     * Polls these servers (null = all enabled ones) now, in at most `timeoutMs` in total. Rejects like `pollNow` for
-     * an invalid id.
-     */
+    /** Polls these servers (null = all enabled ones) now, in at most `timeoutMs`. Rejects like `pollNow`. */
     async rescan(serverIds: readonly string[] | null, timeoutMs: number): Promise<RescanRow[]> {
       const enabled = [...entries.values()].filter(({ server }) => server.enabled);
-      // Check all ids before the first poll.
       const chosen = serverIds === null ? enabled : [...new Set(serverIds)].map(known);
       const polls = chosen.map((entry) => ({ server: entry.server.id, done: requestPoll(entry, true) }));
       return awaitRescan(polls, timeoutMs, timers);
@@ -282,16 +276,14 @@ export function createCollector(deps: CollectorDeps) {
       return {
         servers: all.length,
         enabled: enabled.length,
-        /** Enabled servers that were polled within the last interval. */
         asked: enabled.filter(({ server, askedAt }) => isInPace(server, askedAt, clock.now())).length,
         runningPolls: all.filter(({ pending }) => pending !== null && running.has(pending)).length,
-        /** Epoch ms; null before the first poll. */
         lastPollAt: ended.length === 0 ? null : Math.max(...ended),
         nextPollAt: due.length === 0 ? null : Math.min(...due),
         ...counter.stats(),
       };
     },
-    /** Returns the raw output of the last poll; null before the first poll and for unknown ids. */
+    /** Returns the raw output of the last poll; null before it, and for unknown ids. */
     raw: async (serverId: string) => (await entries.get(serverId)?.raw()) ?? null,
   };
 }
@@ -315,7 +307,6 @@ function unschedule(entry: Entry): void {
   entry.nextPollAt = null;
 }
 
-/** Returns a key of everything that determines the query and how its answer is parsed. */
 function queryOf({
   manager,
   address,

@@ -4,18 +4,16 @@ import type { ServerPicture } from "../domain/picture.ts";
 import type { PollOutcome, PollRaw } from "../domain/poll.ts";
 import type { Timers } from "../domain/time/clock.ts";
 
-/** One server of a rescan: the API's record plus the error's details. */
 export type RescanRow = Awaited<ReturnType<typeof awaitRescan>>[number];
 
-/** A finished poll and the server's picture after it. */
 export interface PolledServer {
   readonly outcome: PollOutcome;
   readonly picture: ServerPicture;
 }
 
 /**
- * Waits for the polls of several servers, at most `timeoutMs` in total. Polls that are not done by then are reported
- * as TIMEOUT and continue. Returns one row per poll, in order. Never rejects.
+ * Waits for the polls of several servers, at most `timeoutMs`. Reports unfinished polls as TIMEOUT; they
+ * continue. Returns one row per poll, in order. Never rejects.
  */
 export async function awaitRescan(
   polls: readonly { readonly server: string; readonly done: Promise<PolledServer> }[],
@@ -38,7 +36,7 @@ export async function awaitRescan(
       const status = error !== null ? "failed" : polled.picture.state === "ok" ? "ok" : "partial";
       return { server, status, durationMs, error } as const;
     } catch (error) {
-      // A cancelled poll has an ApiError; other errors come from storing the reading.
+      // Cancelled polls reject with an ApiError; other errors come from storing the reading.
       if (error instanceof ApiError) return failed(0, error.code, error.message, error.details ?? null);
       return failed(0, "DATABASE_ERROR", "The server was polled, but its reading could not be stored.");
     }
@@ -46,14 +44,12 @@ export async function awaitRescan(
   return Promise.all(rows).finally(cancel);
 }
 
-/** Number of remembered poll durations. */
 const WINDOW = 512;
 
 export function createPollCounter() {
   const durations: number[] = [];
-  /** Since the start; `partial` = usable, but the text was cut. */
+  /** `partial`: usable, but the output was cut. */
   const polls = { ok: 0, partial: 0, failed: 0 };
-  /** Lines that no rule matched. */
   let parseProblems = 0;
 
   return {
@@ -65,22 +61,19 @@ export function createPollCounter() {
     },
     stats() {
       const sorted = durations.toSorted((a, b) => a - b);
-      /** Null before the first poll. */
       const durationMs = { p50: percentile(sorted, 50), p95: percentile(sorted, 95) };
       return { polls: { ...polls }, durationMs, parseProblems };
     },
   };
 }
 
-/** Nearest rank: the smallest value that is not exceeded by at least `percent` of all values. */
+/** Returns the smallest value that at least `percent` of all values do not exceed (nearest rank). */
 function percentile(sorted: readonly number[], percent: number): number | null {
   return sorted[Math.max(0, Math.ceil((sorted.length * percent) / 100) - 1)] ?? null;
 }
 
-/** Maximum characters of a tool's message in the log; the raw output has the full text. */
 const MAX_DETAILS = 500;
 
-/** Log messages; they distinguish a server that does not answer from a query that could not be sent. */
 const OUTAGES: Readonly<Record<PollErrorCode, string>> = {
   LICENSE_SERVER_UNREACHABLE: "server does not answer",
   TIMEOUT: "server does not answer in time",
@@ -90,7 +83,7 @@ const OUTAGES: Readonly<Record<PollErrorCode, string>> = {
 
 /**
  * Logs when a server stops answering and when it answers again; other polls are logged at debug level.
- * `failingSince`: time of the first failed poll in a row before this one, epoch ms; null if the last one succeeded.
+ * `failingSince`: time of the first consecutive failed poll before this one, epoch ms.
  */
 export function logOutage(log: Log, outcome: PollOutcome, failingSince: number | null): void {
   const { serverId: server, finishedAt, durationMs, reading, error, raw } = outcome;
@@ -121,7 +114,7 @@ export function kept({ stdout, stderr, ...rest }: PollRaw): () => Promise<PollRa
 
 function packed(bytes: Uint8Array): () => Promise<Uint8Array> {
   const frame = Bun.zstdCompress(bytes, { level: 1 });
-  // Errors (out of memory) are reported to the reader below.
+  // The reader below reports errors (out of memory).
   frame.catch(() => {});
   return async () => Bun.zstdDecompress(await frame);
 }

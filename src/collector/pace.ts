@@ -1,7 +1,6 @@
 import type { MonitoredServer } from "../domain/server.ts";
 
 interface TurnsDeps {
-  /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
   /** Resolves in the next turn of the event loop. */
   readonly afterLoop: () => Promise<void>;
@@ -15,19 +14,17 @@ const PROCESS: TurnsDeps = {
 };
 
 /**
- * Rest after a turn, as a multiple of its duration. During polls, the slowest answers of a large site took 3 times longer
- * with 1, 2 to 3 times with 2, and twice with 3.
+ * Rest after a turn, as a multiple of its duration. During polls, the slowest answers of a large site took
+ * 3 times as long with 1, 2 to 3 times with 2, and twice with 3.
  */
 const REST = 3;
-/** Limits the rest after the process or the machine was paused. */
+/** Limits the rest after the process or the machine was suspended. */
 const LONGEST_REST_MS = 50;
 
 /**
- * Gives each caller a turn of the event loop, in order. If several tools end at the same time, their outputs are
- * processed one by one, and requests are answered in between.
- *
- * While requests wait, each turn rests three times as long as the previous one took, so frequent polls get a quarter
- * of the event loop and requests the rest. Otherwise polls get all of it.
+ * Gives each caller a turn of the event loop, in order, so that requests are answered between the outputs
+ * of tools that end at the same time. While requests wait, each turn is followed by a rest of three times
+ * its length: polls get a quarter of the event loop. Otherwise they get all of it.
  */
 export function createTurns(requestsWant: () => boolean, deps: TurnsDeps = PROCESS): () => Promise<void> {
   const { now, afterLoop, rest } = deps;
@@ -53,15 +50,14 @@ export function createTurns(requestsWant: () => boolean, deps: TurnsDeps = PROCE
 const MAX_BACKOFF_MS = 10 * 60_000;
 /** First polls are spread over this time, or over the interval if it is shorter. */
 const MAX_SPREAD_MS = 10_000;
-/** Random variation of the interval, so that servers are not polled in lockstep. */
+/** Random variation of the interval: servers are not polled in lockstep. */
 const JITTER = 0.1;
-/** Minimum pause between two polls, as a share of the delay. */
 const MIN_GAP = 0.1;
 
 type Paced = Pick<MonitoredServer, "intervalMs">;
 
 /**
- * Returns the delay of a server's first poll after the start. As many polls as may run at once start at once; the
+ * Returns the delay of a server's first poll after the start: none for the first `concurrency` servers; the
  * others are spread evenly. `index` counts the enabled servers in the config's order.
  */
 export function firstDelayMs(server: Paced, index: number, count: number, concurrency: number): number {
@@ -71,9 +67,9 @@ export function firstDelayMs(server: Paced, index: number, count: number, concur
 }
 
 /**
- * Returns the time of a server's next poll. `failures` counts consecutive failures including this poll: the first
- * retry comes after one interval, then the delay doubles up to 10 minutes (or the interval, if longer). `random` is
- * in [0, 1).
+ * Returns the time of a server's next poll. `failures` counts consecutive failures including this poll: the
+ * first retry comes after one interval, then the delay doubles up to 10 minutes, or the interval if it is
+ * longer. `random` is in [0, 1).
  */
 export function nextPollTime(
   { intervalMs }: Paced,
@@ -88,8 +84,8 @@ export function nextPollTime(
 }
 
 /**
- * Reports whether a server's last poll started within its interval plus a quarter, which allows for jitter and the
- * wait for a slot.
+ * Reports whether a server's last poll started within its interval plus a quarter, for jitter and the wait
+ * for a slot.
  */
 export function isInPace({ intervalMs }: Paced, askedAt: number | null, now: number): boolean {
   return askedAt !== null && now - askedAt <= intervalMs * 1.25;

@@ -8,21 +8,18 @@ import { joinChunks } from "../managers/profiles/reading-chunks.ts";
 
 /** Time limit to parse one answer; 16 MiB take a tenth of it. */
 const LIMIT_MS = 5_000;
-/**
- * Limit for a profile whose last answer took too long, so that its other servers do not delay other profiles.
- */
+/** Limit for a profile whose last answer took too long: its other servers must not delay other profiles. */
 const LIMIT_AGAIN_MS = 1_000;
 
 export type ParseApart = ReturnType<typeof createParseApart>;
 
 interface Waiting {
   readonly order: ParseOrder;
-  /** Chunks of the answer received so far. */
   readonly pieces: string[];
   settle(reading: Reading): void;
 }
 
-/** The worker is a separate entry point; in the binary it is next to the main one. */
+/** In the binary, the worker is an entry point next to the main one. */
 function startParsingWorker(): Worker {
   return new Worker(
     Bun.isStandaloneExecutable
@@ -32,9 +29,9 @@ function startParsingWorker(): Worker {
 }
 
 /**
- * Parses answers with profiles in a worker, one after the other. Expressions come from an administrator and texts
- * from anywhere, so a match may take practically forever. If parsing takes too long, the worker is terminated and the
- * expression is reported. The worker starts with the first answer.
+ * Parses answers with profiles in a worker, one by one. Administrators write the expressions and the texts
+ * come from anywhere, so a match may take practically forever. If parsing takes too long, the worker is
+ * terminated and the expression is reported. The worker starts with the first answer.
  */
 export function createParseApart({ startWorker = startParsingWorker, limitMs = LIMIT_MS } = {}) {
   const queue: Waiting[] = [];
@@ -55,7 +52,6 @@ export function createParseApart({ startWorker = startParsingWorker, limitMs = L
       event.preventDefault();
       if (worker === fresh) end(`The parsing worker failed: ${event.message}.`);
     };
-    // Do not keep the process alive for the worker.
     fresh.unref();
     worker = fresh;
     return fresh;
@@ -75,7 +71,7 @@ export function createParseApart({ startWorker = startParsingWorker, limitMs = L
     else from.settle(unread(profile, `Parsing failed: ${answer.failure}.`));
   }
 
-  /** Terminates the worker while it parses; the next answer starts a new one. */
+  /** Terminates the worker; the next answer starts a new one. */
   function end(problem: string): void {
     clearTimeout(timer);
     const ended = current;
@@ -108,7 +104,7 @@ export function createParseApart({ startWorker = startParsingWorker, limitMs = L
   }
 
   return {
-    /** Parses an answer. Never rejects: a failure is described in the reading's `problem`. */
+    /** Never rejects: the reading's `problem` describes a failure. */
     read(
       profile: Profile,
       bytes: Uint8Array,

@@ -10,23 +10,20 @@ import type { RequestRun } from "./request.ts";
 import { type CommandResult, type CommandRun, DEFAULT_MAX_BYTES } from "./run-command.ts";
 import { type StartFailure, WHY_NOT } from "./tool.ts";
 
-/** Result of a step: of a command or of a request. */
 export type StepResult = CommandResult | RequestRun;
 type StepRun = Extract<StepResult, { readonly started: true }>;
 
 interface PollEvidence {
   readonly result: StepResult;
-  /** Null if the tool did not run, or if its output is not worth parsing. */
+  /** Null if the tool did not run, or its output is not worth parsing. */
   readonly reading: Reading | null;
-  /** Null if the text was not the answer of a server. */
+  /** Null if no server was asked. */
   readonly address: string | null;
-  /** Time limit of the step. */
   readonly timeoutMs: number;
-  /** The manager's explanation of its errors. */
   readonly explain: Manager["explain"];
 }
 
-/** Reports whether the reading contains a feature, or a member or daemon that is up. */
+/** Reports whether the reading has a feature, or a member or daemon that is up. */
 export function isUsable(reading: Reading): boolean {
   const { recognised, features, members, daemons } = reading;
   if (!recognised || isUnreadable(reading)) return false;
@@ -34,9 +31,9 @@ export function isUsable(reading: Reading): boolean {
 }
 
 /**
- * Reports whether the end of the output may be missing, because the tool was killed or the connection broke. lmstat
- * prints no end mark, so a text that ends between two blocks looks complete. A bad exit code alone proves nothing:
- * lmutil returns one with complete outputs.
+ * Reports whether the end of the output may be missing, because the tool was killed or the connection
+ * broke. lmstat prints no end mark, so a text that ends between two blocks looks complete. A bad exit code
+ * proves nothing: lmutil returns one with complete output.
  */
 export function mayBeCut(run: StepRun): boolean {
   if ("kind" in run) return run.timedOut || run.aborted || run.broken;
@@ -44,8 +41,8 @@ export function mayBeCut(run: StepRun): boolean {
 }
 
 /**
- * Returns the error of a poll; null if its reading is usable. The reading decides, not the exit code: some tools fail
- * with complete output, others exit with 0 and print nothing.
+ * Returns the error of a poll; null if its reading is usable. The reading decides, not the exit code: some
+ * tools fail with complete output, others exit with 0 and print nothing.
  */
 export function pollErrorOf({
   result,
@@ -82,7 +79,6 @@ export function pollErrorOf({
   return error(...("kind" in result ? strangeAnswer(result, said) : endedError(result, said)));
 }
 
-/** Returns the error of a request without a usable answer, or null. */
 function unanswered(run: RequestRun, timeoutMs: number): readonly [PollErrorCode, string] | null {
   const host = hostOf(run);
   if (run.aborted) return ["LICENSE_QUERY_FAILED", `The request to ${host} was cancelled.`];
@@ -96,7 +92,6 @@ function unanswered(run: RequestRun, timeoutMs: number): readonly [PollErrorCode
   return ["LICENSE_QUERY_FAILED", `${host} answered with more than ${size}; license lists are far shorter.`];
 }
 
-/** Returns the error of an answer without useful content. */
 function strangeAnswer(run: RequestRun, said: string | null): readonly [PollErrorCode, string] {
   const host = hostOf(run);
   if (run.broken)
@@ -115,7 +110,6 @@ function seconds(ms: number): number {
   return Math.round(ms / 100) / 10;
 }
 
-/** Returns the error of a tool that licmond killed, or null. */
 function killedError(run: CommandRun, timeoutMs: number): readonly [PollErrorCode, string] | null {
   const tool = toolOf(run);
   if (run.truncated) {
@@ -131,7 +125,6 @@ function killedError(run: CommandRun, timeoutMs: number): readonly [PollErrorCod
   return run.aborted ? ["LICENSE_QUERY_FAILED", `${tool} was cancelled before it finished.`] : null;
 }
 
-/** Returns the error of a tool that exited without useful output. */
 function endedError(run: CommandRun, said: string | null): readonly [PollErrorCode, string] {
   const tool = toolOf(run);
   const { signal, exitCode } = run;
@@ -170,7 +163,6 @@ export function errorsOf({ errors, members, daemons }: Reading): readonly ToolEr
   return errors.length > 0 ? errors : [...members, ...daemons].flatMap(({ error }) => error ?? []);
 }
 
-/** Maximum length of a poll error's `details`, in characters. */
 export const MAX_DETAILS = 2000;
 
 /**
@@ -178,7 +170,7 @@ export const MAX_DETAILS = 2000;
  * characters. Returns null if it is blank.
  */
 function quoteWords(text: string): string | null {
-  // Cut before escaping too, so that the time does not depend on the output's length.
+  // Cut before escaping, so that the time does not depend on the output's length.
   const head = text.slice(0, MAX_DETAILS * 2);
   const plain = head.replaceAll("\r\n", "\n").trim();
   if (plain === "") return null;
@@ -187,7 +179,7 @@ function quoteWords(text: string): string | null {
   return `${escaped.slice(0, MAX_DETAILS - 1)}…`.toWellFormed();
 }
 
-/** Quotes a tool's output on both streams, stderr first. */
+/** Quotes a tool's output, stderr first. */
 export function quoteOutput(stdout: Uint8Array, stderr: Uint8Array): string | null {
   const head = (bytes: Uint8Array) => decodeOutput(bytes.subarray(0, MAX_DETAILS * 4)).trim();
   return quoteWords([head(stderr), head(stdout)].filter((words) => words !== "").join("\n"));

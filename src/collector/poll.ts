@@ -36,31 +36,27 @@ export interface PollerDeps {
     | "quorum"
     | "profile"
   >;
-  /** Parses the answers of profiles; default: a new worker, which starts with the first answer. */
+  /** Default: a new worker, which starts with the first answer. */
   readonly parseApart?: Pick<ParseApart, "read">;
   readonly measure: MeasureReachability;
-  /** $PATH to search for a manager's tool. */
   readonly path: string;
   readonly clock: Clock;
-  /** Keeps known client hosts over a restart; without it they are learnt again. */
+  /** Keeps known client hosts over a restart. */
   readonly hosts?: KnownHostsStore;
   readonly log?: Pick<Log, "warn">;
-  /**
-   * Reports whether requests are waiting for the event loop, so that polls leave most of it; absent = never.
-   */
+  /** Reports whether requests wait for the event loop. Default: never. */
   readonly requestsWant?: () => boolean;
 }
 
 /**
- * Polls servers: runs the query, parses the answer, classifies the result. A timeout with usable data is not an
- * error: the reading is kept with `cut` set, so that the server is `partial` and missing features become stale
- * instead of removed. Output above the size limit is an error and not parsed: 16 MiB of checkouts would need several
- * times as much memory as a reading.
+ * Polls servers: runs the query, parses the answer, classifies the result. A timeout with usable data is
+ * not an error: the reading is marked `cut`, so that the server is `partial` and missing features become
+ * stale instead of removed. Output above the size limit is an error and not parsed: 16 MiB of checkouts
+ * would need several times as much memory as a reading.
  */
 export function createPoller(deps: PollerDeps) {
   const { run, managerOf, parseApart = createParseApart(), measure, path, clock, hosts, log } = deps;
   const { requestsWant = () => false } = deps;
-  /** State of a server between its polls. */
   const known = new Map<string, ReturnType<typeof nothingKnown>>();
   const turn = createTurns(requestsWant);
 
@@ -72,15 +68,15 @@ export function createPoller(deps: PollerDeps) {
       stored: learnt.learnt(),
       /** By name of the step. */
       outputs: new Map<string, ReturnType<typeof createOutputMemory>>(),
-      /** Members of the last reading: if the address is a license file, only a reading has them. */
+      /** Members of the last reading. If the address is a license file, only a reading has them. */
       members: [] as readonly MemberAddress[],
     };
   }
 
-  /** Polls one server. Does not reject for failures of the tool or the server. */
+  /** Does not reject for failures of the tool or the server. */
   async function poll(server: MonitoredServer, signal?: AbortSignal): Promise<PollOutcome> {
-    // Starting a process blocks the event loop for a millisecond or more, so polls that are due together start one by
-    // one.
+    // Starting a process blocks the event loop for a millisecond or more, so simultaneous polls start one
+    // by one.
     await turn();
     const startedAt = clock.now();
     const begun = performance.now();
@@ -120,10 +116,10 @@ export function createPoller(deps: PollerDeps) {
     await inSlices(own.hosts.learnAdded());
     if (reading?.recognised && !signal?.aborted) keepHosts(server.id, own);
 
-    // The poll ends here: the reachability check does not count for the tool's time or the age of the data.
+    // The reachability check must not count as the tool's time or as the age of the data.
     const durationMs = Math.round(performance.now() - begun);
     const reachability = await (members.length > 0 ? measured : measure(own.members, signal));
-    // Processing the reading (picture, sessions, rows) gets another turn.
+    // The caller processes the reading (picture, sessions, rows) in another turn.
     await turn();
     const error = errorOf(asked, server.address, manager.explain);
     return {
@@ -143,7 +139,7 @@ export function createPoller(deps: PollerDeps) {
       hosts?.save(serverId, own.hosts.list());
       own.stored = learnt;
     } catch (error) {
-      // Known hosts matter only after a restart, and the next poll stores them again, so keep the reading.
+      // The next poll stores them again, and they matter only after a restart.
       if (isBusy(error)) return;
       log?.warn("known hosts could not be stored", { server: serverId, error: String(error) });
     }
@@ -151,14 +147,11 @@ export function createPoller(deps: PollerDeps) {
 
   return {
     poll,
-    /** Drops the state of a server that was removed or replaced. */
     forget: (serverId: string): void => void known.delete(serverId),
   };
 }
 
-/**
- * Returns the outcome of a poll that failed because of a bug: the server's data becomes stale, and polling continues.
- */
+/** Returns the outcome of a poll that failed because of a bug in licmond. */
 export function failedInside(serverId: string, startedAt: number, finishedAt: number): PollOutcome {
   const message = "The poll failed because of an error in licmond; see its log.";
   return {
@@ -175,7 +168,6 @@ function outcomeAt(serverId: string, startedAt: number, durationMs: number) {
   return { serverId, startedAt, finishedAt: startedAt + durationMs, durationMs };
 }
 
-/** Searches for the tool, if the manager has one. */
 function stepsOf({ tools, steps }: Pick<Manager, "tools" | "steps">, server: MonitoredServer, path: string) {
   const tool = server.tool ?? (tools.length === 0 ? [] : [findTool(tools, path)]);
   return steps(tool, server.address, server.secretFile !== null);
@@ -193,7 +185,7 @@ function wrongAddress({ id, timeoutMs }: MonitoredServer, problem: string): Aske
   return { answers: [deciding], deciding, reading: null };
 }
 
-/** Adds the failures of single steps to the unparsed lines; the other steps may be sufficient. */
+/** Reports failed steps as unparsed lines; the reading may be usable without them. */
 function withSilentSteps(
   { answers, reading }: Asked,
   address: string,
@@ -208,7 +200,6 @@ function withSilentSteps(
   return { ...reading, unparsed, unparsedLines: reading.unparsedLines + silent.length };
 }
 
-/** Returns the error of the deciding step; null if the merged reading is usable. */
 function errorOf(
   { deciding, reading }: Asked,
   address: string,

@@ -4,7 +4,10 @@ type EndCause = "timeout" | "overflow" | "abort";
 
 export type Ending = ReturnType<typeof createEnding>;
 
-/** Ends a command: SIGTERM to its process group, SIGKILL after `graceMs`, and gives up after `killWaitMs`. */
+/**
+ * Ends a command: SIGTERM to its process group, SIGKILL after `graceMs`. Gives up after another
+ * `killWaitMs`.
+ */
 export function createEnding(pid: number, graceMs: number, killWaitMs: number) {
   const { promise: gaveUp, resolve: giveUp } = Promise.withResolvers<void>();
   let cause: EndCause | null = null;
@@ -14,7 +17,7 @@ export function createEnding(pid: number, graceMs: number, killWaitMs: number) {
     timer = setTimeout(giveUp, killWaitMs);
   };
   return {
-    /** Reason for ending the command; null while it runs or if it exited by itself. */
+    /** Null while it runs, or if it exited by itself. */
     get cause() {
       return cause;
     },
@@ -35,31 +38,29 @@ export function signalGroup(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch {
-    // ESRCH: all processes have exited. EPERM: a set-user-ID tool, which is reported as abandoned later.
+    // ESRCH: all processes have exited. EPERM: a set-user-ID tool, which is reported as abandoned.
   }
 }
 
-/** Variable that identifies every process of a command, even in another process group or session. */
+/** Environment variable that marks every process of a command, even after setsid(2). */
 export const MARK = "LICMOND_RUN";
 
 /**
- * Marks are collected for this long before /proc is read once for all of them: with 300 processes on a host, reading
- * it blocks the event loop for 8 ms, and hundreds of polls may end within a second.
+ * Marks are collected for this long before /proc is read: with 300 processes on a host this blocks the
+ * event loop for 8 ms, and hundreds of polls may end within a second.
  */
 const SWEEP_MS = 200;
 
 /**
- * Kills processes with `LICMOND_RUN` set to one of the marks. A process that called setsid(2) has left its command's
- * group, so signals to the group do not reach it.
- *
- * Processes are not found if they removed the variable, or if the kernel hides their environment from their own user:
- * set-user-ID programs, and programs that are executable but not readable (proc_pid_environ(5)).
+ * Kills processes whose `LICMOND_RUN` is one of the marks: processes that called setsid(2) left their
+ * command's group and get no signals sent to it. Does not find processes that removed the variable, nor
+ * those whose environment the kernel hides from their own user: set-user-ID programs, and programs that are
+ * executable but not readable (proc_pid_environ(5)).
  */
 export function createSweeper() {
   const marks = new Set<string>();
   let timer: Timer | undefined;
 
-  /** Sweeps now if there are marks. */
   function now(): void {
     clearTimeout(timer);
     timer = undefined;
@@ -68,7 +69,7 @@ export function createSweeper() {
   }
 
   return {
-    /** Registers the mark of a command that ended; the next sweep kills the remaining processes with it. */
+    /** Marks a command that has ended; the next sweep kills its remaining processes. */
     add(mark: string): void {
       marks.add(mark);
       timer ??= setTimeout(now, SWEEP_MS);
@@ -80,7 +81,7 @@ export function createSweeper() {
 function killMarked(marks: ReadonlySet<string>): void {
   const killed = new Set<number>();
   for (;;) {
-    // Repeat after each find: a killed process may have started another before.
+    // A killed process may have started another one before.
     const pids = readdirSync("/proc").map(Number);
     const found = pids.filter((pid) => pid > 0 && !killed.has(pid) && marks.has(markOf(pid)));
     if (found.length === 0) return;
@@ -89,7 +90,7 @@ function killMarked(marks: ReadonlySet<string>): void {
       try {
         process.kill(pid, "SIGKILL");
       } catch {
-        // ESRCH: it has already exited.
+        // ESRCH: it has exited.
       }
     }
   }

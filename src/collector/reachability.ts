@@ -2,7 +2,7 @@ import { lookup } from "node:dns/promises";
 import { codeOf, messageOf } from "../domain/error-code.ts";
 import type { MemberReachability } from "../domain/poll.ts";
 
-/** Time limit for the lookup and connection of one member, which is also the longest delay of a poll. */
+/** Time limit for looking up and connecting to a member, and thus the longest delay of a poll. */
 const TIMEOUT_MS = 2000;
 /** Maximum addresses per name; all are tried at once. */
 const MAX_ADDRESSES = 4;
@@ -13,9 +13,8 @@ export interface MemberAddress {
 }
 
 export interface ReachabilityDeps {
-  /** Returns the IP addresses of a host name. */
   readonly resolve: (host: string) => Promise<readonly string[]>;
-  /** Opens and closes a TCP connection; rejects if that fails. */
+  /** Opens and closes a TCP connection. */
   readonly touch: (address: string, port: number) => Promise<void>;
   readonly timeoutMs: number;
 }
@@ -25,7 +24,7 @@ export type MeasureReachability = (
   signal?: AbortSignal,
 ) => Promise<MemberReachability[]>;
 
-/** Measures by TCP which members are reachable. Failures are part of the result; it never rejects. */
+/** Measures by TCP which members are reachable. Never rejects. */
 export function createReachability(deps: ReachabilityDeps = systemNetwork): MeasureReachability {
   return (members, signal) => Promise.all(members.map((member) => measure(deps, member, signal)));
 }
@@ -39,7 +38,7 @@ export const systemNetwork: ReachabilityDeps = {
 const LATE = Symbol("late");
 const CANCELLED = Symbol("cancelled");
 
-/** Stops waiting for a lookup or connection that takes too long; neither can be cancelled. */
+/** Stops waiting after the time limit; neither a lookup nor a connection can be cancelled. */
 async function measure(
   { resolve, touch, timeoutMs }: ReachabilityDeps,
   { host, port }: MemberAddress,
@@ -74,8 +73,8 @@ async function measure(
 }
 
 /**
- * Pending connections by address and port. A connection without an answer takes two minutes to fail; the next poll
- * joins it.
+ * Pending connections by address and port. Without an answer, a connection takes two minutes to fail; later
+ * polls join it.
  */
 const underWay = new Map<string, Promise<void>>();
 

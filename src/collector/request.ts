@@ -9,17 +9,14 @@ import type { HttpQuestion, RequestStep } from "../managers/manager.ts";
 import { fillSecrets, isSecret, type Placeholder } from "../managers/placeholders.ts";
 import { DEFAULT_MAX_BYTES, HEAD_BYTES } from "./run-command.ts";
 
-/**
- * An HTTP step that was run. `argv` is its method and URL, without secrets; `exitCode` is the HTTP status.
- */
+/** Result of an HTTP step. `argv` has its method and URL, without secrets; `exitCode` is the HTTP status. */
 export interface RequestRun extends PollRaw {
   readonly started: true;
   readonly kind: "request";
-  /** Why the answer is not usable; null if it is. */
+  /** Why the answer is not usable. */
   readonly failure: RequestFailure | null;
   readonly timedOut: boolean;
   readonly aborted: boolean;
-  /** The connection ended before the answer was complete. */
   readonly broken: boolean;
   /** Token of the login; secret. */
   readonly token: string | null;
@@ -33,7 +30,7 @@ export interface RequestFailure {
 
 export interface RequestOptions {
   readonly secret: string | null;
-  /** PEM certificates of the authorities to trust instead of the public ones; null = the public ones. */
+  /** PEM certificates of the authorities to trust; null = the public ones. */
   readonly ca: string | null;
   /** Time limit for login, redirects and answer together. */
   readonly limitMs: number;
@@ -78,7 +75,7 @@ export async function askOverHttp(
       const answer = await ask(login, secrets, options.ca, called);
       if (answer.failure !== null || answer.truncated || answer.broken) return run(login, answer, null);
       token = tokenIn(answer.stdout, login.token);
-      // Drop the answer: it may contain a token in another place.
+      // The answer may contain a token in another place.
       if (token === null) return run(login, { ...answer, stdout: NOTHING, failure: noToken(login) }, null);
     }
     const own: Secrets = token === null ? secrets : { ...secrets, token };
@@ -88,10 +85,7 @@ export async function askOverHttp(
   }
 }
 
-/**
- * Extracts the token. Returns null if the answer is malformed; the exception is dropped because it may quote the
- * answer.
- */
+/** Extracts the token; null if the answer is malformed. Drops the exception, which may quote the answer. */
 function tokenIn(answer: Uint8Array, read: (text: string) => string | null): string | null {
   try {
     return read(new TextDecoder().decode(answer));
@@ -100,7 +94,6 @@ function tokenIn(answer: Uint8Array, read: (text: string) => string | null): str
   }
 }
 
-/** Sends one request and follows allowed redirects. */
 async function ask(
   question: HttpQuestion,
   secrets: Secrets,
@@ -144,7 +137,7 @@ async function ask(
     await response.body?.cancel().catch(() => {});
     const target = URL.canParse(location, next.href) ? new URL(location, next) : null;
     const why = whyNotFollowed(question, next, target, followed);
-    // Do not quote the target: it may contain the secret.
+    // The target may contain the secret.
     if (target === null || why !== null)
       return failed(status, "LICENSE_QUERY_FAILED", `${next.host} redirects (${status}) ${why}.`);
     next = target;
@@ -159,7 +152,7 @@ function whyNotFollowed(question: HttpQuestion, from: URL, to: URL | null, follo
   return followed < MAX_REDIRECTS ? null : `after ${MAX_REDIRECTS} redirects`;
 }
 
-/** Reads the body of an answer, or the part of it that arrived. */
+/** Reads the body of an answer, or the part that arrived. */
 async function read(response: Response, url: URL): Promise<Answer> {
   const { status, headers, body } = response;
   const chunks: Uint8Array[] = [];
@@ -174,7 +167,6 @@ async function read(response: Response, url: URL): Promise<Answer> {
       length += value.length;
     }
   } catch {
-    // Also after the time limit.
     broken = true;
   }
   const isLong = length > DEFAULT_MAX_BYTES;
@@ -194,7 +186,7 @@ const UNPACK = {
   br: promisify(brotliDecompress),
 };
 
-/** Decompresses a body. Returns no bytes if it exceeds the size limit, null if it cannot be decompressed. */
+/** Decompresses a body. Returns no bytes if it exceeds the size limit, null if it is damaged. */
 async function unpack(packed: Uint8Array, encoding: string) {
   const way = Object.hasOwn(UNPACK, encoding) ? UNPACK[encoding as keyof typeof UNPACK] : null;
   try {
@@ -230,7 +222,7 @@ function failed(status: number | null, code: PollErrorCode, message: string): An
   return { status, stdout: NOTHING, truncated: false, broken: false, failure: { code, message } };
 }
 
-/** Describes an error by its code; its message may quote the URL. */
+/** Describes an error by its code, because its message may quote the URL. */
 function reasonOf(error: unknown, { host }: URL): [PollErrorCode, string] {
   const code = codeOf(error);
   if (/CERT|SIGNATURE|ISSUER/.test(code)) {
@@ -254,7 +246,6 @@ function trustOf(ca: string | null): { ca?: string } | null {
   }
 }
 
-/** Returns the URL with masked query values. */
 function shownUrl({ url, query = {} }: HttpQuestion): string {
   const pairs = Object.entries(query).map(([name, value]): [string, string] => [
     name,
@@ -264,12 +255,12 @@ function shownUrl({ url, query = {} }: HttpQuestion): string {
 }
 
 function filledHeaders(headers: Readonly<Record<string, string>>, secrets: Secrets): Record<string, string> {
-  // Headers are bytes; non-ASCII letters are sent as UTF-8.
+  // Headers are bytes; send non-ASCII letters as UTF-8.
   const filled = (value: string) => Buffer.from(fillSecrets(value, secrets)).toString("latin1");
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, filled(value)]));
 }
 
-/** Returns the function that escapes a secret for a body of this type. */
+/** Returns a function that escapes a secret for a body of this content type. */
 function escapeFor(headers: Readonly<Record<string, string>>): (value: string) => string {
   const [, type = ""] = Object.entries(headers).find(([name]) => name.toLowerCase() === "content-type") ?? [];
   if (/json/i.test(type)) return (value) => JSON.stringify(value).slice(1, -1);

@@ -4,35 +4,30 @@ import { explainStart, locate, type StartFailure } from "./tool.ts";
 
 /** The largest output of a real tool seen so far is under 1 MB. */
 export const DEFAULT_MAX_BYTES = 16 * 1024 * 1024;
-/** Size limit of the other stream. */
+/** Size limit of the stream without the answer. */
 const MAX_BESIDE_BYTES = 1024 * 1024;
 
 export interface CommandRequest {
-  /** The program and its arguments; no shell is involved. */
   readonly argv: readonly string[];
-  /** Variables added to the scrubbed environment. */
+  /** Added to the scrubbed environment. */
   readonly env: Readonly<Record<string, string>>;
   /** Null = no limit. */
   readonly timeoutMs: number | null;
-  /**
-   * Receives stdout in chunks instead of keeping it. Reading pauses while the returned promise is pending.
-   */
+  /** Receives stdout in chunks instead of keeping it. Reading pauses while the promise is pending. */
   readonly onStdout?: (chunk: Uint8Array) => Promise<void> | undefined;
   /** Receives stderr in chunks, in addition to keeping it. */
   readonly onStderr?: (chunk: Uint8Array) => Promise<void> | undefined;
-  /** Input on stdin; default none. */
   readonly stdin?: Uint8Array;
-  /** Stream with the answer, to which the size limit applies; default stdout. */
+  /** Stream with the answer, to which `maxBytes` applies; default stdout. */
   readonly answersOn?: "stdout" | "stderr";
-  /** Size limit of that stream; default 16 MiB. */
+  /** Default 16 MiB. */
   readonly maxBytes?: number;
-  /** Whether to kill a command that exceeds the limit (default) or to discard the rest. */
+  /** Kill a command that exceeds the limit (default), or discard the rest. */
   readonly onOverflow?: "kill" | "discard";
-  /** Kills the command. */
   readonly signal?: AbortSignal;
   /**
-   * Also kills processes that left the command's group (setsid). Not for a command that starts a service, which must
-   * survive it.
+   * Also kills processes that left the command's group (setsid). Do not set it for a command that starts a
+   * service.
    */
   readonly endEscaped?: boolean;
 }
@@ -41,21 +36,19 @@ export type CommandResult =
   | CommandRun
   | { readonly started: false; readonly argv: readonly string[]; readonly failure: StartFailure };
 
-/** A command that was started: its output (the other stream is limited to 1 MiB) and how it ended. */
+/** Output of a command that was started, and how it ended. */
 export interface CommandRun extends PollRaw {
   readonly started: true;
-  /** The other stream exceeded its limit. */
   readonly stderrTruncated: boolean;
   readonly timedOut: boolean;
-  /** Ended by its AbortSignal or by `stop()`. */
   readonly aborted: boolean;
-  /** It survived SIGKILL (e.g. it hangs in a dead network file system) and was abandoned. */
+  /** It survived SIGKILL, e.g. because it hangs in a dead network file system. */
   readonly abandoned: boolean;
   readonly durationMs: number;
 }
 
 interface CommandRunnerDeps {
-  /** $PATH and $HOME for tools; they get nothing else of the daemon's environment. */
+  /** $PATH and $HOME of tools, which inherit no other variable of the daemon. */
   readonly path: string;
   readonly home: string;
   /** Time between SIGTERM and SIGKILL. */
@@ -66,31 +59,31 @@ interface CommandRunnerDeps {
   readonly killWaitMs?: number;
 }
 
-/** A running command. */
 interface Running {
   readonly child: Bun.Subprocess<"ignore" | Uint8Array, "pipe", "pipe">;
   readonly stdout: CappedReader;
   readonly stderr: CappedReader;
   readonly ending: Ending;
-  /** Sends SIGKILL to its group and, if requested, to processes that left the group. */
+  /** Sends SIGKILL to its group and, with `endEscaped`, to processes that left the group. */
   endNow(): void;
 }
 
 export type CommandRunner = ReturnType<typeof createCommandRunner>;
 
 /**
- * Runs tools that may hang, flood, fork or crash. Each has its own process group, which is killed as a whole. (Bun's
- * own `timeout` and `signal` reach only the direct child, and reading its pipe then waits for the grandchild.)
+ * Runs tools that may hang, flood, fork or crash, each in its own process group, which is killed as a
+ * whole. Bun's own `timeout` and `signal` end only the direct child, and reading its pipe then waits for
+ * the grandchild.
  */
 export function createCommandRunner(deps: CommandRunnerDeps) {
   const { path, home, graceMs = 500, quietMs = 500, killWaitMs = 1000 } = deps;
-  // LC_ALL=C, because parsers only understand English.
+  // Parsers only understand English.
   const environment = { PATH: path, HOME: home, LC_ALL: "C", LANG: "C", LANGUAGE: "C" };
   const running = new Map<Running, Promise<boolean>>();
   const sweeper = createSweeper();
   let stopped = false;
 
-  /** Runs a command. Never rejects. */
+  /** Never rejects. */
   async function run(request: CommandRequest): Promise<CommandResult> {
     const { argv, signal } = request;
     if (stopped || signal?.aborted) return { started: false, argv, failure: ABORTED };
@@ -137,7 +130,7 @@ export function createCommandRunner(deps: CommandRunnerDeps) {
   function start(request: CommandRequest): Running {
     const { argv, env, stdin, maxBytes, answersOn, onOverflow, endEscaped, onStdout, onStderr } = request;
     const [tool = "", ...args] = argv;
-    // Resolve the program here: Bun.spawn would search the $PATH of the daemon's start.
+    // Bun.spawn would search the $PATH that the daemon was started with.
     const program = locate(tool, path);
     if (program === null) throw new Error("not found");
     const mark = endEscaped ? crypto.randomUUID() : null;
@@ -152,7 +145,6 @@ export function createCommandRunner(deps: CommandRunnerDeps) {
     const overflow = () => {
       if (onOverflow !== "discard") ending.begin("overflow");
     };
-    // Output that is passed on is not kept.
     const cap = onStdout === undefined ? (maxBytes ?? DEFAULT_MAX_BYTES) : null;
     const answer = [cap, overflow] as const;
     const beside = [MAX_BESIDE_BYTES, () => {}] as const;
@@ -176,8 +168,8 @@ export function createCommandRunner(deps: CommandRunnerDeps) {
       await Promise.race([pipesEnded, silence.came, ending.gaveUp]);
       silence.clear();
     }
-    // No process of the group outlives its command. The group's number was freed just now, so it cannot belong to
-    // another group yet.
+    // No process of the group outlives its command. The group's number has just been freed, so no other
+    // group has it yet.
     endNow();
     const { promise: late, resolve: giveUp } = Promise.withResolvers<void>();
     const timer = setTimeout(() => {
@@ -201,7 +193,7 @@ export function createCommandRunner(deps: CommandRunnerDeps) {
       sweeper.now();
     },
     /**
-     * Sends SIGKILL to all running commands without waiting, for a process that exits at once. No command starts
+     * Kills all running commands without waiting, for a process that exits at once. No command starts
      * afterwards.
      */
     killNow() {
@@ -219,7 +211,6 @@ const ABORTED: StartFailure = {
   fix: null,
 };
 
-/** Resolves once `count` has not changed for `ms`. */
 function watchSilence(count: () => number, ms: number): { came: Promise<void>; clear(): void } {
   const { promise: came, resolve } = Promise.withResolvers<void>();
   let last = count();
@@ -230,14 +221,15 @@ function watchSilence(count: () => number, ms: number): { came: Promise<void>; c
   return { came, clear: () => clearInterval(timer) };
 }
 
-/** Maximum bytes kept of a stream that exceeds its limit, as a sample. */
+/** Size of the sample kept of a stream that exceeds its limit. */
 export const HEAD_BYTES = 1024 * 1024;
 
 type CappedReader = ReturnType<typeof readCapped>;
 
 /**
- * Reads `stream` to its end, so that an unread pipe does not grow in memory. Keeps everything up to the limit, only
- * the head of a longer stream, and nothing if `maxBytes` is null. Calls `onOverflow` once when the limit is exceeded.
+ * Reads a stream to its end: Bun would buffer an unread pipe in memory. Keeps everything up to the limit, only
+ * the head of a longer stream, and nothing if `maxBytes` is null. Calls `onOverflow` once when the limit is
+ * exceeded.
  */
 function readCapped(
   stream: ReadableStream<Uint8Array>,
@@ -280,17 +272,15 @@ function readCapped(
   return {
     /** Resolves at the end of the stream or after `letGo`. Never rejects. */
     ended: pump(),
-    /** True if the stream exceeded its limit. */
     get truncated() {
       return truncated;
     },
-    /** Counts all chunks, including discarded ones, to detect whether a process still writes. */
+    /** Includes discarded chunks, to detect whether a process still writes. */
     get chunks() {
       return chunks;
     },
-    /** Stops reading; keeps the data read so far. */
+    /** Stops reading and keeps the data read so far. */
     letGo: () => void reader.cancel().catch(() => {}),
-    /** Returns the stream, or its head if it exceeded the limit. */
     bytes: (): Uint8Array => (kept.length === 1 && kept[0]) || Buffer.concat(kept, length),
   };
 }

@@ -1,10 +1,10 @@
 import { MASK } from "../managers/placeholders.ts";
 import { readSecretFile, type SecretRead } from "../system/secret-file.ts";
 
-/** Minimum length: a shorter secret would be masked in every word and is easy to guess. */
+/** A shorter secret would be masked in every word, and is easy to guess. */
 const LEAST = 4;
 
-/** Reads a server's secret; runs at each poll, so that changes take effect at once. */
+/** Reads a server's secret. Called at each poll, so that changes take effect at once. */
 export async function readServerSecret(file: string): Promise<SecretRead> {
   const read = await readSecretFile(file);
   if ("problem" in read) return read;
@@ -13,10 +13,10 @@ export async function readServerSecret(file: string): Promise<SecretRead> {
   return read.text.length < LEAST ? { problem: `has fewer than ${LEAST} characters` } : read;
 }
 
-/** Masks secrets in a text. `mayBeCut`: the text may end within a secret. */
+/** `mayBeCut`: the text may end within a secret. */
 export type MaskText = (text: string, mayBeCut: boolean) => string;
 
-/** Creates a function that masks secrets in any encoding in which a tool or a server may repeat them. */
+/** Creates a function that masks secrets in all encodings in which a tool or server may repeat them. */
 export function createMask(secrets: readonly string[]): MaskText {
   const forms = [...new Set(secrets.flatMap(formsOf))].sort((a, b) => b.length - a.length);
   const pattern = new RegExp(forms.map((form) => RegExp.escape(form)).join("|"), "g");
@@ -28,7 +28,7 @@ export function createMask(secrets: readonly string[]): MaskText {
   };
 }
 
-/** Returns the length of the longest start of `form` at the end of the text. */
+/** Returns the length of the longest start of `form` that ends the text. */
 function lengthOfBeginning(text: string, form: string): number {
   for (let length = Math.min(form.length - 1, text.length); length > 0; length--)
     if (text.endsWith(form.slice(0, length))) return length;
@@ -59,8 +59,8 @@ function hexOf(character: string): string {
 }
 
 /**
- * Returns the secret's form inside the base64 of a longer text, e.g. `user:SECRET`, for each offset within a group of
- * three bytes.
+ * Returns the forms of a secret inside the base64 of a longer text, e.g. `user:SECRET`: one for each offset
+ * within a group of three bytes.
  */
 function base64Of(secret: string): string[] {
   const bytes = Buffer.from(secret);

@@ -2,7 +2,10 @@ import { accessSync, closeSync, constants, openSync, readdirSync, readSync, stat
 import { delimiter, isAbsolute, join } from "node:path";
 import { codeOf, messageOf } from "../domain/error-code.ts";
 
-/** Why a tool could not start, for every key that may read the server's record: no paths of the host. */
+/**
+ * Why a tool could not start, without paths of the host: every key that may read the server's record sees
+ * it.
+ */
 export const WHY_NOT = {
   not_found: "it does not exist",
   not_a_file: "it is not a program",
@@ -18,11 +21,11 @@ export type StartReason = keyof typeof WHY_NOT;
 /** Why a tool could not start, for the administrator. */
 export interface StartFailure {
   readonly reason: StartReason;
-  /** The tool's file; null if none was found. */
+  /** Null if no file was found. */
   readonly path: string | null;
   /** One sentence with its full stop. */
   readonly message: string;
-  /** How to fix it, without a full stop; null if unknown. */
+  /** Without a full stop; null if unknown. */
   readonly fix: string | null;
 }
 
@@ -31,8 +34,8 @@ type ToolFinding =
   | { readonly ok: false; readonly failure: StartFailure };
 
 /**
- * Looks for a tool and checks whether it can start, without running it. `names`: possible names or paths; returns the
- * first that can start, else explains the first that exists. `path` is a $PATH.
+ * Looks for a tool and checks whether it can start, without running it. Returns the first of `names` (names
+ * or paths) that can start, else explains the first one that exists. `path` is a $PATH.
  */
 export function inspectTool(names: readonly string[], path: string): ToolFinding {
   const files = names.flatMap((name) => locate(name, path) ?? []);
@@ -46,16 +49,13 @@ export function inspectTool(names: readonly string[], path: string): ToolFinding
   return { ok: false, failure: failures[0] ?? { reason: "not_found", path: null, message, fix } };
 }
 
-/**
- * Returns the file to run of several names; if none can start, one whose failure explains the reason. `path` is a
- * $PATH.
- */
+/** Returns the file to run. If none of `names` can start, returns one whose failure explains the reason. */
 export function findTool(names: readonly string[], path: string): string {
   const finding = inspectTool(names, path);
   return (finding.ok ? finding.path : finding.failure.path) ?? names[0] ?? "";
 }
 
-/** Resolves a tool: a path is returned unchanged, a name is searched in `path`. Returns null if not found. */
+/** Resolves a tool: returns a path unchanged, and searches a name in the $PATH `path`. */
 export function locate(name: string, path: string): string | null {
   if (name === "" || name.includes("/")) return name || null;
   const directories = path.split(delimiter).filter((directory) => isAbsolute(directory));
@@ -64,11 +64,12 @@ export function locate(name: string, path: string): string | null {
 }
 
 /**
- * Explains an error of spawn. The error alone is ambiguous: ENOENT also means a file whose loader is missing.
+ * Explains an error of spawn. The error alone is ambiguous: ENOENT also means a file whose loader is
+ * missing.
  */
 export function explainStart(error: unknown, tool: string, path: string): StartFailure {
   const code = codeOf(error);
-  // The error is not about the tool, and inspecting the file would need a descriptor.
+  // The error is not about the tool, and inspecting the file would need another descriptor.
   const [shortage, limit = null] = SHORTAGES[code] ?? [];
   if (shortage !== undefined) {
     const message = `No tool can be started: ${shortage} (${code}).`;
@@ -88,7 +89,6 @@ export function explainStart(error: unknown, tool: string, path: string): StartF
   return { reason: "not_executable", path: file, message, fix };
 }
 
-/** Missing resources of the system and how to get more. */
 const SHORTAGES: Readonly<Record<string, readonly [what: string, fix: string]>> = {
   EMFILE: ["licmond has used up its file descriptors", "raise LimitNOFILE= of its unit, or `ulimit -n`"],
   ENFILE: [
@@ -104,7 +104,7 @@ const SHORTAGES: Readonly<Record<string, readonly [what: string, fix: string]>> 
 
 type Problem = Omit<StartFailure, "path">;
 
-/** Returns why this system cannot start a file; null if no reason is found. */
+/** Returns why this system cannot start a file, or null. */
 function problemOf(file: string): StartFailure | null {
   const problem = modeProblem(file) ?? formatProblem(file);
   if (problem !== null) return { path: file, ...problem };
@@ -124,7 +124,6 @@ function problemOf(file: string): StartFailure | null {
   return missing(`${file} is a script for ${interpreter}, which does not exist.`, fix);
 }
 
-/** Checks a file's type and mode. */
 function modeProblem(file: string): Problem | null {
   const stats = statOf(file);
   if (stats === null) {
@@ -156,7 +155,6 @@ function modeProblem(file: string): Problem | null {
   return { reason: "not_executable", message: `${file} may be executed by its mode, but ${why}.`, fix };
 }
 
-/** Checks a program's architecture and loader. */
 function formatProblem(file: string): Problem | null {
   const head = readAt(file, 0, 2);
   const elf = readElf(file);
@@ -170,7 +168,7 @@ function formatProblem(file: string): Problem | null {
   return { reason: "missing_loader", message, fix: fixForLoader(elf.interpreter) };
 }
 
-/** Explains ENOEXEC: the kernel does not recognize the file's format. */
+/** Explains ENOEXEC. */
 function wrongFormat(file: string): Problem {
   const head = readAt(file, 0, 256);
   const elf = readElf(file);
@@ -189,7 +187,7 @@ function wrongFormat(file: string): Problem {
 }
 
 /**
- * Returns how to install a missing loader: FlexNet's Linux builds need the one of the Linux Standard Base.
+ * Explains how to install a missing loader. FlexNet's Linux builds need the one of the Linux Standard Base.
  */
 function fixForLoader(loader: string): string {
   const i386 = "`dpkg --add-architecture i386 && apt update && apt install libc6:i386`";
@@ -226,7 +224,7 @@ export function readElf(file: string) {
   return found;
 }
 
-/** Reads a part of a file; returns nothing if it is unreadable. Never blocks, even on a named pipe. */
+/** Reads a part of a file; empty if it is unreadable. Never blocks, even on a named pipe. */
 function readAt(file: string, position: number, length: number): Buffer {
   try {
     const handle = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -241,7 +239,7 @@ function readAt(file: string, position: number, length: number): Buffer {
   }
 }
 
-/** Returns null if the file does not exist, undefined if it may not be inspected. */
+/** Returns null if the file does not exist, undefined if it cannot be inspected. */
 function statOf(file: string) {
   try {
     return statSync(file);
@@ -259,7 +257,9 @@ function isExecutable(file: string): boolean {
   }
 }
 
-/** Reports whether the kernel has handlers for foreign programs: entries besides `register` and `status`. */
+/**
+ * Reports whether the kernel runs foreign programs: the folder has entries besides `register` and `status`.
+ */
 function hasEmulator(): boolean {
   try {
     return readdirSync("/proc/sys/fs/binfmt_misc").length > 2;

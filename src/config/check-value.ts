@@ -5,7 +5,7 @@ import { type KeyPath, problemsOf, type SchemaProblem } from "../domain/schema-p
 import { closestWord } from "./closest-word.ts";
 import type { Finding } from "./problem.ts";
 
-/** Type of a value whose wrong parts have been removed. */
+/** A value without its invalid parts. */
 export type Partly<T> = T extends Date
   ? T
   : T extends readonly (infer Item)[]
@@ -15,8 +15,8 @@ export type Partly<T> = T extends Date
       : T;
 
 /**
- * Checks a value against a schema. Adds all problems to `found` and returns the valid part: a table without its wrong keys
- * (list positions stay), or undefined if nothing is valid.
+ * Checks a value against a schema. Adds all problems to `found` and returns the valid part: a table without
+ * its invalid keys (list positions stay), or undefined if nothing is valid.
  */
 export function checkValue<S extends TSchema>(
   schema: S,
@@ -51,7 +51,9 @@ function messageOf({ kind, path, value, schema, takes }: SchemaProblem): string 
   return `must be ${takes}${hint}${mayShow(schema, value) ? `, not ${show(value)}` : ""}`;
 }
 
-/** Reports whether a message may quote a value: keys may be secrets, and tables and lists may hold any keys. */
+/**
+ * Reports whether a message may quote a value. Keys may be secrets, and tables and lists may hold any keys.
+ */
 function mayShow(schema: TSchema, value: unknown): boolean {
   const parts: readonly TSchema[] = [
     schema,
@@ -61,7 +63,7 @@ function mayShow(schema: TSchema, value: unknown): boolean {
   return parts.every(({ secret }) => secret !== true) && (typeof value !== "object" || value instanceof Date);
 }
 
-/** Finds dates in place of tables: TypeBox accepts a TOML date, which is an object, as a table without keys. */
+/** Finds dates in place of tables: to TypeBox, a TOML date is an object without keys. */
 function datesAsTables(schema: TSchema, value: unknown, path: KeyPath = []): SchemaProblem[] {
   if (schema.type !== "object" && schema.type !== "array") return [];
   if (value instanceof Date) {
@@ -76,7 +78,10 @@ function datesAsTables(schema: TSchema, value: unknown, path: KeyPath = []): Sch
   });
 }
 
-/** Removes the wrong parts of a value. Tables keep their place in a list; any other list is wrong as a whole. */
+/**
+ * Removes the invalid parts of a value. Tables keep their position in a list; any other list is invalid as
+ * a whole.
+ */
 function without(value: unknown, path: KeyPath, wrong: ReadonlySet<string>): unknown {
   if (wrong.has(JSON.stringify(path))) return undefined;
   if (Array.isArray(value)) {
@@ -92,7 +97,7 @@ function without(value: unknown, path: KeyPath, wrong: ReadonlySet<string>): unk
   );
 }
 
-/** Formats a value of the file for a message: shortened, control characters escaped, keys masked. */
+/** Formats a value for a message: shortened, control characters escaped, keys masked. */
 export function show(value: unknown): string {
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? "an invalid date" : value.toISOString();
   if (typeof value !== "string") return String(value);

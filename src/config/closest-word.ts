@@ -1,4 +1,7 @@
-/** Returns the known word that was probably meant: up to a third of the letters differ, or only the ending. Null if none is close. */
+/**
+ * Returns the known word that was probably meant, or null: up to a third of the letters, or only the
+ * ending, may differ.
+ */
 export function closestWord(word: string, known: readonly string[]): string | null {
   if (word.length > 64) return null;
   const wanted = word.toLowerCase();
@@ -8,7 +11,10 @@ export function closestWord(word: string, known: readonly string[]): string | nu
   return near?.name ?? known.find((name) => name.length >= 3 && wanted.startsWith(name)) ?? null;
 }
 
-/** Returns up to three known names, closest first: names that contain the word, then names with up to half of the letters different. */
+/**
+ * Returns up to three known names, closest first: names that contain the word, then names of which at most
+ * half of the letters differ.
+ */
 export function closestNames(word: string, known: Iterable<string>): string[] {
   const wanted = word.slice(0, 64).toLowerCase();
   const distanceTo = (name: string) =>
@@ -19,7 +25,7 @@ export function closestNames(word: string, known: Iterable<string>): string[] {
     .map(({ name }) => name);
 }
 
-/** Returns a sentence with a leading space that lists the quoted names; empty without names. */
+/** Lists quoted names in a sentence with a leading space; empty without names. */
 export function closestSentence(quoted: readonly string[]): string {
   if (quoted.length === 0) return "";
   const list = quoted.join(", ");
@@ -32,7 +38,7 @@ function byDistance(names: Iterable<string>, distanceTo: (name: string) => numbe
   );
 }
 
-/** Returns the edit distance of two words: insertions, deletions, replacements and swaps (optimal string alignment). */
+/** Counts insertions, deletions, replacements and swaps (optimal string alignment). */
 function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, column) => column);

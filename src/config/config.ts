@@ -8,15 +8,16 @@ import type { Environment } from "./environment.ts";
 import { parseStart } from "./forms.ts";
 import type { ConfigFile } from "./schema.ts";
 
-/** Config of the daemon: defaults applied, durations in milliseconds. `licmond init` explains each setting. Null = not set. */
+/**
+ * Config of the daemon: defaults applied, durations in milliseconds, null = not set. `licmond init`
+ * explains each setting.
+ */
 export type Config = Frozen<ReturnType<typeof buildConfig>>;
 
 type Section<Name extends keyof ConfigFile> = NonNullable<ConfigFile[Name]>;
 
-/** Default data directory. */
 const STORAGE_DIRECTORY = "/var/lib/licmond";
 
-/** Builds the config from a checked file. All defaults are applied here. */
 export function buildConfig(file: ConfigFile, environment: Environment) {
   const { http = {}, storage = {}, log = {}, alerts = {}, limits = {}, execute = {} } = file;
   const collector = buildCollector(file.collector ?? {});
@@ -24,11 +25,11 @@ export function buildConfig(file: ConfigFile, environment: Environment) {
   return {
     http: {
       host: http.host ?? "127.0.0.1",
-      /** Whether the config sets a host. `serve` and `check` point out that otherwise only this host can connect. */
+      /** Without a host, only this host can connect; `serve` and `check` point that out. */
       isHostSet: http.host !== undefined,
       /** 0 = any free port. */
       port: http.port ?? 8080,
-      /** Public URL; null = the address of the request. */
+      /** Null: use the address of the request. */
       publicUrl: http.public_url ?? null,
       tls:
         cert === undefined || key === undefined
@@ -36,7 +37,6 @@ export function buildConfig(file: ConfigFile, environment: Environment) {
           : {
               cert: pathOfFile(cert, environment),
               key: pathOfFile(key, environment),
-              // Require client certificates of these authorities.
               ...(clientCa !== undefined && { clientCa: pathOfFile(clientCa, environment) }),
             },
       corsOrigins: (http.cors_origins ?? []).map((origin) => origin.toLowerCase()),
@@ -45,14 +45,12 @@ export function buildConfig(file: ConfigFile, environment: Environment) {
     },
     storage: {
       directory: storage.directory ?? stateDirectory(environment) ?? STORAGE_DIRECTORY,
-      /** Copy the database before migrating its schema. */
       backupBeforeUpgrade: storage.backup_before_upgrade ?? true,
-      /** Number of daily backups to keep: of state.db only, and of both databases; 0 = off. */
+      /** Daily backups to keep: of state.db only, and of both databases; 0 = off. */
       backups: { state: storage.backups?.state ?? 7, history: storage.backups?.history ?? 1 },
     },
     log: { level: log.level ?? "info", format: log.format ?? "auto" },
     collector,
-    /** Managers that the config defines. */
     managers: file.managers ?? [],
     servers: (file.servers ?? []).map((server) => ({
       ...buildServer(server, collector, environment),
@@ -126,9 +124,9 @@ function buildPage(page: Section<"page">) {
     people: page.people ?? "viewer",
     /** Data visible without a key. */
     public: page.public ?? "off",
-    /** Origins that may embed the page in a frame, as in a Content-Security-Policy. */
+    /** As in a Content-Security-Policy. */
     frameAncestors: (page.frame_ancestors ?? []).map((one) => (one === "self" ? "'self'" : one)),
-    /** Header with the user name from a trusted proxy; null = no single sign-on. */
+    /** Header with the user name, from a trusted proxy; null = no single sign-on. */
     userHeader: page.user_header ?? null,
     /** Header with the user's groups; null = `roles` maps user names. */
     roleHeader: page.role_header ?? null,
@@ -156,7 +154,7 @@ export const ALERT_DEFAULTS = {
   usageCritical: 100,
   /** A full feature is critical only if a request is queued or was denied. */
   criticalNeedsDemand: false,
-  /** Time that a shortage must last before its alert fires, and end before it resolves. */
+  /** A shortage must last this long before its alert fires, and be over as long before it resolves. */
   forMs: ms("15m"),
   /** Days before an expiry on which an alert fires. */
   expiryDays: [30, 14, 7, 1] as readonly number[],
@@ -164,14 +162,14 @@ export const ALERT_DEFAULTS = {
   failures: 3,
   /** Consecutive good polls before it resolves. */
   recoveries: 2,
-  /** Hours after which a checkout counts as held too long; 0 = never. */
+  /** A checkout that lasts longer is held too long; 0 = never. */
   heldHours: 0,
   /** 0 = no reminders. */
   reminderMs: ms("24h"),
 };
 export type AlertSettings = Readonly<typeof ALERT_DEFAULTS>;
 
-/** Returns only the settings that are set, to merge them over others. */
+/** Returns only the settings that are set. */
 function alertSettings(alerts: Omit<Section<"alerts">, "overrides">): Partial<AlertSettings> {
   const settings = {
     usageWarning: alerts.usage_warning,
@@ -191,7 +189,7 @@ export type AlertOverride = Config["alerts"]["overrides"][number];
 
 function buildOverride(override: NonNullable<Section<"alerts">["overrides"]>[number]) {
   return {
-    /** Names with `*` and `?`; null = any. */
+    /** Patterns with `*` and `?`; null = any. */
     server: override.server ?? null,
     daemon: override.daemon ?? null,
     feature: override.feature ?? null,
@@ -204,7 +202,6 @@ export type MaintenanceWindow = Config["maintenance"][number];
 
 function buildWindow({ servers = ["*"], start, duration, every }: Section<"maintenance">[number]) {
   return {
-    /** Ids with `*` and `?`. */
     servers,
     /** Start of the first window, epoch ms. */
     startAt: parseStart(start) ?? Number.NaN,
@@ -220,13 +217,11 @@ function buildNotification(notification: Section<"notifications">[number], envir
   const common = {
     /** Name in logs, instead of the address. */
     name: notification.name ?? null,
-    /** Minimum severity. */
     severity: notification.severity ?? "warning",
-    /** Patterns of rules, server ids and feature names, with `*` and `?`; null = all. */
+    /** Patterns with `*` and `?`; null = all. */
     rules: notification.rules ?? null,
     servers: notification.servers ?? null,
     features: notification.features ?? null,
-    /** Required labels of the alert's server. */
     labels: notification.labels ?? null,
     anonymize: notification.anonymize ?? false,
     /** Alerts within this time are sent as one message. */
@@ -263,7 +258,6 @@ function buildReport({ every, at = "Mon 07:00", target, labels = {} }: Section<"
 export type ConfiguredCommand = Config["execute"]["commands"][number];
 
 function buildCommand({ name, argv, role, timeout }: NonNullable<Section<"execute">["commands"]>[number]) {
-  // Placeholders of argv in braces are filled in, each within its argument.
   return { name, argv, role: role ?? "admin", timeoutMs: ms(timeout, "30s") };
 }
 
@@ -275,39 +269,36 @@ function buildRemoteWrite(
   return {
     url: remote.url,
     tokenFile: remote.token_file === undefined ? null : pathOfFile(remote.token_file, environment),
-    /** User of `token`, which is then a password; null = the token is a bearer token. */
+    /** Null: the token is a bearer token, else the password of this user. */
     username: remote.username ?? null,
     intervalMs: ms(remote.interval, "60s"),
-    /** Added to every series. */
     labels: remote.labels ?? {},
   };
 }
 
 export type FleetSettings = NonNullable<Config["fleet"]>;
 
-/** Returns null if this licmond is not part of a fleet. */
 function buildFleet(fleet: ConfigFile["fleet"], environment: Environment) {
   if (fleet === undefined) return null;
   const fileOf = (file: string | undefined) => (file === undefined ? null : pathOfFile(file, environment));
   return {
     site: fleet.site,
-    /** URL of the hub; pushes go to `api/fleet/push` below it. */
+    /** The site pushes to `api/fleet/push` below this URL. */
     url: fleet.url,
     apiKeyFile: pathOfFile(fleet.api_key_file, environment),
     /** CA of the hub's certificate; null = the system's authorities. */
     caFile: fileOf(fleet.ca_file),
     certFile: fileOf(fleet.cert_file),
     certKeyFile: fileOf(fleet.cert_key_file),
-    /** User data that is sent to the hub. */
     people: fleet.people ?? "names",
     /** Key of the pseudonyms, shared by all sites; null = unique to this site. */
     peopleKeyFile: fileOf(fleet.people_key_file),
     allow: fleet.allow ?? (["rescan", "acknowledge"] as const),
-    /** Daemon that sends notifications about this site's alerts: the site or the hub. */
+    /** Daemon that sends notifications about this site's alerts. */
     notify: fleet.notify ?? "site",
     /** Rate limit for data that was queued during an outage. */
     bytesPerSecond: parseBytes(fleet.rate ?? "1MB") ?? 1e6,
-    /** Size limit of the queue for the hub. Beyond it facts are dropped, and their days are sent instead. */
+    /** Size limit of the queue. If it is exceeded, facts are dropped, and their days are sent instead. */
     outboxBytes: parseBytes(fleet.outbox_size ?? "256MB") ?? 256e6,
     labels: fleet.labels ?? {},
     /** Also send audit lines, warnings and errors. */
@@ -317,7 +308,6 @@ function buildFleet(fleet: ConfigFile["fleet"], environment: Environment) {
   };
 }
 
-/** Returns null if this is not a hub. */
 function buildHub(hub: ConfigFile["hub"], environment: Environment) {
   if (hub === undefined) return null;
   const { database, database_password_file: file, read_database: readDatabase = null } = hub;
@@ -335,10 +325,8 @@ function ms(text: string | undefined, otherwise = "0s"): number {
   return parseDuration(text ?? otherwise) ?? Number.NaN;
 }
 
-/** Makes a type read-only at every depth. */
 type Frozen<T> = T extends object ? { readonly [Key in keyof T]: Frozen<T[Key]> } : T;
 
-/** File of one secret, by its setting. */
 type SecretFile = readonly [setting: string, file: string];
 
 /** Returns the secret files in a config, including credentials but not the TLS key. */
@@ -357,7 +345,10 @@ export function secretFiles({ servers, notifications, remoteWrite, fleet, hub }:
   return named.flatMap(([setting, file]) => (file === null ? [] : [[setting, file] as const]));
 }
 
-/** Returns files that only the daemon may access: its config for writing, its TLS key and secrets for reading. */
+/**
+ * Returns the files that only the daemon may access: its config for writing, its TLS key and secrets for
+ * reading.
+ */
 export function guardedFiles(config: Config, configFile: string | null, environment: Environment) {
   const named: (readonly [setting: string, file: string | null, kind: "secret" | "config"])[] = [
     ["config", configFile, "config"],

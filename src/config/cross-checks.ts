@@ -13,7 +13,7 @@ import type { ConfigFile } from "./schema.ts";
 
 type Partial = Partly<ConfigFile>;
 
-/** Finds problems of settings that do not fit together, in the valid part of the file. */
+/** Finds settings that do not fit together, in the valid part of the file. */
 export function crossCheck(
   file: Partial,
   locate: Locate,
@@ -46,7 +46,6 @@ function* tls({ http }: Partial): Generator<Finding> {
   yield { path: ["http", missing], message: `is required with ${given}` };
 }
 
-/** Checks single sign-on through a proxy. */
 function* signOn({ http, page }: Partial): Generator<Finding> {
   if (page === undefined) return;
   const { user_header: user, role_header, roles } = page;
@@ -94,7 +93,7 @@ function* servers({ servers: list = [], managers = [] }: Partial, locate: Locate
   }
 }
 
-/** Returns undefined for a manager that is missing or invalid, which is reported elsewhere. */
+/** Returns undefined if the manager is missing or invalid, which is reported elsewhere. */
 function managerNamed(name: string, own: NonNullable<Partial["managers"]>) {
   const usable = own.filter((profile): profile is Profile => profile !== undefined && isUsable(profile));
   const isKnown = MANAGERS.includes(name) || usable.some((profile) => profile.name === name);
@@ -147,7 +146,6 @@ function* namedServers(file: Partial): Generator<Finding> {
   }
 }
 
-/** Required and optional keys of each type of notification. */
 const KEYS_OF_TYPE: Readonly<Record<string, Readonly<Record<"needs" | "takes", readonly string[]>>>> = {
   webhook: { needs: [], takes: ["url", "url_file", "secret_file", "template"] },
   email: { needs: ["smtp", "from", "to"], takes: ["username", "secret_file"] },
@@ -201,7 +199,7 @@ function* reports(file: Partial): Generator<Finding> {
   }
 }
 
-/** Finds credentials that the unit does not pass. The message does not name them, because the value may be a secret. */
+/** Finds credentials that the unit does not pass. Does not quote them, because the value may be a secret. */
 function* credentials(
   { http, servers: monitored = [], notifications: list = [], export: exported, fleet: site, hub }: Partial,
   hasCredential: (name: string) => boolean,

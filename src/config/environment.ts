@@ -5,10 +5,8 @@ import { isTable } from "./check-value.ts";
 import { closestWord } from "./closest-word.ts";
 import { ConfigFile } from "./schema.ts";
 
-/** Environment variables, as in `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Variables that other code reads. */
 const OTHERS = ["LICMOND_CONFIG", "LICMOND_URL", "LICMOND_API_KEY"];
 
 interface Scalar {
@@ -16,15 +14,14 @@ interface Scalar {
   readonly type: string;
 }
 
-/** Scalars outside of lists by variable name: `http.port` is LICMOND_HTTP_PORT. */
+/** Scalars outside of lists, by variable: LICMOND_HTTP_PORT sets `http.port`. */
 export const ENVIRONMENT_VARIABLES: ReadonlyMap<string, Scalar> = new Map(scalarsOf(ConfigFile, []));
 
 /**
- * Overrides settings with variables such as `LICMOND_HTTP_PORT=9000`. Ignores empty variables. Does not change `raw`.
- * Texts that are not valid numbers or booleans are kept: the check reports them.
+ * Overrides settings with variables such as `LICMOND_HTTP_PORT=9000`. Ignores empty variables. Keeps texts
+ * that are not valid numbers or booleans, which the check reports.
  */
 export function overrideFromEnvironment(raw: unknown, environment: Environment) {
-  /** Variable of each overridden value, by printed key path. */
   const origins = new Map<string, string>();
   const warnings: string[] = [];
   let result = raw;

@@ -9,7 +9,10 @@ import { parseIp, parseNetwork } from "./ip-address.ts";
 
 const TIME = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d(?::[0-5]\d(?:\.\d{1,9})?)?([Zz]|[+-]\d\d:?\d\d)?$/;
 
-/** Parses the start of a maintenance window: a TOML date-time or a text, in local time without a zone. Epoch ms; null if invalid. */
+/**
+ * Parses the start of a maintenance window: a TOML date-time or a text, in local time unless it has a zone.
+ * Epoch ms.
+ */
 export function parseStart(value: Date | string): number | null {
   try {
     const text = typeof value === "string" ? value : value.toISOString();
@@ -21,16 +24,13 @@ export function parseStart(value: Date | string): number | null {
         : Temporal.Instant.from(text);
     return at.epochMilliseconds;
   } catch {
-    // The text has the right form but is not a real date or time.
+    // The date or time does not exist.
     return null;
   }
 }
 
-/** Rules for texts in the config. */
-
 export const someText = textRule("a non-empty string", (text) => text.trim() !== "");
 export const absolutePath = textRule("an absolute path", isAbsolutePath);
-/** File with a secret or certificate. */
 export const handedFile = textRule(
   "an absolute path, or credential:NAME for a credential of the unit (LoadCredential=NAME:/path)",
   (text) => (credentialName(text) ?? "") !== "" || isAbsolutePath(text),
@@ -140,11 +140,10 @@ function webUrl(text: string): URL | null {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) ? new URL(text) : null;
 }
 
-/** Typed arguments of a request that argv templates may contain. */
+/** Arguments of a request that argv templates may contain. */
 export const ARGUMENTS = ["feature", "user", "host", "display", "handle"] as const;
 export const PLACEHOLDERS: readonly string[] = ["address", "server", ...ARGUMENTS];
 
-/** Placeholder of an argv template. */
 export const PLACEHOLDER = /\{([a-z_]+)\}/g;
 
 export function placeholdersOf(argv: readonly string[]): readonly string[] {

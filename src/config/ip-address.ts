@@ -1,6 +1,6 @@
 /**
- * Returns the eight groups of an IP address, without its zone (`%eth0`); an IPv4 address as mapped into IPv6 (RFC 4291,
- * 2.5.5.2). Null if invalid. Does not use `node:net`, which would make the daemon 0.5 MB larger.
+ * Returns the eight groups of an IP address without its zone (`%eth0`), IPv4 as mapped into IPv6 (RFC 4291,
+ * 2.5.5.2); null if invalid. `node:net` would make the daemon 0.5 MB larger.
  */
 export function parseIp(text: string): readonly number[] | null {
   const bytes = text.split(".").map(Number);

@@ -12,10 +12,9 @@ import { type Environment, overrideFromEnvironment } from "./environment.ts";
 import { createLocator, type Finding, type Locate, type Problem } from "./problem.ts";
 import { ConfigFile, ServerDefaults } from "./schema.ts";
 
-/** Default config file. */
 export const DEFAULT_CONFIG_FILE = "/etc/licmond/licmond.toml";
 
-/** Loaded config with its file; null = no file, using defaults. */
+/** `file` is null if there is no file and the defaults apply. */
 export type LoadedConfig = Interpreted & { readonly file: string | null };
 
 /** Returns the config file: `--config`, else $LICMOND_CONFIG, else the default. */
@@ -29,7 +28,10 @@ export function configFile(
     : { file: resolve(chosen), named: true };
 }
 
-/** Reads the config. A named file must exist; the default one may be missing. Never throws: read errors are problems. */
+/**
+ * Reads the config. A named file must exist; the default one may be missing. Never throws: read errors are
+ * problems.
+ */
 export function loadConfig(named: string | undefined, environment: Environment): LoadedConfig {
   const { file, named: mustExist } = configFile(named, environment);
   const hasCredential = credentialFinder(environment, process.pid);
@@ -67,15 +69,14 @@ function problem(file: string | null, message: string, line: number | null = nul
   };
 }
 
-/** Result of interpreting a config. `warnings` are printed and change nothing. */
+/** `warnings` are printed and change nothing. */
 type Interpreted =
   | { readonly ok: true; readonly config: Config; readonly warnings: readonly string[] }
   | { readonly ok: false; readonly problems: readonly Problem[]; readonly warnings: readonly string[] };
 
 /**
- * Interprets TOML text and environment variables. Returns the config, or all problems in the order of the file. Never
- * throws. `file`: name for problems; null = no file and empty text. `hasCredential`: reports whether the unit has a
- * credential of that name.
+ * Interprets TOML text and environment variables. Returns the config, or all problems in the order of the
+ * file. Never throws. `hasCredential`: reports whether the unit has a credential of that name.
  */
 export function interpretConfig(
   text: string,
@@ -96,12 +97,11 @@ export function interpretConfig(
   const checked = checkValue(ConfigFile, withServerDefaults(raw), findings) ?? {};
   const known = new Set(findings.map(({ path }) => printPath(path)));
   const crossed = crossCheck(checked, locate, hasCredential);
-  // A wrong value is left out of `checked`; do not report it again as missing.
+  // A wrong value is left out of `checked`; do not also report it as missing.
   findings.push(...crossed.filter(({ path }) => !known.has(printPath(path))));
   findings.push(...impossibleDates(checked, text, locate));
   if (findings.length > 0)
     return { ok: false, problems: place(findings, file, origins, locate, serverIds(raw)), warnings };
-  // Without findings, `checked` is complete.
   return { ok: true, config: buildConfig(checked as ConfigFile, environment), warnings };
 }
 
@@ -114,8 +114,8 @@ function reasonOf({ message, line, column }: TomlError, text: string): string {
 }
 
 /**
- * Merges `[server_defaults]` into each server, without wrong defaults, which are reported once. A server has one log, so
- * its own `log_file` replaces a common `log_command`, and vice versa.
+ * Merges `[server_defaults]` into each server, without wrong defaults, which are reported once. A server
+ * has one log, so its own `log_file` replaces a common `log_command`, and vice versa.
  */
 function withServerDefaults(raw: unknown): unknown {
   if (!isTable(raw) || !isTable(raw.server_defaults) || !Array.isArray(raw.servers)) return raw;
@@ -145,7 +145,7 @@ function impossibleDates({ maintenance = [] }: Partly<ConfigFile>, text: string,
   });
 }
 
-/** Returns the quoted ids of the `[[servers]]` as written; null for servers without an id. */
+/** Returns the quoted ids of the `[[servers]]`; null for servers without one. */
 function serverIds(raw: unknown): (string | null)[] {
   const servers = isTable(raw) && Array.isArray(raw.servers) ? raw.servers : [];
   return servers.map((server) => (isTable(server) && typeof server.id === "string" ? show(server.id) : null));

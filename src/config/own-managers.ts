@@ -40,7 +40,7 @@ export function* ownManagers({ managers = [] }: Partly<ConfigFile>): Generator<F
   }
 }
 
-/** Other names of license managers: their tools, vendors and best known products. */
+/** License managers by the names of their tools, vendors and best known products. */
 const OTHER_NAMES: Readonly<Record<string, string>> = {
   flexlm: "flexnet",
   lmgrd: "flexnet",
@@ -59,7 +59,7 @@ export function* knownManagers(file: Partly<ConfigFile>): Generator<Finding> {
   const names = [...MANAGERS, ...managers.flatMap(({ name } = {}) => name ?? [])];
   const named: [KeyPath, string | undefined][] = [
     [["server_defaults", "manager"], defaults?.manager],
-    // Report a mistake in the defaults only once, where it is.
+    // Report a wrong default only once.
     ...servers.flatMap((server, index): [KeyPath, string | undefined][] =>
       server?.manager === defaults?.manager ? [] : [[["servers", index, "manager"], server?.manager]],
     ),
@@ -72,7 +72,6 @@ export function* knownManagers(file: Partly<ConfigFile>): Generator<Finding> {
   }
 }
 
-/** Checks that a manager has either a command or a request, with matching keys. */
 function* asking(profile: Table, at: At): Generator<Finding> {
   const { argv, http, env, stdin, stream, login } = profile;
   if (argv === undefined && http === undefined) yield { path: at("argv"), message: "or http is required" };
@@ -142,7 +141,7 @@ function* formats(profile: Table, at: At): Generator<Finding> {
     }
 }
 
-/** Group that the expression of a line must capture. */
+/** Group that each line's expression must capture. */
 const NEEDED: Readonly<Record<string, string>> = { feature: "name", member: "host" };
 
 function* expressions({ end, strip, match }: Table, at: At): Generator<Finding> {
@@ -170,7 +169,7 @@ function groupsOf(source: string): readonly string[] {
   return Object.keys(compile(`(?:${source})|`).exec("")?.groups ?? {});
 }
 
-/** Finds unknown placeholders, and secrets that other processes or logs would see. */
+/** Finds unknown placeholders, and secrets that other processes or logs would show. */
 function* places(profile: Table, at: At): Generator<Finding> {
   for (const { path, text } of templatesOf(profile)) {
     const [section, key] = path;

@@ -1,11 +1,11 @@
 import { type KeyPath, printPath } from "../domain/schema-problems.ts";
 
-/** Returns the line (1-based) of a key path in a TOML text: of the key, or of the nearest enclosing table or key. */
+/** Returns the line (1-based) of a key in a TOML text, or of the nearest table or key around it. */
 export type Locate = (path: KeyPath) => number | null;
 
 /**
- * Finds the lines of the keys in a TOML text. The parser reports positions only for syntax errors, so this scans the text
- * again for headers and keys at the start of statements. Expects well-formed text; in doubt the line is unknown.
+ * Finds the lines of keys in a TOML text. The parser reports positions only for syntax errors, so this
+ * scans the text again for headers and keys at the start of statements. Expects valid TOML.
  */
 export function createLocator(text: string): Locate {
   const lines = new Map<string, number>();
@@ -97,7 +97,7 @@ function keysAt(text: string, from: number): string[] | null {
   }
 }
 
-/** Unquotes a TOML basic string. JSON has the same escapes, except `\U00000000`, which our keys do not use. */
+/** Unquotes a TOML basic string. JSON has the same escapes except `\U00000000`, which our keys do not use. */
 function unquote(text: string): string {
   try {
     return String(JSON.parse(`"${text}"`));
@@ -106,22 +106,20 @@ function unquote(text: string): string {
   }
 }
 
-/** Problem in the config. The message quotes the wrong value if it cannot be secret. */
+/** A problem in the config. The message does not quote values that may be secret. */
 export interface Problem {
-  /** Config file; null if the value is not from a file. */
   readonly file: string | null;
-  /** Environment variable with the value; null if the file has it. */
+  /** Environment variable that set the value; null if the file did. */
   readonly variable: string | null;
-  /** 1-based; null when unknown. */
+  /** 1-based; null if unknown. */
   readonly line: number | null;
-  /** Path such as `servers[0].interval`; empty for the whole file. */
+  /** Such as `servers[0].interval`; empty for the whole file. */
   readonly path: string;
   readonly message: string;
-  /** Quoted id of the server that the path is about; null for other paths and servers without an id. */
+  /** Quoted id of the server that the path is about. */
   readonly server: string | null;
 }
 
-/** Problem without its position. */
 export interface Finding {
   readonly path: KeyPath;
   readonly message: string;

@@ -31,8 +31,8 @@ import {
 } from "./forms.ts";
 
 /**
- * Schema of the config file, in which durations and sizes are texts. `check-value.ts` checks a file, `config.ts` applies
- * the defaults. `secret` marks values that messages must not quote.
+ * Schema of the config file, in which durations and sizes are texts. `check-value.ts` checks a file,
+ * `config.ts` applies the defaults. `secret` marks values that messages must not quote.
  */
 
 export const NOTIFICATION_TYPES = ["webhook", "email", "command"] as const;
@@ -68,7 +68,7 @@ const RULE_NAMES = textRule(`one of ${ALERT_RULES.join(", ")}, or a pattern with
 );
 const globs = optional(Type.Array(text(glob), { minItems: 1, uniqueItems: true }));
 
-/** Settings of a server that `[server_defaults]` may also set. */
+/** Settings that `[server_defaults]` may also have. */
 const SERVER_SETTINGS = {
   tool: optional(Type.Union([text(program), Type.Array(text(someText), { minItems: 1 })])),
   timezone: optional(text(zone)),
@@ -86,18 +86,15 @@ const SERVER_SETTINGS = {
 const MANAGER = text(someText);
 export const ServerDefaults = table({ manager: optional(MANAGER), ...SERVER_SETTINGS });
 
-/** Settings that an override may change. */
 const ALERT_SETTINGS = {
   usage_warning: percent,
   usage_critical: percent,
   critical_needs_demand: optional(Type.Boolean()),
-  /** `0s` = at the first poll. */
   for: duration("0s", "30d", "15m"),
   expiry_days: optional(Type.Array(Type.Integer({ minimum: 0, maximum: 3650 }), { uniqueItems: true })),
   failures: integer(1, 1000),
   recoveries: integer(1, 1000),
   held_hours: optional(Type.Number({ minimum: 0, maximum: 87_600 })),
-  /** `0s` = no reminders. */
   reminder: duration("0s", "1y", "24h"),
 };
 
@@ -255,7 +252,6 @@ export const ConfigFile = table({
     people_key_file: optional(text(handedFile, SECRET)),
     allow: optional(Type.Array(words(FLEET_COMMANDS), { uniqueItems: true })),
     notify: optional(words(["site", "hub"])),
-    /** Per second. */
     rate: optional(text(sizeFrom("10kB", "1MB"))),
     outbox_size: optional(text(sizeFrom("1MB", "256MB"))),
     labels: labels(LABEL_NAME),

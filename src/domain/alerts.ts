@@ -3,9 +3,6 @@ import { count, nullable, OfHub, OfSite, record, Timestamp, words } from "./reco
 import { iso } from "./time/clock.ts";
 import { UNITS, type Unit } from "./words.ts";
 
-/** Alerts: their vocabulary, their record, and the key that identifies one trouble. */
-
-/** Rules that a daemon evaluates. */
 export const DAEMON_RULES = [
   "server_down",
   "server_degraded",
@@ -21,7 +18,6 @@ export const DAEMON_RULES = [
   "clock",
   "outbox",
 ] as const;
-/** Rules that a hub evaluates for its sites. */
 export const SITE_RULES = [
   "site_silent",
   "site_behind",
@@ -34,10 +30,10 @@ export type SiteRuleName = (typeof SITE_RULES)[number];
 export const ALERT_RULES = [...DAEMON_RULES, ...SITE_RULES] as const;
 export type AlertRule = (typeof ALERT_RULES)[number];
 
-/** Rule names from versions before 0.2 that are now `seats`; configs and filters may still use them. */
+/** Rules from before 0.2 that are now `seats`; configs and filters may still name them. */
 export const OLD_SEATS_RULES: readonly string[] = ["usage", "seats_exhausted", "queue"];
 
-/** Returns the current name of a rule; other names and patterns are returned unchanged. */
+/** Returns the current name of a rule; leaves other names and patterns unchanged. */
 export function presentRule(name: string): string {
   return OLD_SEATS_RULES.includes(name) ? "seats" : name;
 }
@@ -49,11 +45,12 @@ export type Severity = (typeof SEVERITIES)[number];
 export const ALERT_STATES = ["firing", "resolved"] as const;
 export type AlertState = (typeof ALERT_STATES)[number];
 
-/** Possible reasons of an `alert` event. */
 export const ALERT_CHANGES = ["fired", "raised", "lowered", "resolved", "acknowledged", "silenced"] as const;
 export type AlertChange = (typeof ALERT_CHANGES)[number];
 
-/** The subject of an alert; fields that do not apply are null. Alerts with equal subjects are one trouble. */
+/**
+ * What an alert is about; fields that do not apply are null. Alerts with equal subjects are the same alert.
+ */
 export interface AlertSubject {
   readonly rule: AlertRule;
   readonly server: string | null;
@@ -93,7 +90,7 @@ export const AlertFields = {
 export const AlertRecord = record("Alert", { id: Type.Integer({ minimum: 1 }), ...OfHub, ...AlertFields });
 export type AlertRecord = Static<typeof AlertRecord>;
 
-/** A stored alert: its record with times as epoch ms, and internal fields that are never shown. */
+/** A stored alert: its record with times as epoch ms, and internal fields. */
 export interface Alert
   extends AlertSubject,
     Pick<
@@ -105,11 +102,10 @@ export interface Alert
   readonly resolvedAt: number | null;
   readonly acknowledgedAt: number | null;
   readonly silencedUntil: number | null;
-  /** When each notification target last got a note about the alert, by target id. */
+  /** When each notification target was last notified about the alert, by target id. */
   readonly told: Readonly<Record<string, number>>;
 }
 
-/** Returns the record of an alert as of `now`. */
 export function alertRecord(alert: Omit<Alert, "detail" | "told">, now: number): AlertRecord {
   const { id, rule, severity, server, daemon, feature, message, value, threshold, peakValue } = alert;
   const { startedAt, resolvedAt, acknowledgedAt, acknowledgedBy, comment } = alert;
@@ -130,7 +126,7 @@ export function alertRecord(alert: Omit<Alert, "detail" | "told">, now: number):
   };
 }
 
-/** Removes user names and quoted tool output: one rule names people, two quote the tool. */
+/** Removes user names and quoted tool output. */
 export function anonymousAlert<Fields extends Omit<AlertRecord, "id">>(alert: Fields): Fields {
   const { rule, server, daemon, feature, value, threshold } = alert;
   let { message } = alert;
@@ -149,7 +145,7 @@ function heldUnit(message: string): Unit {
   return UNITS.find((unit) => message.startsWith(HELD[unit])) ?? "seats";
 }
 
-/** `hours` is how long the seats have been held; `limit` is the allowed time. */
+/** `hours`: how long the seats have been held; `limit`: the allowed time. */
 export function heldMessage(
   who: string | null,
   feature: string | null,
@@ -166,15 +162,13 @@ export function daemonDownMessage(server: string | null, daemon: string | null):
   return `The daemon ${daemon ?? "?"} of ${server ?? "?"} is down`;
 }
 
-/** Without a feature: the manager counts denials per daemon only. */
+/** Without a feature, the manager counts denials per daemon only. */
 export function deniedMessage(daemon: string | null, feature: string | null): string {
   return `Requests for ${feature ?? daemon ?? "?"} are denied`;
 }
 
-/** Whether `severity` is at least `least`. */
 export function isAtLeast(severity: Severity, least: Severity): boolean {
   return SEVERITIES.indexOf(severity) >= SEVERITIES.indexOf(least);
 }
 
-/** Firing alerts by severity. */
 export type AlertCounts = Readonly<Record<Severity, number>>;

@@ -1,6 +1,4 @@
-/**
- * Sizes in the config's notation: `256MB` (powers of 1000, as disks are sold) or `256MiB` (powers of 1024).
- */
+/** Sizes as in the config: `256MB` (powers of 1000, as disks are sold) or `256MiB` (powers of 1024). */
 
 const UNIT_BYTES: Readonly<Record<string, number>> = {
   "": 1,
@@ -17,10 +15,9 @@ const UNIT_BYTES: Readonly<Record<string, number>> = {
 
 const SIZE = /^(\d{1,15}) ?([KMGT]?i?B)?$/i;
 
-/** Describes the notation, for messages. */
 export const SIZE_FORM = "a whole number with kB, MB, GB, TB, KiB, MiB, GiB or TiB";
 
-/** Parses a size into bytes; null for an invalid size. */
+/** Parses a size into bytes; null if invalid. */
 export function parseBytes(text: string): number | null {
   const found = SIZE.exec(text);
   if (found === null) return null;
@@ -36,7 +33,7 @@ const LARGEST_FIRST = [
   ["kB", 1e3],
 ] as const;
 
-/** Formats a size for people with at most three significant digits: `256 MB`, `1.5 GB`, `980 B`. */
+/** Formats a size with at most three significant digits: `256 MB`, `1.5 GB`, `980 B`. */
 export function printBytes(bytes: number): string {
   const [unit, size] = LARGEST_FIRST.find(([, size]) => bytes >= size) ?? ["B", 1];
   return `${Number((bytes / size).toPrecision(3))} ${unit}`;

@@ -6,10 +6,10 @@ import { DAY_MS, iso } from "./time/clock.ts";
 import { DENIAL_STATES } from "./words.ts";
 
 export const DENIAL_OUTCOMES = ["denied", "granted_later", "queued"] as const;
-/** Outcome of a denied request: denied for good, granted within seconds by any pool or server, or queued. */
+/** Denied for good, granted within seconds by any pool or server, or queued. */
 export type DenialOutcome = (typeof DENIAL_OUTCOMES)[number];
 
-/** Denied requests: repeated attempts of one user share a row. */
+/** Repeated attempts of one user share a row. */
 export const DenialFields = {
   ...OfSite,
   server: Type.String(),
@@ -32,7 +32,6 @@ export const DenialFields = {
 export const DenialRecord = record("Denial", { timestamp: Timestamp, ...DenialFields });
 export type DenialRecord = Static<typeof DenialRecord>;
 
-/** Whether the denials of a server can be seen. */
 export const LoggingRecord = record("DenialLogging", {
   ...OfSite,
   server: Type.String(),
@@ -46,22 +45,20 @@ export const LoggingRecord = record("DenialLogging", {
 });
 export type LoggingRecord = Static<typeof LoggingRecord>;
 
-/** A stored denial with times as epoch ms. */
 export interface Denial extends Omit<DenialRecord, "timestamp" | "until"> {
-  /** Time of the first attempt; for counted denials, the time of the poll that saw the counter grow. */
+  /** First attempt; for counted denials, the poll that saw the counter grow. */
   readonly at: number;
-  /** Time of the last attempt. */
+  /** Last attempt. */
   readonly until: number;
 }
 
-/** Copies field by field: object spread took a third of the time of a long list. */
+/** Copies each field: object spread took a third of the time of a long list. */
 export function denialRecord(denial: Denial): DenialRecord {
   const { server, daemon, feature, user, host, count, reason, code, attempts, outcome } = denial;
   const [timestamp, until] = [iso(denial.at), iso(denial.until)];
   return { timestamp, server, daemon, feature, user, host, count, reason, code, attempts, outcome, until };
 }
 
-/** Denials that a manager counted between two polls. */
 interface Counted {
   readonly daemon: string;
   /** Null if the manager counts denials per daemon only. */
@@ -69,29 +66,28 @@ interface Counted {
   readonly count: number;
 }
 
-/** Makes a denial from a counter that grew between polls; users are not known. */
+/** Makes a denial from a counter that grew between polls, with unknown users. */
 export function countedDenials(server: string, { daemon, feature, count }: Counted, at: number): Denial {
   const unknown = { user: null, host: null, reason: null, code: null };
   return { at, server, daemon, feature, count, attempts: count, until: at, ...unknown, outcome: "denied" };
 }
 
-/** Last value of each counter, by daemon name or feature key. */
+/** Last value of each counter, by daemon or feature. */
 export type DenialCounters = Readonly<Record<string, number>>;
 
 type Counting = Pick<ServerPicture, "daemons"> & {
   readonly features: readonly Pick<FeaturePicture, "daemon" | "name" | "totals">[];
 };
 
-/** Reports whether the manager counts denials for at least some features. */
 export function countsByFeature({ features }: Counting): boolean {
   return features.some(({ totals }) => totals !== undefined && totals.denials !== null);
 }
 
 /**
  * Returns how much the manager's counters grew: per feature if it has such counters, else per daemon. The
- * first reading of a counter only sets the starting value. A daemon counter that fell was reset by a restart,
- * so its whole value is new. A feature counter may cover a sliding window (LM-X: the last 24 hours), so a
- * fall there means nothing.
+ * first reading of a counter sets its starting value. If a daemon's counter fell, a restart reset it, so its
+ * whole value is new. If a feature's counter fell, nothing is new: it may cover a sliding window (LM-X: the
+ * last 24 hours).
  */
 export function countDenials(before: DenialCounters, picture: Counting) {
   const ofDaemons = () =>
@@ -110,15 +106,14 @@ export function countDenials(before: DenialCounters, picture: Counting) {
     const count = now >= was ? now - was : feature === null ? now : 0;
     if (count > 0) denied.push({ daemon, feature, count });
   }
-  /** False if nothing needs to be stored. */
   const changed = Object.keys(counters).some((key) => counters[key] !== before[key]);
   return { counters: counters as DenialCounters, denied, changed };
 }
 
-/** Retries within this time and with the same reason share a row. Clients retry every 30 to 60 seconds. */
+/** Retries within this time and for the same reason share a row. Clients retry every 30 to 60 seconds. */
 export const RETRY_WINDOW_MS = 300_000;
 /**
- * A request counts as granted if seats came this soon after the denial, or this shortly before it, from
+ * A request counts as granted if it got seats this soon after the denial, or this shortly before it, from
  * another pool or server.
  */
 const GRANT_AHEAD_MS = 10_000;
@@ -129,21 +124,17 @@ const KEEP_MS = RETRY_WINDOW_MS + LATE_MS;
 /** A queue entry whose end was never read counts as abandoned after this time. */
 const LONGEST_WAIT_MS = DAY_MS;
 
-/** One request as recorded in a log. */
 export interface Attempt
   extends Pick<Denial, "at" | "server" | "daemon" | "user" | "host" | "count" | "reason" | "code"> {
   readonly kind: "denied" | "granted" | "queued" | "dequeued";
   readonly feature: string;
 }
 
-/**
- * A series of attempts that share a row. The same object from first attempt to end; the store gets copies.
- */
+/** Attempts that share a row. The object stays the same from the first attempt to the end. */
 export interface Episode {
   readonly denial: Denial;
-  /** Whether its event was sent: once, when its outcome is final. */
+  /** Its event was sent. That happens once, when its outcome is final. */
   readonly told: boolean;
-  /** Time of every attempt, epoch ms. */
   readonly times: readonly number[];
 }
 
@@ -151,19 +142,18 @@ interface OpenEpisode extends Episode {
   denial: Denial;
   told: boolean;
   readonly times: number[];
-  /** The request is queued: further requests of this user belong to the same wait. */
+  /** The request is queued; further requests of this user belong to it. */
   waits: boolean;
 }
 
 /**
- * Groups attempts into episodes. One instance serves all servers, because a request denied by one server may
- * be granted by another. Attempts arrive roughly in time order; logs of different servers may be a few
- * seconds apart.
+ * Groups attempts into episodes. One instance serves all servers, because another server may grant a denied
+ * request. Attempts arrive roughly in time order; logs of different servers may be a few seconds apart.
  */
 export function createEpisodes() {
-  /** Episodes that may still continue, by user and feature across all servers. */
+  /** Episodes that may continue, by user and feature. */
   const open = new Map<string, OpenEpisode[]>();
-  /** Recent grants by user and feature, in two generations: the older one is dropped as a whole. */
+  /** Recent grants by user and feature. The older generation is dropped as a whole. */
   let grants = new Map<string, number[]>();
   let olderGrants = new Map<string, number[]>();
   let generationAt = Number.NEGATIVE_INFINITY;
@@ -190,7 +180,7 @@ export function createEpisodes() {
     const times = grants.getOrInsert(key, []);
     if (times.at(-1) !== at) times.push(at);
     for (const episode of open.get(key) ?? []) {
-      // A grant that ends a wait did not come within seconds, even if the user retried a moment ago.
+      // A grant that ends a wait did not come within seconds, even if the user has just retried.
       if (episode.denial.outcome === "queued" && !explains(at, episode.denial.at)) continue;
       if (episode.denial.outcome !== "granted_later" && episode.times.some((time) => explains(at, time)))
         set(episode, { outcome: "granted_later" });
@@ -220,7 +210,7 @@ export function createEpisodes() {
         attempts: denial.attempts + (kind === "queued" ? 0 : 1),
         until: Math.max(denial.until, at),
         count: Math.max(denial.count, count),
-        // A grant is final, and a denial does not undo a place in the queue.
+        // A grant is final, and a denial does not end a wait in the queue.
         outcome: denial.outcome === "granted_later" || outcome === "denied" ? denial.outcome : outcome,
       });
     }
@@ -245,10 +235,7 @@ export function createEpisodes() {
       open.getOrInsert(key, []).push(episode);
       if (!told) untold.add(episode);
     },
-    /**
-     * Puts back episodes from `drain` that could not be stored and whose events were not sent; the next call
-     * returns them again.
-     */
+    /** Puts back episodes from `drain` that could not be stored. */
     again({ changed, settled }: Drained): void {
       for (const episode of changed as OpenEpisode[]) dirty.add(episode);
       for (const episode of settled as OpenEpisode[]) {
@@ -256,13 +243,12 @@ export function createEpisodes() {
         untold.add(episode);
       }
     },
-    /** True if something is waiting to be stored or for its event. */
     get isWaiting(): boolean {
       return dirty.size + untold.size > 0;
     },
     /**
-     * Returns episodes changed since the last call, and episodes whose outcome is final at `now` and whose
-     * events are due.
+     * Returns the episodes that changed since the last call, and those whose outcome is final at `now` and
+     * whose events are due.
      */
     drain(now: number): Drained {
       const settled = [...untold].filter(({ denial }) => now - denial.at > GRANT_AHEAD_MS);
@@ -301,8 +287,8 @@ function isSameWait(denial: Denial, { at, server, daemon }: Omit<Attempt, "kind"
 }
 
 /**
- * Reports whether an attempt has an episode's reason. Log lines about the queue give no reason, so they match
- * any wait.
+ * Reports whether an attempt has the reason of an episode. Log lines about the queue give no reason, so they
+ * match any wait.
  */
 function hasSameReason(
   { denial, waits }: OpenEpisode,
@@ -314,8 +300,8 @@ function hasSameReason(
 }
 
 /**
- * Reports whether an attempt continues an episode. A granted episode has ended: a later denial starts a new
- * one, unless the same grant explains it too.
+ * Reports whether an attempt continues an episode. A denial after a grant starts a new episode, unless the
+ * same grant explains it too.
  */
 function goesOn(denial: Denial, { at, server, daemon }: Omit<Attempt, "kind">, granted: boolean): boolean {
   if (denial.server !== server || denial.daemon !== daemon) return false;

@@ -3,7 +3,7 @@ export function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "unknown";
 }
 
-/** Returns the message of an error without its class name, as messages and log fields quote it. */
+/** Returns the message of an error without its class name. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,6 +1,6 @@
 /**
- * The error catalog, and the only error type whose `message` and `details` may be shown to a client. Any
- * other error becomes INTERNAL_ERROR.
+ * The error catalog. ApiError is the only error type whose message and details clients see; any other error
+ * becomes INTERNAL_ERROR.
  */
 export const ERROR_STATUS = {
   AUTH_MISSING: 401,
@@ -36,21 +36,18 @@ export type ErrorCode = keyof typeof ERROR_STATUS;
 
 export const ERROR_CODES = Object.keys(ERROR_STATUS) as readonly ErrorCode[];
 
-/** Error codes of a failed poll. */
 export type PollErrorCode = Extract<ErrorCode, `LICENSE_${string}` | "TIMEOUT">;
 
 interface ErrorOptions {
-  /** Extra context for the client. Never a stack trace, SQL, a key or a value from a request body. */
+  /** Never a stack trace, SQL, a key or a value from a request body. */
   readonly details?: string | undefined;
-  /** Seconds, sent as `Retry-After`. */
+  /** Sent as `Retry-After`. */
   readonly retryAfterSeconds?: number | undefined;
-  /** Headers of this response, e.g. `Allow`. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Only logged, never sent. */
+  /** Logged, never sent. */
   readonly cause?: unknown;
 }
 
-/** An error whose message explains the problem and its fix to the client. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly status: number;

@@ -7,8 +7,8 @@ import { Count, nullable, OfSite, record, Timestamp, words } from "./records.ts"
 import { LOG_LEVELS, LOG_SOURCES, PART_STATUSES, SERVER_STATUSES } from "./words.ts";
 
 /**
- * Declares every event once: the bus, the streams, the OpenAPI document and the static types derive from
- * these schemas. `id` is `<type>-<n>` with the id `n` of the frame.
+ * Schemas of all events, from which the bus, the streams, the OpenAPI document and the static types derive.
+ * `id` is `<type>-<n>` with the id `n` of the frame.
  */
 
 const event = <const Name extends string, Fields extends TProperties>(
@@ -82,7 +82,7 @@ export const ServerStatusEvent = event(
 );
 export type ServerStatusEvent = Static<typeof ServerStatusEvent>;
 
-/** Its `timestamp` is the event's, so the time of the denial is `deniedAt`. */
+/** `timestamp` is the event's; the denial happened at `deniedAt`. */
 export const DenialEvent = event("denial", "DenialEvent", "A request for seats was denied", {
   deniedAt: Timestamp,
   ...DenialFields,
@@ -109,13 +109,12 @@ export const PictureEvent = event(
   PATCH_FIELDS,
 );
 export type PictureEvent = Static<typeof PictureEvent>;
-/** A picture event before its patch is computed for a client. */
+/** A picture event whose patch is not computed yet. */
 export type PictureNotice = Pick<
   PictureEvent,
   "type" | "id" | "timestamp" | "server" | "from" | "to" | "status"
 >;
 
-/** Schema of each event type, from which streams and documents are generated. */
 export const EVENT_SCHEMAS = {
   log: LogEvent,
   metrics: MetricsEvent,
@@ -129,18 +128,16 @@ export const EVENT_SCHEMAS = {
 
 export type EventType = keyof typeof EVENT_SCHEMAS;
 export type AnyEvent = { [T in EventType]: Static<(typeof EVENT_SCHEMAS)[T]> }[EventType];
-/**
- * A stored event. Metrics and picture events also take an id and a place in the order, but are not stored.
- */
+/** Metrics and picture events get an id and a place in the order, but are not stored. */
 export type StoredEvent = Exclude<AnyEvent, MetricsEvent | PictureEvent>;
 
 /**
- * Events about seats: published after their commit or not at all, because licmond does not know seats that it
- * could not store. All other events are sent even if the store fails.
+ * Events that are published after their commit or not at all, because licmond does not know seats that it
+ * could not store. Other events are sent even if the store fails.
  */
 export const NEVER_UNSTORED: ReadonlySet<EventType> = new Set(["checkout", "checkin", "denial"]);
 
-/** An event without the id and timestamp, which the bus adds. */
+/** An event before the bus adds id and timestamp. */
 export type EventInput<E extends StoredEvent = StoredEvent> = E extends StoredEvent
   ? Omit<E, "id" | "timestamp">
   : never;

@@ -3,16 +3,14 @@ import { endOfDay, isDate } from "./time/zone.ts";
 
 const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
-/**
- * Matches `d-mmm-y…`. Text glued to the year, as in `30-Apr-20202`, is captured and reported, not guessed.
- */
+/** Matches `d-mmm-y…`. Text attached to the year, as in `30-Apr-20202`, is reported, not interpreted. */
 const DATE = /^\s*(\d{1,2})-([A-Za-z]{3})-(\d{1,4})(.*)$/;
 
 /**
  * Parses an expiry as FlexNet and RLM print it: `31-dec-2025`, `1-jan-0`, `01-jan-0000`, `permanent`,
- * `permanent(no expiration date)`. The year 0 in any spelling is permanent; two-digit years are 1970–2069. A
- * license is valid through the last millisecond of its day in the server's zone. Returns null for invalid
- * text, which the caller counts as unparsed: unknown is not permanent.
+ * `permanent(no expiration date)`. The year 0 is permanent; two-digit years are 1970–2069. A license is valid
+ * through the last millisecond of its day in the server's zone. Returns null for other text: unknown is not
+ * permanent.
  */
 export function parseExpiry(text: string, zone: string): { expiry: Expiry; rest: string } | null {
   if (/^\s*permanent\b/i.test(text)) return { expiry: PERMANENT, rest: "" };
@@ -40,7 +38,7 @@ export function printExpiry(expiry: Expiry): string | null {
   return `${day}-${MONTHS[Number(month) - 1]}-${year}`;
 }
 
-/** Returns the earlier expiry: a date comes before permanent, and permanent before unknown. */
+/** Returns the earlier expiry. Dates come before permanent, permanent before unknown. */
 export function earlierExpiry(a: Expiry, b: Expiry): Expiry {
   if (a.expiresAt !== null && b.expiresAt !== null) return a.expiresAt <= b.expiresAt ? a : b;
   if (a.expiresAt !== null) return a;

@@ -16,7 +16,7 @@ import {
 } from "./records.ts";
 import { END_REASONS } from "./session.ts";
 
-/** Records of the history API; `records.ts` has those of the live picture. */
+/** Records of the history API. */
 
 const Seats = amount("Seats, time-weighted");
 export const Coverage = Type.Number({
@@ -25,7 +25,7 @@ export const Coverage = Type.Number({
   description: "Share of the time that was observed",
 });
 
-/** `start`, `end` and `resolution`, sent next to the rows. */
+/** Fields next to the rows. */
 export const RangeFields = {
   start: Timestamp,
   end: Timestamp,
@@ -98,7 +98,6 @@ export const StatsRecord = record("StatsRow", {
 });
 export type StatsRecord = Static<typeof StatsRecord>;
 
-/** A checkout from start to end. */
 export const SessionFields = {
   ...OfFeature,
   user: nullable(Type.String({ description: "Null where the manager names no holder" })),
@@ -201,8 +200,8 @@ export type EfficiencyRecord = Static<typeof EfficiencyRecord>;
 const Held = (what: string) => nullable(amount(`${what}; null where sessions or samples are no longer kept`));
 
 /**
- * A product. Seats held across its features are computed from sessions, never from the features' peaks.
- * Features that count tokens or credits are left out.
+ * Seats held across its features come from sessions, not from the features' peaks. Features that count tokens
+ * or credits are left out.
  */
 export const ProductRecord = record("Product", {
   product: Type.String(),
@@ -228,7 +227,7 @@ export const ProductRecord = record("Product", {
 });
 export type ProductRecord = Static<typeof ProductRecord>;
 
-/** A CSV row: one seat, or one number of seats that was tried. */
+/** A CSV row: one seat, or one number of seats in `whatIf`. */
 export const EfficiencyRow = Type.Object({
   ...OfFeature,
   total: nullable(Count),
@@ -296,7 +295,7 @@ export const UsageRecord = Type.Object(UsageFields, {
   title: "UsageRow",
   description:
     "A label of the grouping is a field of its own, `label:<name>`: a string, or null where the server has no such label",
-  // Not a schema: for nullable additional properties, oapi-codegen generates Go code that does not compile.
+  // A boolean: for nullable additional properties, oapi-codegen generates Go code that does not compile.
   additionalProperties: true,
 });
 export type UsageRecord = Static<typeof UsageRecord>;

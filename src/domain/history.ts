@@ -1,8 +1,8 @@
 import type { Unit } from "./words.ts";
 
 /**
- * A feature's counts over time as steps, the input of every statistic. Times are epoch ms. A gap (no poll, a
- * failed poll, or the feature was not read) is a step whose `used` is null: unknown is not zero.
+ * A feature's counts over time are steps, from which all statistics are computed. Times are epoch ms. A gap
+ * (no poll, a failed poll, or a feature that was not read) is a step whose `used` is null.
  */
 export interface FeatureId {
   readonly server: string;
@@ -10,29 +10,28 @@ export interface FeatureId {
   readonly feature: string;
 }
 
-/** Key of a feature at one server. Names may contain anything except NUL, which no tool prints. */
+/** Returns the key of a feature at one server. No tool prints NUL in a name. */
 export function featureKey(daemon: string, name: string): string {
   return `${daemon}\0${name}`;
 }
 
-/** Splits a key of {@link featureKey}. */
 export function featureOfKey(key: string): [daemon: string, name: string] {
   const [daemon = "", name = ""] = key.split("\0");
   return [daemon, name];
 }
 
-/** Key of a feature at any server. */
+/** Returns the key of a feature at any server. */
 export function featureIdKey({ server, daemon, feature }: NullableId): string {
   return `${server ?? ""}\0${daemon ?? ""}\0${feature ?? ""}`;
 }
 
 type NullableId = Partial<Readonly<Record<keyof FeatureId, string | null>>>;
 
-/** The unit of a feature's counts, and the features that share its seats. */
+/** Unit of a feature's counts, and the seat group that it belongs to. */
 export interface Shared {
   /** Absent means seats. */
   readonly unit?: Unit;
-  /** Null or absent = none. */
+  /** Null or absent: none. */
   readonly seatGroup?: string | null;
 }
 
@@ -41,7 +40,7 @@ export interface CountedFeature extends FeatureId, Shared {}
 /** Counts that hold from `at` to the next step. */
 export interface Step {
   readonly at: number;
-  /** Seats issued at that time; null when unlimited or unknown. */
+  /** Null if unlimited or unknown. */
   readonly total: number | null;
   /** Null in a gap. */
   readonly used: number | null;
@@ -51,8 +50,8 @@ export interface Step {
 }
 
 /**
- * Steps of one feature in [start, end), ascending. The first is at `start` (the previous counts carried over,
- * or a gap); no two neighbors are equal.
+ * Steps of one feature in [start, end), ascending. The first is at `start`: the previous counts, or a gap.
+ * Neighbors differ.
  */
 export interface Series {
   readonly feature: CountedFeature;

@@ -3,26 +3,21 @@ import { nullable, record, Timestamp, words } from "./records.ts";
 import { text, textRule } from "./text-types.ts";
 import { AUDIENCES, type Audience, DENIAL_STATES, ROLES, type Role } from "./words.ts";
 
-/**
- * Pure rules of API keys: format, permissions and validity. A key is `lmk_<id>_<secret>`. The id is public
- * (logs, lists); only the owner knows the secret.
- */
+/** Rules of API keys. A key is `lmk_<id>_<secret>`; its id is public and appears in logs and lists. */
 
 const ID_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789";
 const ID_LENGTH = 12;
 const SECRET_BYTES = 32;
-/** Largest multiple of the alphabet's size in a byte; larger bytes would make the first letters likelier. */
+/** Larger random bytes are dropped, because they would make the first letters more frequent. */
 const FAIR_BYTES = 256 - (256 % ID_ALPHABET.length);
 
 const KEY = /^lmk_([a-z0-9]{12})_([A-Za-z0-9_-]{43})$/;
 const KEY_ID = /^[a-z0-9]{12}$/;
 
-/** Returns `n` cryptographically secure random bytes. */
 export type RandomBytes = (n: number) => Uint8Array;
 
 export const systemRandom: RandomBytes = (n) => crypto.getRandomValues(new Uint8Array(n));
 
-/** The parts of a key. */
 export interface KeyParts {
   /** `[a-z0-9]{12}` */
   readonly id: string;
@@ -30,7 +25,6 @@ export interface KeyParts {
   readonly secret: string;
 }
 
-/** Makes a key with a random id and secret. */
 export function makeKey(random: RandomBytes): KeyParts {
   let id = "";
   while (id.length < ID_LENGTH) {
@@ -45,15 +39,15 @@ export function printKey({ id, secret }: KeyParts): string {
   return `lmk_${id}_${secret}`;
 }
 
-/** Parses a presented key; null if malformed. Does not check whether the key exists. */
+/** Parses a key; null if malformed. */
 export function parseKey(presented: string): KeyParts | null {
   const [, id, secret] = KEY.exec(presented) ?? [];
   return id === undefined || secret === undefined ? null : { id, secret };
 }
 
 /**
- * Returns the schema of an id in a path. The pattern informs clients: an id of another form is unknown, not
- * invalid.
+ * Makes the schema of an id in a path. The pattern only informs clients: an id of another form is answered as
+ * unknown.
  */
 export function pathId(description: string) {
   return text(
@@ -62,7 +56,9 @@ export function pathId(description: string) {
   );
 }
 
-/** Parses a secret made elsewhere: a bare secret, which gets a random id, or a whole key. Null for anything else. */
+/**
+ * Parses a secret made elsewhere: a whole key, or a bare secret, which gets a random id. Null if malformed.
+ */
 export function keyFromSecret(text: string, random: RandomBytes): KeyParts | null {
   return parseKey(text) ?? parseKey(printKey({ ...makeKey(random), secret: text }));
 }
@@ -74,19 +70,13 @@ export function isKeyId(text: string): boolean {
 export const KEY_STATES = ["active", "expired", "revoked"] as const;
 export type KeyState = (typeof KEY_STATES)[number];
 
-/**
- * Returns the state of a key. Revoked comes before expired; a key expires at its `expiresAt`, not after it.
- * Times are epoch ms.
- */
+/** A revoked key is revoked even if it has expired; a key expires at its `expiresAt`, not after it. */
 export function keyState(key: Pick<KeyRecord, "revokedAt" | "expiresAt">, now: number): KeyState {
   if (key.revokedAt !== null) return "revoked";
   return key.expiresAt !== null && key.expiresAt <= now ? "expired" : "active";
 }
 
-/**
- * Requested properties of a new key. Times are epoch ms. Null means none; for quotas and rates, the config's
- * default.
- */
+/** Times are epoch ms; null means none, or the config's default for quotas and rates. */
 export interface NewKey {
   readonly name: string;
   readonly role: Role;
@@ -95,7 +85,7 @@ export interface NewKey {
   readonly dailyQuota: number | null;
   readonly monthlyQuota: number | null;
   readonly requestsPerMinute: number | null;
-  /** The site for which a key of the role `site` pushes; absent for other roles. */
+  /** Site for which a key of the role `site` pushes. */
   readonly site?: string;
 }
 
@@ -106,16 +96,16 @@ export interface KeyRecord extends NewKey {
   readonly state: KeyState;
   readonly createdAt: number;
   readonly revokedAt: number | null;
-  /** Null if never used. Another process may see a value that is a few seconds old. */
+  /** Null if never used. May be a few seconds old if another process uses the key. */
   readonly lastUsedAt: number | null;
-  /** True only for the caller without a key while `[page] public` is `counts`. */
+  /** Set for callers without a key while `[page] public` is `counts`. */
   readonly countsOnly?: boolean;
 }
 
 const MAX_NAME = 100;
 const SITE_NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 
-/** Returns the first problem of a requested key, or null. `ofSites`: sites push to this licmond. */
+/** Returns the first problem of a requested key, or null. `ofSites`: this is a hub. */
 export function keyProblem(
   wanted: NewKey,
   now: number,
@@ -150,7 +140,6 @@ const VIEWER = ["calendar", "read", "details", "holders", "people", "commands", 
 const OPERATOR = ["protected_logs", "refresh", "rescan", "acknowledge", "execute_operator"] as const;
 const ADMIN = ["execute", "clear_logs", "keys", "reload", "raw"] as const;
 
-/** Permissions that requests require and roles grant. */
 export const PERMISSIONS = [...VIEWER, ...OPERATOR, ...ADMIN, "push"] as const;
 export type Permission = (typeof PERMISSIONS)[number];
 
@@ -167,7 +156,6 @@ const OF_PEOPLE: readonly Permission[] = ["holders", "people"];
 /** Withheld from callers who see no real names: logs name people, and the others describe the site. */
 const WITH_NAMES: readonly Permission[] = ["logs", "details", "commands"];
 
-/** The fields that decide how a caller sees people. */
 type Seeing = Pick<KeyRecord, "anonymize" | "countsOnly">;
 
 export function audienceOf({ anonymize, countsOnly }: Seeing): Audience {
@@ -178,9 +166,9 @@ export function audienceOf({ anonymize, countsOnly }: Seeing): Audience {
 /**
  * Reports whether a key has a permission. `details`: status, host and network of the daemon, and labels of
  * servers. `holders`: who holds or held seats, or was denied. `people`: answers about one person, which
- * `[page] people` may withhold. `commands`: the list of commands. `logs`: reading logs at all, which an
- * anonymized key may not, because logs name people. `protected_logs`: the sources auth, audit and http.
- * `execute_operator`: commands that require only an operator. `execute`: all commands.
+ * `[page] people` may withhold. `commands`: the list of commands. `logs`: not for anonymized keys, because
+ * logs name people. `protected_logs`: the sources auth, audit and http. `execute_operator`: commands that
+ * require an operator. `execute`: all commands.
  */
 export function permits(key: Pick<NewKey, "role"> & Seeing, permission: Permission): boolean {
   if (key.anonymize && WITH_NAMES.includes(permission)) return false;
@@ -188,7 +176,7 @@ export function permits(key: Pick<NewKey, "role"> & Seeing, permission: Permissi
   return OF_ROLE[key.role].has(permission);
 }
 
-/** Number of requests; null means the default quota. */
+/** Null means the default quota. */
 export const Quota = nullable(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }));
 
 const KEY_FIELDS = {
@@ -206,11 +194,10 @@ const KEY_FIELDS = {
   requestsPerMinute: Quota,
   site: Type.Optional(Type.String({ description: "The site for which it pushes; only for the role site" })),
 };
-/** A key in API answers, without its secret. */
 export const Key = record("Key", KEY_FIELDS);
 export type Key = Static<typeof Key>;
 
-/** A new key: the only answer that contains its secret. */
+/** The only answer that contains a key's secret. */
 export const CreatedKey = record("CreatedKey", {
   ...KEY_FIELDS,
   key: Type.String({
@@ -234,7 +221,6 @@ const SIGN_IN_FIELDS = {
   browser: nullable(Type.String({ examples: ["Firefox 140 on Linux"] })),
   current: Type.Boolean({ description: "The one of this request" }),
 };
-/** A signed-in browser. */
 export const SignInRecord = record("SignIn", SIGN_IN_FIELDS);
 export type SignInRecord = Static<typeof SignInRecord>;
 
@@ -245,7 +231,6 @@ export const SignInLink = record("SignInLink", {
 });
 export type SignInLink = Static<typeof SignInLink>;
 
-/** A caller and its permissions. */
 export const Me = record("Me", {
   keyId: KeyId,
   name: Type.String({ description: "Name of the key" }),

@@ -3,14 +3,11 @@ import { FEATURE_COLUMNS, type FeatureValues, ROW_COLUMNS, type RowValues } from
 import { nullable, record, ServerRecord } from "./records.ts";
 
 /**
- * The content of `GET /api/picture`, every server with its features and rows in compact form, and of the
- * patches that update it (event `picture`, see `polls/kept-picture.ts`). Features and rows are arrays that
- * begin with a key unique within the server.
+ * Content of `GET /api/picture`, and of the patches that update it (event `picture`). Features and rows are
+ * arrays that begin with a key that is unique within the server.
  */
 
-/**
- * An array with one value per column. OpenAPI 3.0 cannot express that, so the description lists the order.
- */
+/** One value per column. OpenAPI 3.0 cannot express that, so the description lists the order. */
 const columns = <T extends readonly unknown[]>(title: string, names: readonly string[], more: string) => {
   const order = `In this order: key, ${names.join(", ")}. ${more}`;
   const length = { minItems: names.length + 1, maxItems: names.length + 1 };
@@ -47,7 +44,6 @@ export type PictureServer = Static<typeof PictureServer>;
 export const Picture = record("Picture", { servers: Type.Array(PictureServer) });
 export type Picture = Static<typeof Picture>;
 
-/** Fields of the `picture` event in addition to those of every event. */
 export const PATCH_FIELDS = {
   server: Type.String(),
   from: nullable(PictureNumber),

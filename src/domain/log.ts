@@ -1,8 +1,6 @@
 import type { LogSource } from "./words.ts";
 
-/**
- * Context of a log line: strings, numbers, booleans and null. Use `server` and `feature` where they apply.
- */
+/** Context of a log line. Use `server` and `feature` where they apply. */
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
 /**
@@ -16,5 +14,4 @@ export interface Log {
   error(message: string, fields?: LogFields): void;
 }
 
-/** Returns the log of a component. */
 export type LogOf = (source: LogSource) => Log;

@@ -23,7 +23,7 @@ export const OutageRecord = record("Outage", {
 });
 export type OutageRecord = Static<typeof OutageRecord>;
 
-/** A stretch of time in which every poll found a server in the same state other than `up`. Epoch ms. */
+/** A period in which every poll found a server in the same state other than `up`. Epoch ms. */
 export interface Outage extends Pick<OutageRecord, "server" | "status" | "reason"> {
   readonly from: number;
   /** Null while ongoing. */
@@ -53,10 +53,7 @@ export const AvailabilityRecord = record("Availability", {
 });
 export type AvailabilityRecord = Static<typeof AvailabilityRecord>;
 
-/**
- * Returns why a server is not up: the error of its last poll, else the parts that are not up; null if
- * unknown.
- */
+/** Explains why a server is not up: by the error of its last poll, else by the parts that are not up. */
 export function reasonOf({ status, error, members, daemons }: ServerPicture): string | null {
   if (status === "up") return null;
   if (error !== null) return error.message;

@@ -5,7 +5,7 @@ const LONGEST = 2_000;
 
 /**
  * Returns the public address of a page. `base` is `http.public_url`, including a proxy's prefix. Returns null
- * without a base, or if names in the link make it too long. Names are percent-encoded, so the link is ASCII.
+ * without it, or if names make the link too long. Names are percent-encoded.
  */
 export function pageLink(
   base: string | null,
@@ -19,7 +19,7 @@ export function pageLink(
   return link.length > LONGEST ? null : link;
 }
 
-/** Returns the link to a feature, or else to a server. */
+/** Returns the link to a feature, else to a server, else to the overview. */
 export function placeLink(
   base: string | null,
   { server, daemon, feature }: Readonly<Record<"server" | "daemon" | "feature", string | null>>,

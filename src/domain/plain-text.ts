@@ -1,8 +1,8 @@
 import type { Unit } from "./words.ts";
 
 /**
- * Makes untrusted text (from license tools, clients, config files) safe for a log line or a terminal: no
- * control characters that could move the cursor or forge a line, and nothing that looks like a secret.
+ * Makes untrusted text (from license tools, clients, config files) safe for logs and terminals: no control
+ * characters that move the cursor or forge a line, and nothing that looks like a secret.
  */
 
 /** Control and format characters, line and paragraph separators, lone surrogates. */
@@ -19,7 +19,7 @@ export function escapeControls(text: string): string {
   );
 }
 
-/** Cuts text to at most `length` characters, never inside a character. */
+/** Cuts text to at most `length` characters. */
 export function cutText(text: string, length: number): string {
   const characters = [...text];
   return characters.length <= length ? text : `${characters.slice(0, length - 1).join("")}…`;
@@ -36,7 +36,9 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
 ];
 const MAYBE_SECRET = /lmk_|licmond_|api_?key|bearer|authorization|@/i;
 
-/** Masks everything that looks like a key. A last line of defense: no code should put a secret there. */
+/**
+ * Masks everything that looks like a key. This is a last line of defense: no code should put a secret there.
+ */
 export function maskSecrets(text: string): string {
   if (!MAYBE_SECRET.test(text)) return text;
   return SECRETS.reduce((masked, [pattern, mask]) => masked.replaceAll(pattern, mask), text);
@@ -52,8 +54,8 @@ export function globPattern(glob: string): RegExp {
 }
 
 /**
- * Returns a function that reports whether a name matches a pattern. Null matches everything; a pattern never
- * matches an absent name.
+ * Returns a function that reports whether a name matches a pattern. Null patterns match everything; patterns
+ * never match a null name.
  */
 export function nameMatcher(globs: readonly string[] | null): (name: string | null) => boolean {
   const patterns = globs?.map(globPattern);

@@ -1,32 +1,29 @@
 import type { PollErrorCode } from "./errors.ts";
 import type { Reading } from "./reading.ts";
 
-/** Describes why a poll yielded no usable numbers. */
 export interface PollError {
   readonly code: PollErrorCode;
-  /** One sentence: what happened, and the fix if it is known. */
+  /** What happened, and the fix if it is known. */
   readonly message: string;
-  /** The tool's own output (cut at 2,000 characters); null if there was none. */
+  /** The tool's output, cut at 2,000 characters. */
   readonly details: string | null;
 }
 
-/** Raw output of a poll with secrets masked, for `…/raw` and for error details. */
+/** Output of a poll with secrets masked. */
 export interface PollRaw {
-  /** For a request: its method and URL. */
+  /** For a request: method and URL. */
   readonly argv: readonly string[];
-  /**
-   * Null if the tool was ended by a signal or could not be killed; for a request, the status of the response.
-   */
+  /** Null if a signal ended the tool or it could not be killed; for a request, the HTTP status. */
   readonly exitCode: number | null;
-  /** Name of the signal that ended the tool, e.g. `SIGKILL`; null if it exited. */
+  /** Signal that ended the tool, e.g. `SIGKILL`. */
   readonly signal: string | null;
   readonly stdout: Uint8Array;
   readonly stderr: Uint8Array;
-  /** The output exceeded the limit: `stdout` is its first 1 MiB, or less if the limit is lower. */
+  /** The output exceeded the limit; `stdout` has at most its first 1 MiB. */
   readonly truncated: boolean;
 }
 
-/** TCP reachability of one member, measured alongside the poll for `/api/network`. */
+/** TCP reachability of one member, for `/api/network`. */
 export interface MemberReachability {
   readonly host: string;
   readonly port: number | null;
@@ -36,18 +33,18 @@ export interface MemberReachability {
   readonly error: string | null;
 }
 
-/** Result of one poll of one server. Times are epoch ms. */
+/** Times are epoch ms. */
 export interface PollOutcome {
   readonly serverId: string;
   readonly startedAt: number;
   readonly finishedAt: number;
   readonly durationMs: number;
-  /** Null if the tool could not be run or printed nothing that the parser recognizes. */
+  /** Null if nothing was run or recognized. */
   readonly reading: Reading | null;
-  /** Null if the reading is usable. A reading with errors of the whole query has both. */
+  /** Null if the reading is usable. If the query as a whole failed, there may be a reading too. */
   readonly error: PollError | null;
   readonly raw: PollRaw;
   readonly reachability: readonly MemberReachability[];
-  /** How many of the members must be up for the server to work. */
+  /** Number of members that must be up for the server to work. */
   readonly quorum: number;
 }

@@ -1,54 +1,51 @@
 import type { ManagerName, PartStatus, PoolKind, Unit } from "./words.ts";
 
 /**
- * The result of one poll of one server, as its manager's parser read it. Pure: a reading does not know
- * earlier polls; `picture.ts` merges it with the last good one. Times are epoch milliseconds UTC. Names are
+ * Result of one poll of one server, as parsed. Independent of earlier polls. Times are epoch ms. Names are
  * opaque: never trimmed inside, lower-cased or split.
  */
 export interface Reading {
   readonly manager: ManagerName;
-  /**
-   * Time printed in the output, mostly from the clock of the host that runs the tool; null without one.
-   */
+  /** Time in the output, usually from the clock of the host that runs the tool. */
   readonly reportTime: number | null;
-  /** Version of the tool as printed, e.g. `v11.14.0.1` or `v12.2`. */
+  /** As printed, e.g. `v11.14.0.1` or `v12.2`. */
   readonly toolVersion: string | null;
   readonly members: readonly MemberReading[];
   readonly daemons: readonly DaemonReading[];
-  /** Blocks in printed order. Several blocks may have the same identity (daemon, name): see `mergeBlocks`. */
+  /** In printed order. Several blocks may have the same (daemon, name): see `mergeBlocks`. */
   readonly features: readonly FeatureReading[];
   /** Errors of the whole query, not of one member, daemon or feature. */
   readonly errors: readonly ToolError[];
-  /** Unrecognized non-blank lines. The count is exact; the list holds the first {@link MAX_UNPARSED_KEPT}. */
+  /** Unrecognized non-blank lines. The count is exact; the list has the first {@link MAX_UNPARSED_KEPT}. */
   readonly unparsedLines: number;
   readonly unparsed: readonly UnparsedLine[];
-  /** The text ended inside a block, or before the manager's own end mark. */
+  /** The text ended inside a block, or before the manager's end mark. */
   readonly cut: boolean;
-  /** A line outside all feature blocks was not recognized, so any part of the reading may be incomplete. */
+  /** An unrecognized line outside of feature blocks: any part of the reading may be incomplete. */
   readonly stray?: true;
-  /** At least one line was understood as this manager's; false means LICENSE_PARSE_ERROR. */
+  /** At least one line belongs to this manager; false means LICENSE_PARSE_ERROR. */
   readonly recognised: boolean;
-  /** Why nothing could be read, if the parser knows: one sentence with a full stop. */
+  /** Why nothing could be read: one sentence with a full stop. */
   readonly problem?: string;
 }
 
 export const MAX_UNPARSED_KEPT = 200;
 
 export interface UnparsedLine {
-  /** Line number in the tool's output, from 1. */
+  /** From 1. */
   readonly line: number;
-  /** The line, cut at 500 characters. */
+  /** Cut at 500 characters. */
   readonly text: string;
 }
 
-/** An error in the tool's own words. FlexNet's `(major,minor:system "text")` is parsed if present. */
+/** FlexNet's `(major,minor:system "text")` is parsed if present. */
 export interface ToolError {
-  /** The whole message as printed, code suffix included. */
+  /** As printed, with its code. */
   readonly message: string;
   readonly major: number | null;
   readonly minor: number | null;
   readonly system: number | null;
-  /** Meaning for the poll: no answer, or an answer that is an error. */
+  /** No answer, or an answer that is an error. */
   readonly kind: "unreachable" | "query";
 }
 
@@ -67,11 +64,9 @@ export interface DaemonReading {
   readonly status: PartStatus;
   readonly version: string | null;
   readonly error: ToolError | null;
-  /** Port of the daemon, if the manager prints it (RLM). */
+  /** If printed (RLM). */
   readonly port?: number;
-  /**
-   * Counters since the daemon's start, if the manager prints them (RLM). Differences between polls are rates.
-   */
+  /** Counters since the daemon's start, if printed (RLM). Differences between polls are rates. */
   readonly totals: DaemonTotals | null;
 }
 
@@ -82,50 +77,46 @@ export interface DaemonTotals {
 }
 
 export interface FeatureReading {
-  /** Name of the daemon that owns the feature; "" if the output names none. */
+  /** Daemon that owns the feature; "" if the output names none. */
   readonly daemon: string;
   readonly name: string;
-  /** Unit of the counts; absent means seats. */
+  /** Absent means seats. */
   readonly unit?: Unit;
-  /** Name of the seat group that this feature shares with others of its server; absent means none. */
+  /** Seats shared with other features of the server; absent means none. */
   readonly seatGroup?: string;
-  /** Seats issued; null when unlimited or unknown. */
+  /** Null if unlimited or unknown. */
   readonly total: number | null;
-  /** Seats in use as the tool reports them, reservations included; null if unknown. */
+  /** As the tool reports it, reservations included. */
   readonly used: number | null;
   readonly unlimited: boolean;
-  /** The tool's error for this feature; the counts are null then. */
+  /** The counts are then null. */
   readonly error: ToolError | null;
   readonly pools: readonly PoolReading[];
   readonly checkouts: readonly CheckoutReading[];
   readonly reservations: readonly ReservationReading[];
   readonly queue: readonly QueueReading[];
-  /** People to whom the feature is assigned by name, using it or not; absent if the manager names none. */
+  /** People to whom the feature is assigned by name, using it or not. */
   readonly assigned?: readonly AssignedReading[];
   /** Counters since the server's start, or of the manager's own window, if printed per feature (LM-X). */
   readonly totals?: Pick<DaemonTotals, "denials">;
   /** Reserved seats, if the manager prints a sum (RLM); absent means the sum of `reservations`. */
   readonly reserved?: number | null;
-  /** Result of the manager's consistency check of this block, see `ConsistencyCheck`. */
   readonly consistency: Consistency;
   /** The text ended inside this block, or one of its lines was not recognized. */
   readonly cut: boolean;
-  /**
-   * Known only from a license file (the table of `lmstat -i`). `cut` if its server answered without the
-   * feature.
-   */
+  /** Known only from a license file (the table of `lmstat -i`); `cut` if its server answered without it. */
   readonly fromFile?: true;
 }
 
 /**
- * Whether the printed lines add up to the printed count. `ok`: they do, or the check does not apply. `short`:
- * lines are missing or wrong, so numbers are partial. `shared`: more lines than seats, because grouped
- * duplicates share a seat.
+ * Whether the lines add up to the printed count. `ok`: they do, or the check does not apply. `short`: lines
+ * are missing or wrong, so the numbers are partial. `shared`: there are more lines than seats, because
+ * grouped duplicates share a seat.
  */
 export type Consistency = "ok" | "short" | "shared";
 
 export interface PoolReading {
-  /** The manager's own pool number, else null (the picture then numbers equal pools). */
+  /** The manager's pool number. */
   readonly number: string | null;
   readonly version: string | null;
   readonly vendorString: string | null;
@@ -136,11 +127,11 @@ export interface PoolReading {
   readonly expiry: Expiry;
 }
 
-/** An expiry date. All three null or false means unknown, which is not permanent. */
+/** All three null or false means unknown, which is not permanent. */
 export interface Expiry {
-  /** `YYYY-MM-DD` as printed; null when permanent or unknown. */
+  /** `YYYY-MM-DD` as printed. */
   readonly expiresOn: string | null;
-  /** Last millisecond of that day in the server's zone, epoch ms. */
+  /** Last millisecond of that day in the server's zone. */
   readonly expiresAt: number | null;
   readonly permanent: boolean;
 }
@@ -149,32 +140,28 @@ export const UNKNOWN_EXPIRY: Expiry = Object.freeze({ expiresOn: null, expiresAt
 export const PERMANENT: Expiry = Object.freeze({ expiresOn: null, expiresAt: null, permanent: true });
 
 export interface CheckoutReading {
-  /** Null if the tool prints a holder without a name. */
+  /** Null if the tool prints no name. */
   readonly user: string | null;
   readonly host: string | null;
   readonly display: string | null;
-  /** Text after the display that is not part of it: product, client PID, `feature=…`. */
+  /** Text after the display: product, client PID, `feature=…`. */
   readonly qualifier: string | null;
-  /** Version requested by the client, as printed, e.g. `v61.9`. */
+  /** As requested by the client, e.g. `v61.9`. */
   readonly version: string | null;
   /** Seats held, at least 1. */
   readonly count: number;
   readonly handle: string | null;
   readonly pid: number | null;
-  /** Printed start with the year filled in, in UTC; null if it cannot be known. */
+  /** Printed start with the year filled in; null if unknown. */
   readonly startedAt: number | null;
-  /**
-   * Seconds of linger or borrow left; null if the line prints none, 0 if able to linger but not lingering.
-   */
+  /** Seconds of linger or borrow left; 0 if able to linger but not lingering. */
   readonly lingerSeconds: number | null;
   readonly borrowed: boolean;
-  /** Index in the feature's `pools` of the pool under which the line is printed; null if none. */
+  /** Index in the feature's `pools` of the pool that lists this line. */
   readonly pool: number | null;
 }
 
-/**
- * Reports whether two lines are equal in every column. Written out, because each poll compares every line.
- */
+/** Compares all columns. Written out for speed: each poll compares every line. */
 export function isSameLine(a: CheckoutReading, b: CheckoutReading): boolean {
   return (
     a === b ||
@@ -212,16 +199,16 @@ export interface ReservationReading {
   readonly pool: number | null;
 }
 
-/** A person to whom a named license is assigned. An assignment does not use a seat. */
+/** An assignment does not use a seat. */
 export interface AssignedReading {
   readonly user: string;
   readonly host: string | null;
-  /** Epoch ms; null if the manager does not print it. */
+  /** Null if the manager does not print it. */
   readonly since: number | null;
 }
 
 export interface QueueReading
   extends Pick<CheckoutReading, "user" | "host" | "display" | "qualifier" | "version" | "handle" | "pool"> {
-  /** Seats asked for. */
+  /** Requested seats. */
   readonly count: number;
 }

@@ -17,7 +17,7 @@ export const record = <Fields extends TProperties>(title: string, fields: Fields
 
 TypeRegistry.Set<{ enum: readonly unknown[] }>("Words", (schema, value) => schema.enum.includes(value));
 
-/** Makes a schema for one word of a closed vocabulary. */
+/** Makes a schema for one word of a list. */
 export const words = <const T extends readonly string[]>(list: T, description?: string) =>
   Type.Unsafe<T[number]>({
     [Kind]: "Words",
@@ -32,7 +32,7 @@ TypeRegistry.Set<{ [OF]: TSchema }>(
   (schema, value) => value === null || Value.Check(schema[OF], value),
 );
 
-/** Makes a schema nullable. Null means unknown, never 0. */
+/** Makes a schema nullable. Null means unknown. */
 export const nullable = <T extends TSchema>(schema: T) =>
   Type.Unsafe<Static<T> | null>({ ...schema, [Kind]: "Nullable", [OF]: schema, nullable: true });
 
@@ -47,10 +47,9 @@ export const Timestamp = text(TIME, { format: "date-time", examples: ["2026-01-3
 export const CalendarDay = Type.String({ format: "date", examples: ["2026-12-31"] });
 export const Count = Type.Integer({ minimum: 0 });
 export const Percent = Type.Number({ minimum: 0, description: "Percent, two decimals" });
-/** Makes a schema of a count or an amount with its description. */
 export const count = (description: string, minimum = 0) => Type.Integer({ minimum, description });
 export const amount = (description: string) => Type.Number({ minimum: 0, description });
-/** Part of every record about a site of a fleet; absent without a fleet. */
+/** Absent without a fleet. */
 export const OfSite = {
   site: Type.Optional(
     Type.String({ description: "The site of a fleet; absent without a fleet", examples: ["muc"] }),
@@ -130,7 +129,6 @@ export const ServerRecord = record("Server", {
 });
 export type ServerRecord = Static<typeof ServerRecord>;
 
-/** Describes the counts of a feature record. */
 export const OfCounts = {
   unit: words(UNITS, "Unit of its counts. Different units are never added up; every sum is of seats"),
   seatGroup: nullable(
@@ -260,7 +258,7 @@ export const RescanResult = record("RescanResult", {
 });
 export type RescanResult = Static<typeof RescanResult>;
 
-/** Command and output of a server's last poll; null before the first poll since the start. */
+/** Output of a server's last poll; its fields are null before the first poll since the start. */
 export const RawOutput = record("RawOutput", {
   ...OfSite,
   server: Type.String(),

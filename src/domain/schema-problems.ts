@@ -2,10 +2,9 @@ import type { TSchema } from "@sinclair/typebox";
 import { type ValueError, ValueErrorType } from "@sinclair/typebox/errors";
 import { takes } from "./text-types.ts";
 
-/** The place of a value: keys, and indices in lists. `["servers", 0, "interval"]` */
+/** Keys, and indices in lists: `["servers", 0, "interval"]`. */
 export type KeyPath = readonly (string | number)[];
 
-/** A problem of a value, described without the value itself, which may be secret. */
 export interface SchemaProblem {
   readonly kind: "missing" | "unknown" | "wrong";
   readonly path: KeyPath;
@@ -17,9 +16,8 @@ export interface SchemaProblem {
 }
 
 /**
- * Yields the problems that TypeBox found in `root`, one per place, in its order. `table` is the word for an
- * object. Lazy: a body of a few bytes can unpack to millions of wrong values, and an answer names only the
- * first one.
+ * Yields the problems that TypeBox found in `root`, one per place. `table` is the word for an object. Lazy: a
+ * body of a few bytes can unpack to millions of wrong values, and an answer names only the first.
  */
 export function* problemsOf(
   errors: Iterable<ValueError>,
@@ -28,7 +26,7 @@ export function* problemsOf(
 ): Generator<SchemaProblem> {
   const found = new Set<string>();
   for (const error of errors) {
-    // A missing value also has a wrong type; only the first problem of a place counts.
+    // A missing value also has a wrong type; report only the first problem of a place.
     if (found.has(error.path)) continue;
     found.add(error.path);
     const branch = branchOf(error);
@@ -37,7 +35,7 @@ export function* problemsOf(
   }
 }
 
-/** Returns the errors of the union branch that the value was meant for; null if it matches none. */
+/** Returns the errors of the union branch that the value was meant for, or null. */
 function branchOf(error: ValueError): Iterable<ValueError> | null {
   for (const errors of error.errors) {
     const first = errors.First();
@@ -47,7 +45,6 @@ function branchOf(error: ValueError): Iterable<ValueError> | null {
   return null;
 }
 
-/** Puts an error back that was taken from an iterator. */
 function* withFirst(first: ValueError, rest: Iterable<ValueError>): Generator<ValueError> {
   yield first;
   yield* rest;
@@ -75,7 +72,7 @@ function problemOf(
   }
 }
 
-/** Splits a JSON pointer (RFC 6901) into a path. Digits are an index only in a list. */
+/** Splits a JSON pointer (RFC 6901) into a path. */
 function keyPath(pointer: string, root: unknown): KeyPath {
   let at: unknown = root;
   return pointer

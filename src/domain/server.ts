@@ -2,33 +2,33 @@ import type { ManagerName } from "./words.ts";
 
 export type Labels = Readonly<Record<string, string>>;
 
-/** A configured license server with defaults filled in. A FlexNet triad is one server with three members. */
+/** A configured license server, with defaults applied. A FlexNet triad is one server with three members. */
 export interface MonitoredServer {
   /** `^[a-z0-9][a-z0-9._-]{0,63}$` */
   readonly id: string;
-  /** The fleet site that the server belongs to; absent without a fleet. */
+  /** Site of the fleet; absent without a fleet. */
   readonly site?: string;
   readonly name: string;
   readonly manager: ManagerName;
-  /** `27000@lic1,27000@lic2,27000@lic3` or the path of a license file. */
+  /** `27000@lic1,27000@lic2,27000@lic3`, or the path of a license file. */
   readonly address: string;
-  /** argv prefix of the tool; null means the manager's tool from $PATH. */
+  /** Start of the tool's argv; null: the manager's tool from $PATH. */
   readonly tool: readonly string[] | null;
-  /** IANA zone in which the server prints its times. */
+  /** IANA zone of the times that the server prints. */
   readonly timezone: string;
   readonly intervalMs: number;
   readonly timeoutMs: number;
   readonly enabled: boolean;
   readonly labels: Labels;
-  /** File whose content replaces `{secret}` in the manager's steps; null if not configured. */
+  /** Its content replaces `{secret}` in the manager's steps. */
   readonly secretFile: string | null;
-  /** PEM file of the HTTPS authorities to trust instead of the public ones; null means the public ones. */
+  /** PEM file of the HTTPS authorities to trust; null: the public ones. */
   readonly caFile: string | null;
-  /** Encoding of the tool's output, as TextDecoder names it; null means detect it. */
+  /** Encoding of the tool's output, as TextDecoder names it; null: detect it. */
   readonly encoding: string | null;
-  /** The vendor's debug log, read for denials; null if not configured. */
+  /** The vendor's debug log, read for denials. */
   readonly logFile: string | null;
-  /** argv of a process that follows the log if it is not a file of this host; null if not configured. */
+  /** argv of a process that prints the log as it grows. */
   readonly logCommand: readonly string[] | null;
 }
 
@@ -37,7 +37,7 @@ export function hasLabels(labels: Labels, wanted: Labels): boolean {
   return Object.entries(wanted).every(([name, value]) => labels[name] === value);
 }
 
-/** Returns how long readings may be missing before the numbers become stale and the time in between unknown. */
+/** Returns how long readings may be missing before the numbers become stale. */
 export function longestSilence(of: Pick<MonitoredServer, "intervalMs" | "timeoutMs">): number {
   return 2 * of.intervalMs + of.timeoutMs;
 }

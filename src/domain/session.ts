@@ -4,14 +4,14 @@ import { secondOccurrence, wallClock } from "./time/zone.ts";
 
 export const END_REASONS = ["checkin", "server_restart", "unobserved"] as const;
 /**
- * How a session ended. `checkin`: seen gone. `server_restart`: the server or its daemon was seen down before.
- * `unobserved`: not seen for more than two intervals before.
+ * `checkin`: seen gone. `server_restart`: the server or its daemon was seen down before. `unobserved`: not
+ * seen for more than two intervals before.
  */
 export type EndReason = (typeof END_REASONS)[number];
 
 /**
- * A checkout from start to end: one stored row. Times are epoch ms. The exact end is unknown: the session was
- * open at `lastSeenAt`, and `endedAt` is the first good reading without it.
+ * A stored checkout. Times are epoch ms. The exact end is unknown: the session was open at `lastSeenAt`, and
+ * `endedAt` is the first good reading without it.
  */
 export interface Session
   extends Pick<CheckoutReading, "user" | "host" | "display" | "qualifier" | "version" | "count" | "handle"> {
@@ -19,9 +19,9 @@ export interface Session
   readonly server: string;
   readonly daemon: string;
   readonly feature: string;
-  /** Start as the tool reports it. */
+  /** As the tool reports it. */
   readonly startedAt: number | null;
-  /** Start of the time for which its seats count, see {@link beginOf}. */
+  /** When its seats begin to count, see {@link beginOf}. */
   readonly beganAt: number;
   readonly firstSeenAt: number;
   readonly lastSeenAt: number;
@@ -34,18 +34,18 @@ export interface Session
   readonly doubtMs?: number | null;
 }
 
-/** The time of a reading. */
+/** Time of a reading. */
 export interface Sight {
   /** Epoch ms. */
   readonly at: number;
-  /** Null while the clock is not in doubt, see {@link Session.doubtMs}. */
+  /** Null: the clock is trusted, see {@link Session.doubtMs}. */
   readonly doubtMs: number | null;
 }
 
 /**
- * Returns the time of a reading. The clock is `aheadMs` ahead of the stored time (negative means behind, null
- * means not in doubt). Time does not go back, so a clock that is behind is corrected. One that is ahead may
- * be right: the host may have been off.
+ * Returns the time of a reading. The clock is `aheadMs` ahead of the stored time (negative: behind; null:
+ * trusted). Time does not go back, so a clock that is behind is corrected. A clock that is ahead may be
+ * right: the host may have been off.
  */
 export function sightAt(clockMs: number, aheadMs: number | null): Sight {
   if (aheadMs === null) return { at: clockMs, doubtMs: null };
@@ -56,11 +56,11 @@ export function sightAt(clockMs: number, aheadMs: number | null): Sight {
 export const START_RESOLUTION_MS = MINUTE_MS;
 
 /**
- * Returns the time from which a session's seats count. A session missing from the previous reading counts
- * from the reading that first shows it, as the feature's counts do. Otherwise a seat that changes hands
- * between two readings would count twice, because the old session lasts until the reading without it. After a
- * gap in observation, the old session counts until one interval after it was last seen, and the new one from
- * then on. If no reading proves an absence, the reported start counts if it is possible.
+ * Returns when a session's seats begin to count: like the feature's counts, with the first reading that shows
+ * the session, if it was missing from the reading before. Counting from the reported start would count a seat
+ * that changes hands twice, because the old session lasts until the reading without it. After a gap, the old
+ * session counts until one interval after it was last seen, and the new one from then on. If no reading shows
+ * an absence, the reported start counts if it is possible.
  */
 export function beginOf(
   startedAt: number | null,
@@ -76,8 +76,8 @@ export function beginOf(
 }
 
 /**
- * Returns when a session started. At the end of summer time one hour occurs twice, and parsers assume the
- * first: a reading after that one without the seat shows that it is the second.
+ * Returns when a session started. When summer time ends, one hour occurs twice, and parsers assume the first.
+ * A reading after that start without the seat shows that the second is meant.
  */
 export function startOf(
   startedAt: number | null,
@@ -92,7 +92,7 @@ export function startOf(
 
 /**
  * Returns the start for displayed durations: the reported start if it is within two intervals of the first
- * sight, else {@link Session.beganAt}.
+ * reading, else {@link Session.beganAt}.
  */
 export function shownBegin(
   { startedAt, beganAt, firstSeenAt }: Pick<Session, "startedAt" | "beganAt" | "firstSeenAt">,
@@ -102,13 +102,13 @@ export function shownBegin(
   return beganAt - startedAt <= 2 * intervalMs + START_RESOLUTION_MS ? startedAt : beganAt;
 }
 
-/** A clock that is off by more than this is wrong, and so are its times. */
+/** A clock that is off by more than this is wrong. */
 export const WRONG_CLOCK_MS = DAY_MS;
 
 /**
- * Corrects a session by the clock of a reading at `at`. A start that is days after the first sight proves
- * that the clock was behind then, so the session counts from its start. Times that are days after `at` come
- * from a clock that was ahead. Nothing ends before it begins.
+ * Corrects a session by the clock of a reading at `at`. A start days after the first reading shows that the
+ * clock was behind then, so the session counts from its start. Times days after `at` come from a clock that
+ * was ahead. Nothing ends before it begins.
  */
 function byClock(session: Session, at: number): Session {
   const { startedAt, beganAt, firstSeenAt, lastSeenAt, doubtMs } = session;
@@ -145,9 +145,8 @@ export function endSession(
 }
 
 /**
- * Returns how many seconds a session lasted; an open session lasts until `now`, the reading's time. After a
- * gap in observation of more than two intervals, the session counts until one interval after it was last
- * seen.
+ * Returns how many seconds a session lasted, until `now` if it is open. After a gap of more than two
+ * intervals, it lasted until one interval after it was last seen.
  */
 export function durationSeconds(session: Session, now: number, intervalMs: number): number {
   const end = session.endedAt ?? now;
@@ -155,12 +154,10 @@ export function durationSeconds(session: Session, now: number, intervalMs: numbe
   return Math.max(0, Math.floor((known - shownBegin(session, intervalMs)) / 1000));
 }
 
-/** User and host that hold a seat; null if the manager does not name them. */
+/** Null if the manager does not name them. */
 export type Holder = Pick<CheckoutReading, "user" | "host">;
 
-/**
- * Returns a user as part of a key. An unknown user becomes a string with NUL, which no tool prints in a name.
- */
+/** Returns a user as part of a key. No tool prints NUL in a name, so NUL stands for an unknown user. */
 export function userKey(user: string | null): string {
   return user ?? "\0";
 }
@@ -175,26 +172,26 @@ type Seat = Pick<CheckoutReading, "user" | "host" | "version" | "handle">;
 type Line = Seat & Pick<CheckoutReading, "display">;
 
 /**
- * Returns the key under which two readings show the same seat: handle, user, host, version. Lines of one
- * client may spell its host in different case. Order distinguishes lines with equal keys.
+ * Returns a key that is equal in two readings of the same seat. Lines of one client may spell its host in
+ * different case. Lines with equal keys are told apart by their order.
  */
 export function seatKey(row: Seat): string {
   return `${row.handle ?? ""}\0${userKey(row.user)}\0${row.host?.toLowerCase() ?? ""}\0${row.version ?? ""}`;
 }
 
-/** Returns the same key with the display, which distinguishes checkouts of one user and host. */
+/** Returns `seatKey` plus the display, which tells apart checkouts by one user on one host. */
 export function lineKey(row: Line): string {
   return `${seatKey(row)}\0${row.display ?? ""}`;
 }
 
-/** Returns the key without the display, for tools that print it differently each time; null without handle and start. */
+/** Returns `seatKey`, for tools that print another display each time; null without handle and start. */
 export function anyDisplayKey(row: Seat & Pick<Session, "startedAt">): string | null {
   return row.handle === null && row.startedAt === null ? null : seatKey(row);
 }
 
 /**
- * Returns the key with the start instead of the handle: a restarted server gives new handles to old seats.
- * The start is the server's wall-clock time, see {@link startOf}.
+ * Returns a key with the start instead of the handle: a restarted server gives new handles to old seats. The
+ * start is the server's wall-clock time, see {@link startOf}.
  */
 export function restartKey(row: Line & Pick<Session, "startedAt">, zone: string): string | null {
   if (row.startedAt === null) return null;
@@ -203,8 +200,7 @@ export function restartKey(row: Line & Pick<Session, "startedAt">, zone: string)
 
 /**
  * Reports whether a line with another handle or display can continue a session: it must have started before
- * the reading that showed the session. If it started within that minute, it may be a new checkout with the
- * same start.
+ * the last reading of the session. If it started in that minute, it may be a new checkout.
  */
 export function isOlderThanSight(
   { lastSeenAt }: Pick<Session, "lastSeenAt">,
@@ -213,10 +209,7 @@ export function isOlderThanSight(
   return startedAt === null || startedAt + START_RESOLUTION_MS <= lastSeenAt;
 }
 
-/**
- * Reports whether a line with a known key is a new checkout of the seat: it started after the earlier session
- * was last seen.
- */
+/** Reports whether a line with a known key is a new checkout: it started after the session was last seen. */
 export function isTakenAnew(session: Session, row: Pick<CheckoutReading, "startedAt">): boolean {
   if (row.startedAt === null || session.startedAt === null || row.startedAt === session.startedAt)
     return false;

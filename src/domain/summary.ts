@@ -8,14 +8,14 @@ import type { Holder } from "./session.ts";
 
 /**
  * Totals over all servers. `seats`, `queued` and `reserved` cover only features that count seats, each seat
- * group once (`polls/seat-groups.ts`). `failed` features only count in `features`: their seats are unknown.
- * `used`, `available` and `utilization` cover the seats whose use is known. Users and hosts include those
- * whose lines a cut reading lacks; hosts are compared without case.
+ * group once. `failed` features count only in `features`. `used`, `available` and `utilization` cover the
+ * seats whose use is known. Users and hosts include those that a cut reading lacks; hosts are compared
+ * without case.
  */
 export interface Summary extends Omit<SummaryRecord, "alerts" | "expiries" | "collectedAt"> {
-  /** The next {@link NEXT_EXPIRIES} pools to expire, expired ones first. */
+  /** The next {@link NEXT_EXPIRIES} pools to expire; expired ones come first. */
   readonly expiries: readonly PoolExpiry[];
-  /** Oldest of the servers' last good readings: no number is older. */
+  /** The oldest of the servers' last good readings. */
   readonly collectedAt: number | null;
 }
 
@@ -70,9 +70,7 @@ export function summarise({ servers: pictures }: Snapshot): Summary {
   };
 }
 
-/**
- * Lists every pool with an expiry date, soonest first; with `permanent`, also those that never expire, last.
- */
+/** Lists all pools with an expiry date, soonest first; with `permanent`, also those that never expire. */
 export function poolExpiries(servers: readonly ServerPicture[], permanent = false): PoolExpiry[] {
   const found = servers.flatMap(({ server, features }) =>
     features.flatMap(({ daemon, name: feature, pools, unit = "seats", seatGroup = null }) =>

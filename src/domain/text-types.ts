@@ -1,15 +1,13 @@
 import { Kind, type SchemaOptions, Type, TypeRegistry } from "@sinclair/typebox";
 
 /**
- * TypeBox kinds for types that JSON Schema cannot express, shared by the config, bodies and queries. Their
- * own keywords are symbols, which JSON omits.
+ * TypeBox kinds for types that JSON Schema cannot express. Their own keywords are symbols, which JSON omits.
  */
 
-/** A string with its own syntax. */
 export interface TextRule<T = string> {
   /** The expected form, for messages. */
   readonly takes: string;
-  /** Returns the value; undefined if the text is malformed. */
+  /** Returns undefined if the text is malformed. */
   read(text: string): T | undefined;
 }
 
@@ -24,7 +22,6 @@ export function textRule(takes: string, fits: (text: string) => boolean): TextRu
   return { takes, read: (text) => (fits(text) ? text : undefined) };
 }
 
-/** Makes a string schema whose rule says which strings are valid. */
 export function text(rule: TextRule<unknown>, options: SchemaOptions = {}) {
   return Type.Unsafe<string>({ [Kind]: "Text", type: "string", ...options, [RULE]: rule });
 }

@@ -1,15 +1,10 @@
-/**
- * The closed vocabularies of API and config: one list each, from which types, schemas and messages are made.
- */
-
-/** Name of a license manager in config and records; `managers/registry.ts` lists the built-in ones. */
+/** `managers/registry.ts` lists the built-in managers. */
 export type ManagerName = string;
 
-/** Reachability of a server: `degraded` = some members or daemons up, its data is valid. */
+/** `degraded`: some members or daemons are up; the data is valid. */
 export const SERVER_STATUSES = ["up", "degraded", "down", "unknown"] as const;
 export type ServerStatus = (typeof SERVER_STATUSES)[number];
 
-/** Reachability of one member host or one vendor daemon. */
 export const PART_STATUSES = ["up", "down", "unknown"] as const;
 export type PartStatus = (typeof PART_STATUSES)[number];
 
@@ -17,15 +12,14 @@ export type PartStatus = (typeof PART_STATUSES)[number];
 export const DATA_STATES = ["ok", "partial", "stale", "failed"] as const;
 export type DataState = (typeof DATA_STATES)[number];
 
-/** Kind of a row of `users[]`: only a checkout holds seats; `assigned` is a person who may use one. */
+/** Only a checkout holds seats; `assigned` is a person who may use one. */
 export const USER_KINDS = ["checkout", "reservation", "queued", "assigned"] as const;
 export type UserKind = (typeof USER_KINDS)[number];
 
-/** Unit of a feature's counts. Different units are never added up. */
+/** Different units are never added up. */
 export const UNITS = ["seats", "tokens", "credits"] as const;
 export type Unit = (typeof UNITS)[number];
 
-/** Whether denials of a server can be seen. */
 export const DENIAL_STATES = ["on", "off", "unreadable"] as const;
 export type DenialState = (typeof DENIAL_STATES)[number];
 
@@ -34,20 +28,19 @@ export const POOL_KINDS = ["floating", "nodelocked", "uncounted", "token", "roam
 export type PoolKind = (typeof POOL_KINDS)[number];
 
 /**
- * Roles of API keys, weakest first, except two with a single purpose: `calendar` reads the expiry calendar,
- * `site` pushes to a hub for the site that its key names.
+ * Weakest first, except two with a single purpose: `calendar` reads the expiry calendar, `site` pushes to a
+ * hub for one site.
  */
 export const ROLES = ["calendar", "site", "viewer", "operator", "admin"] as const;
 export type Role = (typeof ROLES)[number];
 
-/** How much a caller sees of people, least first: only their number, pseudonyms, or names. */
+/** How much a caller sees of people, least first: their number, pseudonyms, or names. */
 export const AUDIENCES = ["counts", "pseudonyms", "names"] as const;
 export type Audience = (typeof AUDIENCES)[number];
 
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** Components that write log events. */
 export const LOG_SOURCES = [
   "collector",
   "http",
@@ -59,10 +52,10 @@ export const LOG_SOURCES = [
   "system",
 ] as const;
 export type LogSource = (typeof LOG_SOURCES)[number];
-/** Sources hidden from viewers: they show which person does what. */
+/** Sources hidden from viewers, because they show who does what. */
 export const HIDDEN_FROM_VIEWERS: readonly LogSource[] = ["auth", "audit", "http"];
 
-/** Paths of the page after `/`: one segment each, so that relative links work under any proxy prefix. */
+/** One segment each, so that relative links work under any proxy prefix. */
 export const PAGE_PATHS = [
   ...(["features", "feature", "people", "person", "servers", "server", "alerts"] as const),
   ...(["history", "denials", "expiry", "outages", "wall", "admin", "logs", "signin"] as const),

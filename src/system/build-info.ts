@@ -8,15 +8,14 @@ export type BuildInfo = ReturnType<typeof buildInfo>;
 
 export function buildInfo() {
   return {
-    /** `1.2.3`, as in package.json. */
     version: typeof BUILD_VERSION === "string" ? BUILD_VERSION : manifest.version,
-    /** Commit the binary was built from; null when run from source. */
+    /** Null when run from source. */
     commit: typeof BUILD_COMMIT === "string" ? BUILD_COMMIT : null,
     bun: Bun.version,
   };
 }
 
-/** Returns `licmond 0.1.0 (commit)`, with `dev` as the commit of sources. */
+/** Returns `licmond 0.1.0 (commit)`; the commit is `dev` when run from source. */
 export function versionLine({ version, commit }: BuildInfo): string {
   return `licmond ${version} (${commit ?? "dev"})`;
 }

@@ -11,12 +11,12 @@ import {
 } from "node:os";
 import { type ReadFile, readSystemFile } from "./host-metrics.ts";
 
-/** Time limit of timedatectl, which answers within milliseconds unless D-Bus hangs. */
+/** timedatectl answers within milliseconds unless D-Bus hangs. */
 const TIMEOUT_MS = 5_000;
 
 /**
- * Reports whether a time service keeps the clock in sync, according to systemd (`adjtimex` is forbidden under
- * `ProtectClock=`). False without systemd.
+ * Reports whether a time service keeps the clock in sync, according to systemd (`ProtectClock=` forbids
+ * `adjtimex`). False without systemd.
  */
 export async function isClockSynchronised(path: string | undefined): Promise<boolean> {
   const program = Bun.which("timedatectl", { PATH: path ?? "" });
@@ -30,7 +30,6 @@ export async function isClockSynchronised(path: string | undefined): Promise<boo
     });
     return (await new Response(child.stdout).text()).trim() === "yes";
   } catch {
-    // Nothing confirms the clock.
     return false;
   }
 }
@@ -44,13 +43,10 @@ export function hostInfo(readFile: ReadFile = readSystemFile) {
   const model = processors[0]?.model.replace(/\s+/g, " ").trim() ?? "";
   return {
     hostname: hostname(),
-    /** Name for people, e.g. `Debian GNU/Linux 12 (bookworm)`. */
     os: osName(readFile("/etc/os-release") ?? readFile("/usr/lib/os-release")) ?? `${type()} ${release()}`,
-    /** e.g. `6.1.0-18-amd64` */
     kernel: release(),
-    /** As in Node.js: `x64`, `arm64`. */
     arch: arch() as string,
-    // Virtual and ARM machines often have no CPU name.
+    // Many virtual and ARM machines have no CPU name.
     cpuModel: model === "" || model.toLowerCase() === "unknown" ? null : model,
     cpuCount: Math.max(1, processors.length || (attempt(availableParallelism) ?? 1)),
     memoryBytes: totalmem(),
@@ -84,13 +80,16 @@ export function networkInterfaces(
       family: family === "IPv6" ? ("IPv6" as const) : ("IPv4" as const),
       prefixLength: cidr === null ? null : Number(cidr.split("/")[1]),
     })),
-    /** Bytes since the interface came up; null if unknown. */
+    /** Since the interface came up; null if unknown. */
     receivedBytes: counters.get(name)?.received ?? null,
     sentBytes: counters.get(name)?.sent ?? null,
   }));
 }
 
-/** Parses /proc/net/dev, `eth0: 735 16 0 0 0 0 0 0 914 8 …`: received bytes are the first number, sent bytes the ninth. */
+/**
+ * Parses /proc/net/dev, `eth0: 735 16 0 0 0 0 0 0 914 8 …`: the first number counts received bytes, the
+ * ninth sent bytes.
+ */
 export function parseNetDev(text: string): Map<string, { received: number; sent: number }> {
   const counters = new Map<string, { received: number; sent: number }>();
   for (const line of text.split("\n")) {

@@ -12,13 +12,13 @@ export const readSystemFile: ReadFile = (path) => {
   }
 };
 
-/** Blocks of a file system from statfs(2). Throws on errors. */
+/** statfs(2); throws on errors. */
 export type StatFs = (path: string) => Record<"blocks" | "bfree" | "bavail" | "bsize", number>;
 
 /**
- * Measures CPU, memory and disk of the host, or of a container with lower limits. Reads /proc and the root of the cgroup
- * tree (kernel: admin-guide/cgroup-v2), which in a container is the container's own. Ignores limits of our own unit, which
- * do not apply to the host. `directory`: storage directory, on the file system to measure.
+ * Measures CPU, memory and disk of the host, or of a container with lower limits. The root of the cgroup
+ * tree (kernel: admin-guide/cgroup-v2) is the container's own. Limits of licmond's unit do not count,
+ * because they do not apply to the host. `directory`: the storage directory, whose file system is measured.
  */
 export function createHostMetrics(
   directory: string,
@@ -28,13 +28,15 @@ export function createHostMetrics(
 ) {
   const cpu = createCpuMeter(readFile, clock);
   return {
-    /** Returns percentages 0–100 with two decimals, null if unknown. Takes well below a millisecond. `cpu` covers the time since the previous call. */
+    /**
+     * Returns percentages 0–100 with two decimals; null if unknown. `cpu` covers the time since the
+     * previous call.
+     */
     sample: () => ({
-      /** CPU time in use since the last sample. */
       cpu: cpu(),
       /** Memory that is not available to new processes. */
       memory: readMemory(readFile),
-      /** Used space of the file system as df counts it: without blocks reserved for root. */
+      /** Used space as df counts it: without blocks reserved for root. */
       disk: readDisk(statFs, directory),
     }),
   };
@@ -45,9 +47,9 @@ export type HostSample = ReturnType<ReturnType<typeof createHostMetrics>["sample
 const CGROUP = "/sys/fs/cgroup";
 
 /**
- * Creates a meter of the CPU share since the last call, or since creation. Repeats the last answer if no clock tick has
- * passed; without one returns the average since boot. In a container with fewer CPUs than the host, the share refers to
- * those.
+ * Creates a meter of the CPU share since the last call. Repeats the last answer if no clock tick has
+ * passed; before the first tick, returns the average since boot. In a container with fewer CPUs than the
+ * host, the share refers to those.
  */
 function createCpuMeter(readFile: ReadFile, clock: Clock): () => number | null {
   let before = readCpu(readFile, clock);
@@ -58,14 +60,14 @@ function createCpuMeter(readFile: ReadFile, clock: Clock): () => number | null {
     const isSameClock = before?.ofContainer === now.ofContainer && now.all >= before.all;
     if (before !== null && isSameClock && now.all === before.all)
       return last ?? (now.ofContainer ? null : percent(now.busy, now.all));
-    // No share if the clock or the counters were reset; the next call starts afresh.
+    // The clock or the counters may have been reset; the next call starts again.
     last = before !== null && isSameClock ? percent(now.busy - before.busy, now.all - before.all) : null;
     before = now;
     return last;
   };
 }
 
-/** Returns total and busy CPU time since some point in time, in any unit. */
+/** Returns total and busy CPU time, in any unit. */
 function readCpu(readFile: ReadFile, clock: Clock) {
   const stat = readFile("/proc/stat") ?? "";
   const [quota, period] = (readFile(`${CGROUP}/cpu.max`) ?? "").trim().split(/\s+/).map(Number);
@@ -76,14 +78,14 @@ function readCpu(readFile: ReadFile, clock: Clock) {
   }
   // The first line: `cpu user nice system idle iowait irq softirq steal guest guest_nice` (proc(5)).
   const fields = /^cpu +(.*)/.exec(stat)?.[1]?.trim().split(/\s+/) ?? [];
-  // guest and guest_nice are included in user and nice.
+  // The others, guest and guest_nice, are included in user and nice.
   const times = fields.slice(0, 8).map(Number);
   if (times.length < 4 || !times.every(Number.isFinite)) return null;
   const all = times.reduce((sum, time) => sum + time, 0);
   return { ofContainer: false, all, busy: all - (times[3] ?? 0) - (times[4] ?? 0) };
 }
 
-/** Returns the memory share. In a container it excludes file cache that the kernel can drop at once (`inactive_file`). */
+/** In a container, does not count file cache that the kernel can drop at once (`inactive_file`). */
 function readMemory(readFile: ReadFile): number | null {
   const meminfo = readFile("/proc/meminfo");
   const kilobytes = fieldIn(meminfo, "MemTotal");
@@ -113,7 +115,7 @@ function percent(part: number, whole: number): number | null {
   return Math.round(Math.min(1, Math.max(0, part / whole)) * 10_000) / 100;
 }
 
-/** Returns the number after a name in lines of `name value` or `Name:  value kB`; null if missing. */
+/** Returns the number in a line of `name value` or `Name:  value kB`; null if missing. */
 function fieldIn(text: string | null, name: string): number | null {
   const found = new RegExp(`^${name}:?\\s+(\\d+)`, "m").exec(text ?? "");
   return found === null ? null : Number(found[1]);
@@ -121,7 +123,7 @@ function fieldIn(text: string | null, name: string): number | null {
 
 export type ProcessMetrics = ReturnType<typeof readProcessMetrics>;
 
-/** Reads metrics of this process from /proc/self (proc(5)); null without /proc. Takes below a millisecond. `list` throws if a directory is unreadable. */
+/** Reads metrics of this process from /proc/self (proc(5)); null without /proc. */
 export function readProcessMetrics(
   readFile: ReadFile = readSystemFile,
   list: (path: string) => readonly string[] = readdirSync,
@@ -133,10 +135,10 @@ export function readProcessMetrics(
     // Minus the descriptor that reads the directory.
     openFds = list("/proc/self/fd").length - 1;
   } catch {
-    // No /proc: unknown.
+    // There is no /proc.
   }
   return {
-    /** User and system time since the start. */
+    /** User and system time. */
     cpuSeconds: (user + system) / 1e6,
     memoryBytes: process.memoryUsage.rss(),
     virtualBytes: virtualKilobytes === null ? null : virtualKilobytes * 1024,

@@ -7,7 +7,6 @@ import { LOG_LEVELS, type LogLevel, type LogSource } from "../domain/words.ts";
 
 /** Line of licmond's own log, with secrets masked. */
 export interface LogLine {
-  /** Epoch ms. */
   readonly at: number;
   readonly level: LogLevel;
   readonly source: LogSource;
@@ -15,14 +14,14 @@ export interface LogLine {
   readonly fields: Readonly<Record<string, string | number | boolean | null>>;
 }
 
-/** Receives log lines in order, e.g. for a terminal, the store or streams. Must not block. */
+/** Receives log lines in order. Must not block. */
 export type LogSink = (line: LogLine) => void;
 
 export type Logging = ReturnType<typeof createLogging>;
 
 /**
- * Creates the logger. Log libraries keep their sinks in a process-wide registry, where two daemons (tests, `demo`) would
- * mix their logs, and treat braces in messages as templates.
+ * Creates the logger. Log libraries keep their sinks in a process-wide registry, where two daemons (tests,
+ * `demo`) would mix their logs, and treat braces in messages as templates.
  */
 export function createLogging(level: LogLevel, clock: Clock, sinks: readonly LogSink[]) {
   const taken = new Set(sinks);
@@ -36,7 +35,7 @@ export function createLogging(level: LogLevel, clock: Clock, sinks: readonly Log
       } catch (error) {
         if (broken.has(sink)) continue;
         broken.add(sink);
-        // Sent to the other sinks only: a failing sink would fail again.
+        // Only the other sinks get it: this one would fail again.
         write(lineOf("error", "system", "Log sink failed", { error: String(error) }));
       }
     }
@@ -61,7 +60,7 @@ export function createLogging(level: LogLevel, clock: Clock, sinks: readonly Log
       };
       return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
     }) satisfies LogOf,
-    /** Drops lines below this level, except those of source `audit`. */
+    /** Drops lines below this level, except audit lines. */
     setLevel: (next: LogLevel) => {
       lowest = LOG_LEVELS.indexOf(next);
     },
@@ -81,7 +80,6 @@ function plainFields(fields: LogFields): LogLine["fields"] {
   );
 }
 
-/** Output format: for people, for programs, for journald. */
 type LogFormat = "text" | "json" | "journal";
 
 /** https://www.freedesktop.org/software/systemd/man/latest/sd-daemon.html: `<priority>` before a line. */
@@ -117,8 +115,8 @@ function shown(value: string | number | boolean | null): string {
 }
 
 /**
- * Resolves `format = "auto"`: `journal` if stderr goes to journald, else `text`. Streams are `<device>:<inode>`:
- * $JOURNAL_STREAM, and that of stderr, null if unknown.
+ * Resolves `format = "auto"`: `journal` if stderr goes to journald, else `text`. Both streams are
+ * `<device>:<inode>`.
  */
 export function chooseLogFormat(
   wanted: "auto" | "text" | "json",
@@ -130,7 +128,7 @@ export function chooseLogFormat(
   return !isTerminal && journalStream !== undefined && journalStream === stderrStream ? "journal" : "text";
 }
 
-/** Creates the log of this process on stderr. */
+/** Creates the log of this process, on stderr. */
 export function processLogging(
   { level, format }: { readonly level: LogLevel; readonly format: "auto" | "text" | "json" },
   { JOURNAL_STREAM, NO_COLOR = "", TERM }: Readonly<Record<string, string | undefined>>,

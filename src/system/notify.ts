@@ -13,9 +13,9 @@ const CLOCK_MONOTONIC = 1;
 const MAX_PATH_BYTES = 108;
 
 /**
- * Opens `$NOTIFY_SOCKET`: a path, or `@name` in the abstract namespace. Calls libc, because Bun has no UNIX datagram
- * sockets. bun:ffi is experimental and large, so it is loaded only if there is such a socket. Throws an Error if the
- * service manager cannot be reached.
+ * Opens `$NOTIFY_SOCKET`: a path, or `@name` in the abstract namespace. Calls libc, because Bun has no UNIX
+ * datagram sockets. bun:ffi is experimental and large, so it is loaded only if there is such a socket.
+ * Throws if the service manager cannot be reached.
  */
 export async function openNotifySocket(name: string) {
   const address = unixAddress(name);
@@ -26,7 +26,10 @@ export async function openNotifySocket(name: string) {
   if (descriptor < 0) throw new Error("cannot create a socket");
   let open = true;
   return {
-    /** Sends `NAME=value` lines in one datagram. Returns false without a reader or if the queue is full. Never blocks. */
+    /**
+     * Sends `NAME=value` lines in one datagram. Returns false without a reader or if the queue is full.
+     * Never blocks.
+     */
     send(lines: readonly string[]): boolean {
       if (!open) return false;
       const bytes = new TextEncoder().encode(lines.join("\n"));
@@ -34,7 +37,7 @@ export async function openNotifySocket(name: string) {
       const sent = sendto(descriptor, ptr(bytes), bytes.length, flags, ptr(address), address.length);
       return Number(sent) === bytes.length;
     },
-    /** Returns CLOCK_MONOTONIC, required for reloads under `Type=notify-reload`; null if unknown. */
+    /** Returns CLOCK_MONOTONIC, which reloads under `Type=notify-reload` require; null if unknown. */
     monotonicMicroseconds(): bigint | null {
       // `struct timespec` on 64-bit systems: seconds and nanoseconds, eight bytes each.
       const time = new BigInt64Array(2);

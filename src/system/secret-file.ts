@@ -3,7 +3,6 @@ import { dirname } from "node:path";
 import { codeOf } from "../domain/error-code.ts";
 import { readSystemFile } from "./host-metrics.ts";
 
-/** File that other users than its owner, root and the daemon can access. */
 export type Exposure = NonNullable<ReturnType<typeof exposureOf>>;
 
 const READ = 4;
@@ -11,9 +10,9 @@ const WRITE = 2;
 const SEARCH = 1;
 
 /**
- * Checks whether others can read or write a secret, or write a config. Allowed are root's group, the daemon's own `groups`,
- * and a user's private group, which has the user's number and no other members. Returns null if the file is safe or
- * missing. Ignores access control lists.
+ * Checks whether other users can read or write a secret, or write a config. Allowed are root's group, the
+ * daemon's own `groups`, and a user's private group, which has the user's number and no other members.
+ * Returns null if the file is safe or missing. Ignores access control lists.
  */
 export function exposureOf(file: string, kind: "secret" | "config", groups: readonly number[]) {
   const stats = statOf(file);
@@ -26,7 +25,7 @@ export function exposureOf(file: string, kind: "secret" | "config", groups: read
   const byGroup = !isTrusted && reaches(file, gid) ? (mode >> 3) & wanted : 0;
   if ((byAll | byGroup) === 0) return null;
   const mended = mode & ~wanted & ~(isTrusted ? 0 : wanted << 3);
-  // The daemon keeps access through its group if it could only read the secret as one of all users.
+  // If the daemon could read the secret only as one of all users, its group gets access.
   const [own] = groups;
   const isReadable = kind === "config" || own === undefined || groups.includes(gid) || uid === ownUser();
   const fix = isReadable
@@ -38,17 +37,16 @@ export function exposureOf(file: string, kind: "secret" | "config", groups: read
     may: ({ [READ]: "read", [WRITE]: "written" } as const)[byAll | byGroup] ?? "read and written",
     /** `every user`, or `the group staff`. */
     who: byAll === 0 ? `the group ${groupName(gid)}` : "every user",
-    /** Command that fixes the mode. */
     fix,
   };
 }
 
-/** Describes an exposure, as a continuation of the setting's name. */
+/** Describes an exposure, continuing a sentence that begins with the setting's name. */
 export function exposureWords({ file, mode, may, who, fix }: Exposure): string {
   return `${file} (mode ${mode}) can be ${may} by ${who} (fix: ${fix})`;
 }
 
-/** Returns the daemon's groups: those of this process; for root, those of the user licmond. */
+/** Returns the groups of this process; for root, those of the user licmond. */
 export function daemonGroups(): readonly number[] {
   if (process.getuid?.() !== 0) return [process.getegid?.() ?? 0, ...(process.getgroups?.() ?? [])];
   return groupLines().flatMap(([name, , gid, members]) =>
@@ -56,7 +54,6 @@ export function daemonGroups(): readonly number[] {
   );
 }
 
-/** Returns null for root, because the daemon does not run as root. */
 function ownUser(): number | null {
   return process.getuid?.() || null;
 }
@@ -84,23 +81,23 @@ function octal(mode: number): string {
   return mode.toString(8).padStart(4, "0");
 }
 
-/** Returns the name of a group in the host's /etc/group, or its number. */
+/** Returns the name of a group from /etc/group, or its number. */
 export function groupName(gid: number): string {
   return groupLines().find(([, , number]) => number === String(gid))?.[0] ?? String(gid);
 }
 
-/** Returns lines such as `flexlm:x:1005:anna,ben`, split. */
+/** Splits lines such as `flexlm:x:1005:anna,ben`. */
 function groupLines(): string[][] {
   return (readSystemFile("/etc/group") ?? "").split("\n").map((line) => line.split(":"));
 }
 
-/** Content of a secret file. `problem` continues the name of the setting, without path or content. */
+/** `problem` continues a sentence that begins with the setting's name, without path or content. */
 export type SecretRead = { readonly text: string } | { readonly problem: string };
 
-/** Directory in which systemd keeps credentials of running units (LoadCredential=). */
+/** Directory of credentials of running units (LoadCredential=). */
 const CREDENTIALS = "/run/credentials/";
 
-/** Reads a secret, without a trailing line end. Called at each use, so that changes apply immediately. */
+/** Reads a secret, without a trailing line end. Called at each use, so that changes apply at once. */
 export async function readSecretFile(file: string): Promise<SecretRead> {
   let text: string;
   try {

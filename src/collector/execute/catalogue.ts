@@ -3,28 +3,27 @@ import { ARGUMENTS, PLACEHOLDER, placeholdersOf } from "../../config/forms.ts";
 import { maskSecrets } from "../../domain/plain-text.ts";
 import { BUILT_IN_COMMANDS, type BuiltInCommand, type Manager } from "../../managers/manager.ts";
 
-/** Arguments of a command, by their names in a request. */
 type ArgumentName = (typeof ARGUMENTS)[number];
 export type Arguments = Readonly<Partial<Record<ArgumentName, string>>>;
 
 export const MAX_ARGUMENT = 256;
 
 /**
- * Returns why a value must not be passed to a program, or null. Applies to values from license servers too: a user
- * named `-all` must not become an option.
+ * Returns why a value must not be passed to a program, or null. Values from license servers are checked
+ * too: a user named `-all` must not become an option.
  */
 export function argumentProblem(value: string): string | null {
   if (value.trim() === "") return "is empty";
   if (value.length > MAX_ARGUMENT) return `has more than ${MAX_ARGUMENT} characters`;
-  // Half a surrogate pair has no encoding; another character would be passed on.
+  // Half a surrogate pair cannot be encoded.
   if (/[\p{Cc}\p{Cs}\u2028\u2029]/u.test(value)) return "contains control characters";
   if (value.startsWith("-")) return "starts with -, like an option";
   return null;
 }
 
 /**
- * Fills in a template. A value stays within its element, and placeholders in it are ignored. Returns null if a value
- * is missing. The values must have been checked with {@link argumentProblem}.
+ * Fills in a template. Each value stays within its element, and placeholders in values are ignored. Returns
+ * null if a value is missing. Expects values without an {@link argumentProblem}.
  */
 export function fill(argv: readonly string[], values: ReadonlyMap<string, string>): readonly string[] | null {
   if (!placeholdersOf(argv).every((name) => values.has(name))) return null;
@@ -35,7 +34,7 @@ export function fill(argv: readonly string[], values: ReadonlyMap<string, string
 const SECRET_OPTION =
   /^(-z|--?(?:[a-z]+[-_])*(?:password|passwd|pass|pwd|secret|token|api[-_]?key))(=.*)?$/is;
 
-/** Masks everything in an argv that looks like a secret. */
+/** Masks secrets in an argv. */
 export function maskArgv(argv: readonly string[]): readonly string[] {
   return argv.map((element, index) => {
     const [, option, value] = SECRET_OPTION.exec(element) ?? [];
@@ -46,14 +45,12 @@ export function maskArgv(argv: readonly string[]): readonly string[] {
   });
 }
 
-/** A command that can be executed: a built-in one, or one of the config with its argv template. */
+/** A built-in command, or a command of the config with its argv template. */
 export type CatalogueEntry = {
-  /** Minimum role to run it. */
   readonly role: "operator" | "admin";
-  /** Used if the request sets none. */
+  /** Default timeout. */
   readonly timeoutMs: number;
   readonly needsServer: boolean;
-  /** Arguments that the command takes; others are rejected. */
   readonly takes: readonly ArgumentName[];
 } & (
   | { readonly name: BuiltInCommand; readonly template: null }
@@ -68,9 +65,7 @@ const BUILT_IN = {
   remove: { role: "admin", timeoutMs: 60_000, takes: ARGUMENTS },
 } as const satisfies Record<BuiltInCommand, Pick<CatalogueEntry, "role" | "timeoutMs" | "takes">>;
 
-/**
- * Returns all commands by name: the built-in commands that at least one of `managers` has, and the config's.
- */
+/** Returns all commands by name: built-in ones that at least one of `managers` has, and the config's. */
 export function catalogueOf(
   configured: readonly ConfiguredCommand[],
   managers: readonly Pick<Manager, "commands">[],

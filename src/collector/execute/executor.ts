@@ -7,16 +7,15 @@ import type { CommandResult, CommandRun, CommandRunner } from "../run-command.ts
 import { type CatalogueEntry, catalogueOf } from "./catalogue.ts";
 import { type CommandPlan, type FindTool, type PlanRequest, planCommand } from "./plan.ts";
 
-/** Maximum number of simultaneous commands. */
 const MAX_RUNNING = 4;
 const MAX_OUTPUT_BYTES = 1024 * 1024;
 const RETRY_SECONDS = 5;
 
 interface ExecutorDeps {
   readonly findTool: FindTool;
-  /** The config's section; read for every request, so that a reload takes effect at once. */
+  /** Read for every request, so that a reload takes effect at once. */
   readonly settings: () => Config["execute"];
-  /** Managers of the configured servers; also read for every request. */
+  /** Managers of the configured servers, read for every request. */
   readonly managers: () => readonly Manager[];
   readonly run: CommandRunner["run"];
 }
@@ -28,12 +27,11 @@ export function createExecutor(deps: ExecutorDeps) {
   let running = 0;
   const catalogue = () => catalogueOf(deps.settings().commands, deps.managers());
   return {
-    /** False if `execute.enabled` is not set. */
     get enabled() {
       return deps.settings().enabled;
     },
     list: (): CatalogueEntry[] => [...catalogue().values()],
-    /** Returns a command. Throws INVALID_FIELD with the list of commands if the name is unknown. */
+    /** Throws INVALID_FIELD, listing all commands, if the name is unknown. */
     find(command: string): CatalogueEntry {
       const known = catalogue();
       const entry = known.get(command);
@@ -41,11 +39,8 @@ export function createExecutor(deps: ExecutorDeps) {
       const names = [...known.keys()].join(", ");
       throw new ApiError("INVALID_FIELD", `Field "command": unknown command; known are ${names}.`);
     },
-    /** Returns the command line to run. Throws ApiError. */
     plan: (entry: CatalogueEntry, request: PlanRequest) => planCommand(entry, request, deps.findTool),
-    /**
-     * Runs a command. Throws COMMAND_EXECUTION_FAILED, COMMAND_TIMEOUT, and SERVICE_UNAVAILABLE while too many run.
-     */
+    /** Throws COMMAND_EXECUTION_FAILED, COMMAND_TIMEOUT, or SERVICE_UNAVAILABLE if too many commands run. */
     async run(plan: CommandPlan) {
       if (running >= MAX_RUNNING) {
         throw new ApiError("SERVICE_UNAVAILABLE", `Too many commands are running (limit ${MAX_RUNNING}).`, {
@@ -65,13 +60,12 @@ export function createExecutor(deps: ExecutorDeps) {
   };
 }
 
-/** Maximum lines of output in an error. */
 const LAST_LINES = 20;
 const LAST_CHARACTERS = 4000;
 
 /**
- * Returns the result of a command. Throws COMMAND_EXECUTION_FAILED or COMMAND_TIMEOUT with the last lines of its
- * output in `details`.
+ * Returns the result of a command. Throws COMMAND_EXECUTION_FAILED or COMMAND_TIMEOUT; `details` has the
+ * last lines of output.
  */
 function executionOf({ command, timeoutMs, encoding }: CommandPlan, result: CommandResult) {
   const isCancelled = result.started ? result.aborted : result.failure.reason === "aborted";
@@ -100,13 +94,12 @@ function executionOf({ command, timeoutMs, encoding }: CommandPlan, result: Comm
     exitCode,
     stdout: maskSecrets(wordsOf(stdout)),
     stderr: maskSecrets(wordsOf(stderr)),
-    /** One of the streams exceeded its limit. */
     truncated: truncated || stderrTruncated,
     durationMs: Math.round(durationMs),
   };
 }
 
-/** Returns the last lines of stderr, or of stdout if stderr is empty (lmutil prints its errors there). */
+/** Returns the last lines of stderr, or of stdout if stderr is empty: lmutil prints its errors on stdout. */
 function lastWords(
   { stdout, stderr }: CommandRun,
   wordsOf: (bytes: Uint8Array) => string,

@@ -6,30 +6,27 @@ import type { BuiltInCommand, Manager } from "../../managers/manager.ts";
 import { builtInManager } from "../../managers/registry.ts";
 import { type Arguments, argumentProblem, type CatalogueEntry, fill } from "./catalogue.ts";
 
-/** The command line to run. */
 export interface CommandPlan {
   readonly command: string;
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
-  /** Encoding of the output; null = detect it. */
   readonly encoding: string | null;
 }
 
 export interface PlanRequest {
-  /** Picture of the requested server; null if the request has none. */
+  /** Null if the request names no server. */
   readonly picture: ServerPicture | null;
   readonly args: Arguments;
-  /** Null = the command's default. */
   readonly timeoutMs: number | null;
 }
 
-/** Returns the program to run of several names, from $PATH. */
+/** Finds the first of these programs in $PATH. */
 export type FindTool = (names: readonly string[]) => string;
 
 /**
- * Builds the argv of a command from a request's arguments. Throws ApiError: MISSING_FIELD, INVALID_FIELD, and the
- * errors of {@link findCheckout}. Messages never contain values of the request.
+ * Builds the argv of a command from a request's arguments. Throws ApiError MISSING_FIELD or INVALID_FIELD,
+ * and the errors of {@link findCheckout}. Messages never quote values of the request.
  */
 export function planCommand(entry: CatalogueEntry, request: PlanRequest, findTool: FindTool): CommandPlan {
   const { picture, args } = request;
@@ -86,7 +83,7 @@ function planBuiltIn(
   const tool = server.tool ?? [findTool([manager.tools[0] ?? utility, utility])];
   const values = command === "remove" ? checkoutValues(picture, args) : memberValues(picture, manager);
   values.set("address", server.address);
-  // Prefer the handle if the request has one, else the names; fall back to the other.
+  // Try the form that suits the request's arguments first.
   const preferred = args.handle === undefined ? "names" : "handle";
   const inOrder = forms.toSorted((a, b) => Number(b.by === preferred) - Number(a.by === preferred));
   const filled = inOrder.map(({ argv }) => fill(argv, values)).find((argv) => argv !== null);
@@ -97,9 +94,7 @@ function planBuiltIn(
   );
 }
 
-/**
- * Returns host and port of the first member that is up, as configured, for tools that take a single member.
- */
+/** Returns host and port of the first configured member that is up, for tools that take a single member. */
 function memberValues({ server, members }: ServerPicture, manager: Manager): Map<string, string> {
   const address = manager.parseAddress(server.address);
   const configured = "problem" in address ? [] : address.members;
@@ -112,7 +107,8 @@ function memberValues({ server, members }: ServerPicture, manager: Manager): Map
 }
 
 /**
- * Returns the placeholders of a checkout. A value that other checkouts share is left out, so that no form can use it.
+ * Returns the placeholders of a checkout. Leaves out a value that other checkouts share, so that no form
+ * uses it.
  */
 function checkoutValues(picture: ServerPicture, args: Arguments): Map<string, string> {
   const { feature, checkout, byHandle, byNames } = findCheckout(picture, args);
@@ -140,13 +136,12 @@ function checkoutValues(picture: ServerPicture, args: Arguments): Map<string, st
   return values;
 }
 
-/** Maximum matches to list if the arguments are ambiguous. */
 const MAX_LISTED = 10;
 
 /**
- * Returns the checkout of a server's last picture that the arguments identify. Throws MISSING_FIELD if they are
- * insufficient, NOT_FOUND if nothing matches, INVALID_FIELD if several match (listed in `details`), and CONFLICT if
- * the picture is not fresh: handles are reused, so the seat could belong to another user by now.
+ * Returns the checkout that the arguments identify in a server's last picture. Throws MISSING_FIELD if they
+ * are insufficient, NOT_FOUND if nothing matches, INVALID_FIELD if several match (listed in `details`), and
+ * CONFLICT if the picture is stale: handles are reused, so the seat may belong to another user now.
  */
 function findCheckout({ server, features }: ServerPicture, wanted: Arguments) {
   const lacking = (["feature", "user", "host"] as const).find((name) => wanted[name] === undefined);
@@ -180,15 +175,13 @@ function findCheckout({ server, features }: ServerPicture, wanted: Arguments) {
     );
   }
   const { user, host, display, handle } = checkout;
-  // The tool takes only the feature's name and acts on all daemons' features of that name.
+  // The tool takes only the feature's name, so it acts on the features of that name of all daemons.
   const seats = features.filter(({ name }) => name === feature.name).flatMap(({ checkouts }) => checkouts);
   const isOnly = (names: Arguments) => seats.filter((seat) => fits(seat, names)).length === 1;
   return {
     feature,
     checkout,
-    /** Its handle is unique among the feature's seats. */
     byHandle: handle !== null && isOnly({ handle }),
-    /** Its user, host and display are unique among the feature's seats. */
     byNames: user !== null && host !== null && display !== null && isOnly({ user, host, display }),
   };
 }

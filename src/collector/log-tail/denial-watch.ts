@@ -22,40 +22,37 @@ import { type CommandPlace, createCommandFollower } from "./follow-command.ts";
 import { createFileFollower, type FilePlace } from "./follow-file.ts";
 import { createLogTail, type LogTail, type TailCursor, type TailStep } from "./log-tail.ts";
 
-/** Whether denials of a server are visible: "no denials" differs from "not monitored". */
+/** Whether denials of a server can be seen. */
 export interface DenialLogging extends Omit<LoggingRecord, "since"> {
-  /** Epoch ms; null unless `on`. */
   readonly since: number | null;
 }
 
 interface DenialWatchDeps {
   readonly denials: Denials;
   readonly sources: DenialSources;
-  /** Commits facts together with their events (the bus). */
   readonly commit: (work: () => void, events: readonly EventInput[]) => Promise<void>;
   readonly servers: readonly MonitoredServer[];
   readonly clock: Clock;
   readonly timers: Timers;
   readonly log: Log;
-  /** Runs the `log_command` of servers; without it they are not followed. */
+  /** Runs each server's `log_command`; if absent, these logs are not followed. */
   readonly run?: CommandRunner["run"];
 }
 
 const TICK_MS = 2_000;
-/** Maximum pieces read of one log per tick; catching up after a long absence takes several ticks. */
+/** Maximum number of pieces read of one log per tick. */
 const TICK_PIECES = 32;
-/** How often a cursor alone is stored. After a crash, lines without denials are read again. */
+/** How often to store a cursor without denials. After a crash, these lines are read again. */
 const SAVE_MS = 30_000;
 
 interface Watched {
   readonly server: MonitoredServer;
   readonly tail: LogTail | null;
-  /** As stored. */
+  /** Start of the stored span. */
   since: number | null;
-  /** End of the stored span; null if already stored. */
+  /** End of the span, until it is stored. */
   endedAt: number | null;
   problem: string | null;
-  /** Position read so far, and the stored one. */
   cursor: TailCursor | null;
   saved: TailCursor | null;
   savedAt: number;
@@ -66,26 +63,23 @@ interface Watched {
 export function createDenialWatch(deps: DenialWatchDeps) {
   const { denials, sources, commit, clock, timers, log } = deps;
   const episodes = createEpisodes();
-  /** As stored. */
+  /** Stored counters, by server. */
   const counters = new Map<string, DenialCounters>();
   let watched = new Map<string, Watched>();
   let cancel = () => {};
   let stopped = true;
   let running: Promise<void> = Promise.resolve();
-  /** Polls are compared one after the other, each with the stored counters. */
   let counted: Promise<void> = Promise.resolve();
   let storeFails = false;
-  /** Since when removed servers wait for the end of their span to be stored; null = none. */
+  /** When servers were removed whose spans still have to be ended in the store. */
   let goneAt: number | null = null;
 
   function watch(server: MonitoredServer): Watched {
     const { id, manager, logFile, logCommand, enabled } = server;
-    // The store contains only cursors written by this module.
     const cursor = sources.cursor(id) as StoredCursor | null;
     if (cursor?.kind === "counters" && !counters.has(id)) counters.set(id, cursor.counters);
     const debugLog = builtInManager(manager)?.debugLog ?? null;
     const path = logFile ?? (logCommand === null ? null : hashOf(logCommand));
-    // A cursor of another log is not valid.
     const saved = cursor?.kind === "log" && cursor.path === path ? cursor : null;
     const isFollowed = debugLog !== null && path !== null && enabled;
     const follower = isFollowed ? followerOf(server, saved) : null;
@@ -106,7 +100,6 @@ export function createDenialWatch(deps: DenialWatchDeps) {
   }
 
   function followerOf({ logFile, logCommand }: MonitoredServer, saved: TailCursor | null) {
-    // The type of the cursor's place matches its path.
     if (logFile !== null) return createFileFollower(logFile, (saved?.place ?? null) as FilePlace | null);
     if (logCommand === null || deps.run === undefined) return null;
     const place = (saved?.place ?? null) as CommandPlace | null;
@@ -114,12 +107,12 @@ export function createDenialWatch(deps: DenialWatchDeps) {
   }
 
   /**
-   * Stores all changes together with the cursors, so that nothing stored is read again after a crash, and publishes
-   * denials settled by `settledBy`. Returns whether the commit succeeded; never throws.
+   * Stores all changes together with the cursors, so that no stored line is read again after a crash.
+   * Publishes denials that are final at `settledBy`. Returns whether the commit succeeded; never throws.
    */
   async function store(settledBy: number, facts: () => void): Promise<boolean> {
     const drained = episodes.drain(settledBy);
-    // Copy, because episodes may change during the commit.
+    // Episodes may change during the commit.
     const rows = drained.changed.map(({ denial, told }) => ({ denial, told }));
     const read = [...watched.values()]
       .filter(isUnsaved)
@@ -138,7 +131,6 @@ export function createDenialWatch(deps: DenialWatchDeps) {
     return done;
   }
 
-  /** Logs a failing store once, until it works again. */
   async function committed(work: () => void, events: readonly EventInput[]): Promise<boolean> {
     try {
       await commit(work, events);
@@ -226,7 +218,7 @@ export function createDenialWatch(deps: DenialWatchDeps) {
       if (one.tail !== null) await read(one, one.tail);
     }
     if (goneAt !== null) await endGone(goneAt);
-    // Outcomes settle with time, even if the log does not grow.
+    // Denials become final after some time, even if the log does not grow.
     const behind = [...watched.values()].some(({ atEnd }) => !atEnd);
     if (!behind && episodes.isWaiting) await store(clock.now(), () => {});
   }
@@ -253,7 +245,7 @@ export function createDenialWatch(deps: DenialWatchDeps) {
     void endGone(goneAt);
   }
 
-  /** Ends the spans of servers that are no longer watched. */
+  /** Ends the stored spans of servers that are no longer watched. */
   async function endGone(at: number): Promise<void> {
     const gone = sources.seen().filter((id) => (watched.get(id)?.since ?? null) === null);
     const end = () => {
@@ -272,16 +264,14 @@ export function createDenialWatch(deps: DenialWatchDeps) {
       run();
     },
     setServers: follow,
-    /** Handles a poll's outcome; call it for every change of a picture. */
+    /** Call it for every change of a picture. */
     polled(picture: ServerPicture): void {
       counted = counted.then(() => count(picture));
     },
     logging: (): readonly DenialLogging[] => [...watched.values()].map(loggingOf),
-    /** Resolves once the current reads are done. */
     async idle(): Promise<void> {
       await Promise.all([running, counted]);
     },
-    /** Stops the timer, waits for the current reads, and stores the cursors. */
     async stop(): Promise<void> {
       stopped = true;
       cancel();
@@ -297,7 +287,6 @@ const NOTICES: Readonly<Record<DaemonNotice["about"], string>> = {
   shutdown: "License daemon is shutting down",
   clock: "License daemon reports a clock problem",
 };
-/** A daemon that crashes repeatedly must not flood the log. */
 const MAX_NOTICES = 20;
 const MAX_NOTICE = 200;
 
@@ -308,7 +297,6 @@ function logNotices(log: Log, server: string, notices: readonly DaemonNotice[]):
   if (lines > 0) log.warn("Further lines about license daemons were skipped", { server, lines });
 }
 
-/** Reports whether the cursor has advanced since it was stored. */
 function isUnsaved({ cursor, saved }: Watched): boolean {
   return cursor !== null && cursor.place.offset !== saved?.place.offset;
 }
@@ -332,7 +320,7 @@ const MOVED_AWAY = "Part of a debug log was moved before it was read";
 const MISSED =
   "Lines of a debug log may be missing: its log_command was restarted and did not repeat the last lines";
 
-/** Identifies a command in the store without storing its arguments. */
+/** Identifies a command in the store, which must not contain its arguments. */
 function hashOf(argv: readonly string[]): string {
   return `command:${Bun.hash(JSON.stringify(argv)).toString(36)}`;
 }

@@ -3,11 +3,8 @@ import type { Clock, Timers } from "../../domain/time/clock.ts";
 import type { CommandResult, CommandRunner } from "../run-command.ts";
 import { type Follower, MAX_LINE } from "./follow-file.ts";
 
-/**
- * Position in a command's output; commands that are restarted usually repeat their last lines. Plain JSON.
- */
+/** Position in a command's output. Restarted commands usually repeat their last lines. Plain JSON. */
 export interface CommandPlace {
-  /** Bytes read since the first start. */
   readonly offset: number;
   /** Hashes of the last lines read, newest last. */
   readonly lines: readonly string[];
@@ -23,26 +20,23 @@ interface CommandFollowerDeps {
 
 /** Number of remembered lines; `tail` repeats ten by default. */
 const REMEMBERED = 64;
-/**
- * Output right after a start is history: until the command is silent for QUIET_MS or has printed for AT_ONCE_MS.
- */
+/** After a start, output is old until the command is silent for QUIET_MS or has printed for AT_ONCE_MS. */
 const QUIET_MS = 1_000;
 const AT_ONCE_MS = 30_000;
-/** The wait before a restart doubles up to a maximum; it is reset after a steady run. */
+/** The wait before a restart doubles up to a maximum, and is reset after a run of STEADY_MS. */
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 60_000;
 const STEADY_MS = 60_000;
-/** Maximum queued bytes; beyond that, the command's pipe fills and it blocks. */
+/** Maximum number of queued bytes; then the pipe fills up and blocks the command. */
 const MAX_QUEUED = 1024 * 1024;
-/** Bytes at the start that determine the type of text. */
 const HEAD = 4096;
 const LF = 0x0a;
 
 /**
- * Follows a log through a command that prints it as it grows, e.g. `ssh lic1 tail -F /var/log/acmed.log`. Output
- * right after the first start is history. A later start that repeats the last lines continues after them, without
- * loss or duplicates. A start that does not repeat them may have missed lines: this is reported as `lost`, and its
- * first output is skipped because its time is unknown.
+ * Follows a log through a command that prints it as it grows, e.g. `ssh lic1 tail -F /var/log/acmed.log`.
+ * The first output after the first start is old and skipped. If a restarted command repeats the last lines,
+ * reading continues after them, without loss or duplicates. Otherwise lines may be missing: this is
+ * reported as `lost`, and the first output is skipped because its time is unknown.
  */
 export function createCommandFollower(
   argv: readonly string[],
@@ -54,11 +48,10 @@ export function createCommandFollower(
   let place = from;
   let seenAt = from?.seenAt ?? null;
   let problem: string | null = null;
-  /** Complete lines to be read. */
   const queue: Uint8Array[] = [];
   let queued = 0;
   let goOn = () => {};
-  /** State of the running process: its first bytes, hashes of its last lines, and the incomplete line. */
+  /** State of the running process. `own` has hashes of its last lines, `begun` the incomplete line. */
   let head = new Uint8Array(0);
   let own: string[] = [];
   let ownCount = 0;
@@ -86,7 +79,7 @@ export function createCommandFollower(
       cancelWait = resolve;
       timers.after(wait, resolve);
       await promise;
-      // The comparison uses lines that were read, so wait for the queue.
+      // The comparison uses lines that were read, so wait until the queue is empty.
       while (queued > 0 && !signal.aborted) await new Promise<void>((resolve) => (goOn = resolve));
     }
   }
@@ -109,7 +102,7 @@ export function createCommandFollower(
     return new Promise((resolve) => (goOn = resolve));
   }
 
-  /** Returns the lines after the known ones; nothing if they may be history. */
+  /** Returns the lines after the known ones; nothing while lines may be old. */
   function behindKnown(lines: Uint8Array): Uint8Array {
     const known = place?.lines ?? [];
     let end = -1;
@@ -126,7 +119,7 @@ export function createCommandFollower(
     return lines.subarray(end);
   }
 
-  /** Ends the initial phase in which output is history. */
+  /** Ends the first phase, in which printed lines are old and not counted. */
   function settle(isLate = false): void {
     const now = clock.now();
     const isOver = printedAt !== null && (now - printedAt >= QUIET_MS || now - startedAt >= AT_ONCE_MS);
@@ -177,9 +170,7 @@ export function createCommandFollower(
   };
 }
 
-/**
- * Calls `line` for each line without its end, and with the start of the next one. The last line may have no end.
- */
+/** Calls `line` for each line without its end, and with the start of the next line. */
 function eachLine(bytes: Uint8Array, line: (line: Uint8Array, next: number) => void): void {
   for (let at = 0; at < bytes.length; ) {
     const end = bytes.indexOf(LF, at);

@@ -4,9 +4,9 @@ import { codeOf } from "../../domain/error-code.ts";
 
 /** A position in a log that survives renames, truncations and restarts. Plain JSON. */
 export interface FilePlace {
-  /** Bytes read; the start of a line. */
+  /** Bytes read, up to the start of a line. */
   readonly offset: number;
-  /** Hashes of the file's first bytes and of those before `offset`, to recognize the file. */
+  /** Hashes of the file's first bytes and of the bytes before `offset`, to recognize the file. */
   readonly head: Print;
   readonly tail: Print;
 }
@@ -16,20 +16,18 @@ interface Print {
   readonly hash: string;
 }
 
-/** Follows one log. */
 export interface Follower<Place> {
-  /** Name of the log in messages. */
   readonly name: string;
   /**
-   * Returns the next piece, at most about `limit` bytes, as of `now` (epoch ms); null if the log is not available
-   * yet. Rejects with a message for the administrator, or with the file system's error.
+   * Returns the next piece, about `limit` bytes or less, as of `now` (epoch ms); null if the log is not
+   * available yet. Rejects with a message for the administrator, or with the file system's error.
    */
   next(limit: number, now: number): Promise<Piece | null>;
-  /** Returns the first bytes of the log, at most `limit`, to detect its type. Rejects like `next`. */
+  /** Returns the first bytes, to detect the type of the log. Rejects like `next`. */
   head(limit: number): Promise<Uint8Array>;
-  /** Null until `next` has found something. */
+  /** Null before the first piece. */
   readonly place: Place | null;
-  /** Until when the log was followed without a gap, epoch ms; null = until now. */
+  /** Until when the log was followed without a gap (epoch ms); null = until now. */
   seenAt(): number | null;
   close(): void;
 }
@@ -37,11 +35,10 @@ export interface Follower<Place> {
 interface Piece {
   /** Complete lines; empty if nothing is new. */
   readonly bytes: Uint8Array;
-  /** The end of the file was reached. */
   readonly atEnd: boolean;
   /** Lines before this piece are lost: the log was moved or emptied, and the old text was not found. */
   readonly lost: boolean;
-  /** The piece was written while the log was not followed, so its lines are old. */
+  /** The piece was written while the log was not followed. */
   readonly resumed?: boolean;
 }
 
@@ -56,10 +53,9 @@ const START: FilePlace = { offset: 0, head: EMPTY, tail: EMPTY };
 const NOTHING: Piece = { bytes: new Uint8Array(0), atEnd: true, lost: false };
 
 /**
- * Follows a growing log by checking it periodically, which works on every file system. A log that was renamed, or
- * copied and emptied, is first read to its end at its new place (in the same folder), then from the start of the new
- * file. Without a saved place, following starts at the end, because the existing text is history. A log that appears
- * later is read completely.
+ * Follows a growing log by checking it periodically, which works on every file system. If the log was
+ * renamed, or copied and emptied, its rest is read at its new place in the same folder before the new file.
+ * Without a saved place, following starts at the end. A log that appears later is read completely.
  */
 export function createFileFollower(path: string, from: FilePlace | null) {
   let place = from;
@@ -67,12 +63,9 @@ export function createFileFollower(path: string, from: FilePlace | null) {
   let seen = "";
   /** Path of the old log while its rest is read. */
   let former: string | null = null;
-  /** Since when the file is known to be missing, epoch ms. */
+  /** Since when the file is missing, epoch ms. */
   let missingSince: number | null = null;
 
-  /**
-   * Returns the next piece, at most `limit` bytes, as of `now` (epoch ms). Rejects with the file system's error.
-   */
   async function next(limit: number, now: number): Promise<Piece> {
     const rest = former === null ? null : await readFormer(former, limit);
     if (rest !== null) return rest;
@@ -82,7 +75,7 @@ export function createFileFollower(path: string, from: FilePlace | null) {
     });
     const { size, mtimeMs, birthtimeMs, ino } = await file.stat();
     if (place === null) {
-      // A file that was mounted or moved here is older than the check that missed it.
+      // If the file is older, it was mounted or moved here.
       const isNew = missingSince !== null && birthtimeMs >= missingSince - CLOCK_SLACK_MS;
       place = isNew ? START : await placeAt(file, await lastLineStart(file, size));
       if (!isNew) return NOTHING;
@@ -93,7 +86,7 @@ export function createFileFollower(path: string, from: FilePlace | null) {
     if (!(await isAt(file, size, place))) {
       seen = "";
       if (await isHole(file, size, place.offset)) {
-        // The file was emptied under a writer that keeps its position: it starts with a hole, and new text follows.
+        // The file was emptied, but its writer kept its position: the new text follows a hole.
         place = await placeAt(file, place.offset);
       } else {
         former = await findFormer(path, place);
@@ -184,9 +177,7 @@ function printOf(bytes: Uint8Array): Print {
   return bytes.length === 0 ? EMPTY : { bytes: bytes.length, hash: Bun.hash(bytes).toString(36) };
 }
 
-/**
- * Returns the start of the last line, which may still be growing; the size if the text ends with a line end.
- */
+/** Returns the start of the last line, which may still grow; the size if the text ends with a line end. */
 async function lastLineStart(file: FileHandle, size: number): Promise<number> {
   const length = Math.min(size, MAX_LINE);
   const found = (await readAt(file, size - length, length)).lastIndexOf(LF);

@@ -10,7 +10,6 @@ import { createLineCutter, natureOf } from "../../managers/debug-log/lines.ts";
 import type { CommandPlace } from "./follow-command.ts";
 import type { FilePlace, Follower } from "./follow-file.ts";
 
-/** Stored position in a log. */
 export interface TailCursor {
   readonly kind: "log";
   /** Path of the log, or a hash of the command that follows it. */
@@ -22,13 +21,13 @@ export interface TailCursor {
 export type LogTail = ReturnType<typeof createLogTail>;
 export type TailStep = Awaited<ReturnType<LogTail["next"]>>;
 
-/** Bytes per piece, which take a millisecond or two to parse. */
+/** Parsing a piece takes one or two milliseconds. */
 export const PIECE_BYTES = 128 * 1024;
 const SNIFFED_BYTES = 4096;
 
 /**
- * Follows the debug log of one server as it grows, from its end or from a stored position. `follower` must start at
- * the cursor's place.
+ * Follows the debug log of one server as it grows, from its end or from the position in `cursor`, at which
+ * `follower` must start.
  */
 export function createLogTail(
   debugLog: DebugLog,
@@ -41,7 +40,7 @@ export function createLogTail(
   const cutter = createLineCutter();
   let attempts: Attempt[] = [];
   let notices: DaemonNotice[] = [];
-  /** Lines are read when they are written, so their time is about now. */
+  /** Lines are read as they are written, so their time is about now. */
   let caughtUp = cursor === null;
   let sniffed = false;
   const reader = debugLog.createReader({
@@ -55,7 +54,7 @@ export function createLogTail(
     onNotice: (notice) => void notices.push(notice),
   });
 
-  /** Rejects a file that is not a debug log, without reading on: if it becomes one, nothing is missing. */
+  /** Rejects a file that is not a debug log, without moving on: it may become one. */
   async function refuseOtherFiles(): Promise<void> {
     if (sniffed) return;
     const head = await follower.head(SNIFFED_BYTES).catch(() => null);
@@ -76,7 +75,6 @@ export function createLogTail(
     const { bytes, atEnd, lost, resumed = false } = piece;
     if (resumed) caughtUp = false;
     const { place } = follower;
-    // Check the type of a new file again.
     if (lost || (place?.offset ?? 0) < before) sniffed = false;
     reader.near(caughtUp || reader.state().day === 0 ? now : null);
     cutter.feed(bytes, reader.line);
@@ -88,15 +86,14 @@ export function createLogTail(
     const read = { attempts, notices };
     attempts = [];
     notices = [];
-    /** Cursor to store with the attempts; null before the first. */
     const reached: TailCursor | null = place && { kind: "log", path, place, reader: reader.state() };
     return { ...read, atEnd, lost, lastAt: reader.lastAt, cursor: reached };
   }
 
   return {
     /**
-     * Reads at most one piece of the log; null if the log is not available yet. Rejects with a message for the
-     * administrator if the log is unreadable.
+     * Reads at most one piece of the log; null if the log is not available yet. Rejects with a message for
+     * the administrator if the log is unreadable.
      */
     next,
     seenAt: follower.seenAt,
@@ -119,8 +116,8 @@ const UNREADABLE: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns the event as an attempt to check out; null for other events. UNSUPPORTED is ignored, because clients probe for
- * features.
+ * Returns the event as an attempt to check out; null for other events. Ignores UNSUPPORTED, because clients
+ * probe for features.
  */
 export function attemptOf(server: string, event: DebugLogEvent): Attempt | null {
   const kind = KINDS[event.kind];

@@ -7,10 +7,12 @@ import { mergeBlocks, readFeature, staleFeature } from "./feature-picture.ts";
 import { packageGroup, poolOf, seatGroups, sharedSets } from "./seat-groups.ts";
 import { isAnswered, isUnreadable, serverStatus, worstOfEach } from "./server-status.ts";
 
-/** Number of consecutive good readings without a feature that remove it; cut output can look complete. */
+/**
+ * Consecutive good readings without a feature that remove it. One is not enough: cut output can look
+ * complete.
+ */
 const MISSED_UNTIL_REMOVED = 2;
 
-/** Returns the picture of a server that was never polled. */
 export function initialPicture(server: MonitoredServer): ServerPicture {
   return {
     server,
@@ -33,8 +35,8 @@ export function initialPicture(server: MonitoredServer): ServerPicture {
 }
 
 /**
- * Merges the outcome of a poll into the previous picture. Pure. A failed poll destroys nothing: the numbers
- * keep their `collectedAt` and become stale.
+ * Merges the outcome of a poll into the previous picture. After a failed poll the numbers keep their
+ * `collectedAt` and become stale.
  */
 export function applyPoll(
   previous: ServerPicture | null,
@@ -85,24 +87,20 @@ export function applyPoll(
   };
 }
 
-/**
- * Returns when the numbers become stale by age: 2 × interval + timeout after the last good reading; null
- * means never.
- */
+/** Returns when the numbers become stale: 2 × interval + timeout after the last good reading. Null: never. */
 export function staleDeadline(picture: ServerPicture): number | null {
   if (picture.collectedAt === null || picture.state === "stale" || picture.state === "failed") return null;
   return picture.collectedAt + longestSilence(picture.server);
 }
 
-/** Marks the numbers stale, e.g. after a restart or past the deadline. */
+/** Marks the numbers stale. */
 export function markStale(picture: ServerPicture): ServerPicture {
   const state = picture.collectedAt === null ? "failed" : "stale";
   return { ...picture, state, features: picture.features.map((feature) => staleFeature(feature)) };
 }
 
 /**
- * Returns the last good numbers, plus the features for which the tool printed only an error. No feature is
- * removed.
+ * Returns the last good numbers, and features for which the tool printed only an error. Removes no feature.
  */
 function featuresAfterFailure(
   before: readonly FeaturePicture[],
@@ -114,9 +112,7 @@ function featuresAfterFailure(
     : before.map((feature) => staleFeature(feature));
 }
 
-/**
- * Returns members, daemons and status after a failed poll: from its reading if possible, else only certain facts.
- */
+/** Returns members, daemons and status after a failed poll: from its reading, else what is certain. */
 function partsAfterFailure(
   before: ServerPicture,
   { reading, error, reachability, quorum }: PollOutcome,
@@ -129,7 +125,7 @@ function partsAfterFailure(
     return {
       members: reading.members,
       daemons: reading.daemons.length > 0 ? reading.daemons : daemons,
-      // Members may answer although the query as a whole fails; the rest is unknown then.
+      // Members may answer although the whole query fails; the status is then unknown.
       status: status === "down" ? status : isErrorsAlone ? "degraded" : "unknown",
     };
   }
@@ -150,7 +146,7 @@ function layOver(
   const known = new Map(before.map((feature) => [featureKey(feature.daemon, feature.name), feature]));
   const daemonStatus = new Map(worstOfEach(reading.daemons).map((daemon) => [daemon.name, daemon.status]));
   const isUp = (daemon: string) => (daemonStatus.get(daemon) ?? "up") === "up";
-  /** Returns the feature as missing from this reading; null if it was missing once too often. */
+  /** Returns a feature that is missing from this reading; null if it was missing too often. */
   const missedOnce = (feature: FeaturePicture): FeaturePicture | null => {
     const missed = feature.missed + (!reading.cut && isUp(feature.daemon) ? 1 : 0);
     return missed < MISSED_UNTIL_REMOVED ? staleFeature(feature, missed) : null;
@@ -162,10 +158,10 @@ function layOver(
     const key = featureKey(block.daemon, block.name);
     const previous = known.get(key) ?? null;
     known.delete(key);
-    // If a daemon is down, lmstat prints "No such feature exists" for each of its features.
+    // If a daemon is down, lmstat prints "No such feature exists" for its features.
     if (block.error !== null && !isUp(block.daemon) && previous !== null && previous.collectedAt !== null)
       return staleFeature(previous);
-    // A license file does not contain usage: usage that a server reported earlier is missing, not gone.
+    // A license file contains no usage, so usage that a server reported earlier is missing, not gone.
     const kept =
       block.fromFile === true && previous !== null && knowsUse(previous) ? missedOnce(previous) : null;
     return kept ?? readFeature(block, collectedAt, previous);
@@ -177,9 +173,7 @@ function layOver(
   return withinGroups(features, collectedAt);
 }
 
-/**
- * Checkouts show which features form a package. While they are idle, the group of an earlier reading is kept.
- */
+/** Checkouts show which features form a package. While a package is idle, its earlier group is kept. */
 function inPackage(
   block: FeatureReading,
   previous: FeaturePicture | undefined,
@@ -192,7 +186,7 @@ function inPackage(
 
 /**
  * Limits the free seats of a feature to those left in its seat group. A component with more seats than its
- * package also draws on other packages.
+ * package also draws on other packages, so it has no such limit.
  */
 function withinGroups(features: readonly FeaturePicture[], readAt: number): readonly FeaturePicture[] {
   const left = new Map<FeaturePicture, number>();

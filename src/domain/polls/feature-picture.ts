@@ -6,9 +6,8 @@ import type { DataState } from "../words.ts";
 import { sumOfKnown } from "./seat-groups.ts";
 
 /**
- * Merges blocks with the same identity (daemon, name), in order of first appearance. Such blocks (several
- * license lines of one feature, several license servers behind one address) become pools and are added up;
- * parsers drop lines that a tool printed twice.
+ * Merges blocks with the same (daemon, name), in order of first appearance. Several license lines of one
+ * feature, or several license servers behind one address, become pools and are added up.
  */
 export function mergeBlocks(blocks: readonly FeatureReading[]): FeatureReading[] {
   const groups = Map.groupBy(blocks, ({ daemon, name }) => featureKey(daemon, name)).values();
@@ -19,7 +18,7 @@ function addUp(blocks: readonly FeatureReading[]): FeatureReading | [] {
   const good = blocks.filter((block) => block.error === null);
   const [first] = good.length > 0 ? good : blocks;
   if (first === undefined) return [];
-  // An error block next to a readable block means that part of the seats is unknown.
+  // An error block next to a readable one means that some seats are unknown.
   if (good.length <= 1) return { ...first, consistency: good.length === 1 ? "short" : "ok" };
 
   const pools: PoolReading[] = [];
@@ -70,7 +69,7 @@ function saidBesides({ unit, seatGroup, assigned, totals }: FeatureReading) {
   };
 }
 
-/** Treats a block without pool lines as one group of seats. */
+/** Treats a block without pool lines as one pool. */
 function poolOf({ unlimited, total, used }: FeatureReading): PoolReading {
   const kind = unlimited ? "uncounted" : "unknown";
   const unnamed = { number: null, version: null, vendorString: null };
@@ -99,8 +98,8 @@ function stateOfBlock(block: Pick<FeatureReading, "error" | "consistency" | "cut
 }
 
 /**
- * Makes the picture of a feature from this poll's block. `previous` supplies the pools if this block prints
- * none for the first time, and the times at which queue entries were first seen.
+ * Makes the picture of a feature from this poll's block. `previous` supplies pools if they are missing for
+ * the first time, and the times at which queue entries were first seen.
  */
 export function readFeature(
   block: FeatureReading,
@@ -161,7 +160,6 @@ const NOTHING_KNOWN = {
   missedPools: 0,
 } satisfies Partial<FeaturePicture>;
 
-/** Returns a feature without known numbers. */
 export function failedFeature(daemon: string, name: string, error: string | null): FeaturePicture {
   return { daemon, name, ...NOTHING_KNOWN, state: "failed", error };
 }
@@ -173,13 +171,13 @@ export function staleFeature(feature: FeaturePicture, missed = feature.missed): 
   return { ...feature, state: "stale", missed };
 }
 
-/** Returns the percentage with two decimals; null if the total is 0. */
+/** Returns a percentage with two decimals; null if the total is 0. */
 export function percent(part: number, total: number): number | null {
   return total > 0 ? Math.round((part / total) * 10_000) / 100 : null;
 }
 
 /**
- * Adds ids to pools: the manager's number, else a digest of (version, expiry, vendor string, kind) with an
+ * Adds ids to pools: the manager's number, else a digest of (version, expiry, vendor string, kind), with an
  * ordinal among equal ones. Ids are stable across polls and unique within the feature.
  */
 function withIds(pools: readonly PoolReading[]): PoolPicture[] {
@@ -194,7 +192,7 @@ function withIds(pools: readonly PoolReading[]): PoolPicture[] {
   });
 }
 
-/** FNV-1a, 32 bit: short and stable across runtime versions; collisions only matter within one feature. */
+/** FNV-1a, 32 bit: stable across runtime versions. Collisions matter only within one feature. */
 function digest(text: string): string {
   let hash = 0x811c9dc5;
   for (let index = 0; index < text.length; index++) {
@@ -208,8 +206,8 @@ function sumOf(rows: readonly { readonly count: number }[]): number {
 }
 
 /**
- * Adds to each queue entry the time (epoch ms) at which it was first seen. Entries are the same if everything
- * but the count is equal; among equal ones, the first has waited longest.
+ * Adds the time (epoch ms) at which each queue entry was first seen. Entries are the same if all but their
+ * counts are equal; among equal entries, the first has waited longest.
  */
 function withFirstSeen(
   now: readonly QueueReading[],

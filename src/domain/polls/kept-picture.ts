@@ -2,10 +2,9 @@ import type { Patch, PictureServer } from "../live-picture.ts";
 import { FEATURE_COLUMNS, type RowValues } from "../picture.ts";
 import type { FeatureRecord } from "../records.ts";
 
-/** A feature's array as named fields. */
 export type PictureFeature = Pick<FeatureRecord, (typeof FEATURE_COLUMNS)[number]>;
 
-/** A server's picture at a client, with features and rows by key. */
+/** A server's picture at a client. */
 export interface KeptServer extends Omit<PictureServer, "features" | "rows"> {
   readonly features: Map<string, PictureFeature>;
   readonly rows: Map<string, RowValues>;
@@ -17,7 +16,7 @@ export function keptServer(server: PictureServer): KeptServer {
 
 function put(kept: KeptServer, { features, rows }: Pick<PictureServer, "features" | "rows">): KeptServer {
   for (const values of features) {
-    // A phone does this for 5,000 features: Object.fromEntries takes four times as long.
+    // For 5,000 features on a phone, Object.fromEntries takes four times as long.
     const named: Partial<Record<keyof PictureFeature, unknown>> = {};
     for (const [index, name] of FEATURE_COLUMNS.entries()) named[name] = values[index + 1];
     kept.features.set(values[0], named as PictureFeature);
@@ -28,8 +27,8 @@ function put(kept: KeptServer, { features, rows }: Pick<PictureServer, "features
 
 /**
  * Applies a patch, changing the maps in place. Returns null if the server is no longer configured, and
- * `refetch` if a patch was missed: `GET /api/picture?server=` then has the whole picture. A patch older than
- * the picture changes nothing.
+ * `refetch` if a patch was missed: get the whole picture from `GET /api/picture?server=`. Ignores patches
+ * older than the picture.
  */
 export function applyPatch(kept: KeptServer | null, patch: Patch): KeptServer | null | "refetch" {
   const { to, changed, gone } = patch;

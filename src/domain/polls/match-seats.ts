@@ -8,10 +8,10 @@ import {
   type Session,
 } from "../session.ts";
 
-/** Rows handled before the event loop gets a turn. */
+/** Rows to handle before the event loop gets a turn. */
 export const SLICE_ROWS = 1_000;
 
-/** A line that holds seats, with the open session that it continues; null means a new session. */
+/** A line and the open session that it continues; null if it starts a new one. */
 interface Held<S> {
   readonly row: CheckoutReading;
   readonly held: S | null;
@@ -19,7 +19,7 @@ interface Held<S> {
 
 /**
  * Matches lines with open sessions: first by handle and display, then those whose display or handle changed.
- * `zone` is the zone of the server's clock.
+ * `zone`: zone of the server's clock.
  */
 export function* matchSeats<S extends { readonly session: Session }>(
   open: readonly S[],
@@ -50,12 +50,12 @@ export function* matchSeats<S extends { readonly session: Session }>(
   return { held, missing: [...left] };
 }
 
-/** Groups in reverse order; see {@link take}. */
+/** Groups are in reverse order, so that {@link take} usually pops. */
 function group<T>(items: readonly T[], keyOf: (item: T) => string | null): Map<string | null, T[]> {
   return Map.groupBy(items.toReversed(), keyOf);
 }
 
-/** Removes and returns the first fitting item. Groups are reversed, so the usual case is a pop. */
+/** Removes and returns the first fitting item. */
 function take<T>(group: T[] = [], fits: (item: T) => boolean): T | null {
   const index = group.findLastIndex(fits);
   if (index === -1) return null;

@@ -5,10 +5,7 @@ import { iso } from "../time/clock.ts";
 import { worstOfEach } from "./server-status.ts";
 import type { SessionChanges } from "./track-sessions.ts";
 
-/**
- * Returns the events of a poll: seats taken, seats returned, status changes. `at` is the poll's time, epoch
- * ms.
- */
+/** Returns the events of a poll: checkouts, checkins, status changes. */
 export function pollEvents(
   before: ServerPicture | null,
   after: ServerPicture,
@@ -25,8 +22,8 @@ export function pollEvents(
 }
 
 /**
- * Returns status changes of the server and its daemons. A daemon of unknown status has no events: the first
- * one comes when it is seen down, the next when it is up again.
+ * Returns status changes of the server and its daemons. A daemon of unknown status has no events until it is
+ * seen down.
  */
 export function statusChanges(
   before: ServerPicture | null,

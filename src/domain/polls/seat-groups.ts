@@ -3,13 +3,13 @@ import type { FeaturePicture } from "../picture.ts";
 
 type Counts = Pick<FeaturePicture, "total" | "used" | "unlimited">;
 
-/** A feature as named in pictures or in history. */
+/** In pictures or in history. */
 type Named = { readonly name: string } | { readonly feature: string };
 export type Member = Shared & Named;
 
 const nameOf = (feature: Named) => ("name" in feature ? feature.name : feature.feature);
 
-/** Returns the seat group of a package and its components. The group's seats are those of the package. */
+/** Returns the seat group of a package and its components. Its seats are those of the package. */
 export function packageGroup(name: string): string {
   return `package ${name}`;
 }
@@ -18,10 +18,7 @@ export function isPackage(feature: Member): boolean {
   return feature.seatGroup === packageGroup(nameOf(feature));
 }
 
-/**
- * Groups features by the seats that they draw on: one seat group of a server, or a single feature. Groups are
- * in the order of their first features.
- */
+/** Groups features that share seats, in the order of their first features. */
 export function seatGroups<F extends Shared>(
   features: Iterable<F>,
   serverOf: (feature: F) => string = () => "",
@@ -48,9 +45,8 @@ export function seatGroups<F extends Shared>(
 }
 
 /**
- * Groups features like {@link seatGroups}, but leaves out components of packages that are among the features:
- * a component's seat is a seat of its package. Each set counts once in a sum, see {@link poolOf}. Only seats
- * are summed, see {@link seatSets}; tokens and credits are not.
+ * Groups features like {@link seatGroups}, without components of packages that are among them: a seat of a
+ * component is a seat of its package. Each set counts once in a sum, see {@link poolOf}.
  */
 export function sharedSets<F extends Member>(
   features: Iterable<F>,
@@ -62,12 +58,12 @@ export function sharedSets<F extends Member>(
   });
 }
 
-/** Returns the sets of {@link sharedSets} that count seats. */
+/** Returns the {@link sharedSets} that count seats, which alone are summed. */
 export function seatSets<F extends Member>(features: Iterable<F>, serverOf?: (feature: F) => string): F[][] {
   return sharedSets(features, serverOf).filter(([first]) => isSeats(first));
 }
 
-/** Returns how many of a feature's seats are unavailable only because its seat group has fewer left. */
+/** Returns how many of a feature's free seats cannot be used because its seat group has fewer left. */
 export function groupLimit({
   total,
   used,
@@ -83,9 +79,9 @@ export function isSeats(feature: Shared | undefined): boolean {
 }
 
 /**
- * Returns the counts of a set. In a group, each member reports the group's size and the seats of its own
- * users: the total is the largest, the use is the sum, and one unlimited member makes the group unlimited. In
- * a pool of tokens or credits, each feature reports the use of the whole pool. Unknown members are ignored.
+ * Returns the counts of a set. In a seat group, each member reports the group's size and the seats of its own
+ * users, so the total is the largest and the use is the sum. In a pool of tokens or credits, each feature
+ * reports the use of the whole pool. Ignores unknown members.
  */
 export function poolOf(members: readonly (Counts & Shared)[], unit = members[0]?.unit ?? "seats"): Counts {
   const [only] = members;
@@ -104,7 +100,7 @@ export function poolOf(members: readonly (Counts & Shared)[], unit = members[0]?
   };
 }
 
-/** Adds the known values; null if none is known. */
+/** Adds the known values; null if there is none. */
 export function sumOfKnown(values: readonly (number | null)[]): number | null {
   const known = values.filter((value) => value !== null);
   return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);

@@ -19,7 +19,7 @@ export function serverStatus(
   return ofDaemons;
 }
 
-/** Reports whether the tool reached the manager but got only errors from every daemon. */
+/** Reports whether the manager answered, but every daemon only with an error. */
 export function isUnreadable({ daemons, features }: Pick<Reading, "daemons" | "features">): boolean {
   return (
     daemons.length > 0 &&
@@ -43,7 +43,7 @@ function statusOf(parts: readonly { readonly status: string }[], quorum: number)
 /** Worst first. */
 const RANK: Readonly<Record<PartStatus, number>> = { down: 0, unknown: 1, up: 2 };
 
-/** Returns one daemon per name; if several license servers behind one address have it, the worst. */
+/** Returns one daemon per name. If several license servers behind one address have it, returns the worst. */
 export function worstOfEach<D extends Pick<DaemonReading, "name" | "status">>(daemons: readonly D[]): D[] {
   const worst = new Map<string, D>();
   for (const daemon of daemons) {

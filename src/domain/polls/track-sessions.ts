@@ -17,33 +17,32 @@ import { DAY_MS } from "../time/clock.ts";
 import { secondOccurrence } from "../time/zone.ts";
 import { matchSeats, SLICE_ROWS } from "./match-seats.ts";
 
-/** In a partial feature, a seat missing from two of the last three readings counts as returned. */
+/** In a partial feature, a seat that is missing from two of the last three readings counts as returned. */
 const PARTIAL_READINGS = 3;
 const PARTIAL_MISSES = 2;
-/** A removed feature may return with its earlier seats; until then it is known when they were absent. */
+/** How long to remember when a removed feature's seats were absent: it may return with earlier seats. */
 const GONE_KNOWN_MS = DAY_MS;
 
-/** Known seats of one server between polls. Immutable: each poll makes a new one. */
+/** Open sessions of one server. Immutable: each poll makes a new one. */
 export interface Tracking {
   readonly features: ReadonlyMap<string, FeatureTracking>;
   /** False until the first good reading: its seats were not taken just now, so they are not announced. */
   readonly begun: boolean;
-  /** The server's configuration at the last poll; absent before the first. */
+  /** Configuration at the last poll. */
   readonly server?: MonitoredServer;
 }
 
 interface FeatureTracking {
   readonly open: readonly OpenSession[];
-  /** Last reading in which the feature was complete; seats missing from it were absent then. */
+  /** Last reading in which the feature was complete, so seats missing from it were absent. */
   readonly readAt: number | null;
   /** Consecutive complete readings in which the feature was partial. */
   readonly partialRun: number;
-  /** Whether the server or the daemon was seen down since `readAt`. */
+  /** The server or the daemon was seen down since `readAt`. */
   readonly seenDown: boolean;
   /**
-   * Lines of `open` in the last reading if it was complete, else null. All open sessions were then seen at
-   * `readAt`, although their own `lastSeenAt` may be older: most polls find the same lines and make no new
-   * session objects.
+   * Lines of `open` in the last reading if it was complete. All open sessions were then seen at `readAt`,
+   * even if their `lastSeenAt` is older: most polls find the same lines and make no new session objects.
    */
   readonly shown: readonly CheckoutPicture[] | null;
   /** The lines from which `shown` was made. */
@@ -52,10 +51,7 @@ interface FeatureTracking {
 
 interface OpenSession {
   readonly session: Session;
-  /**
-   * For each of the last {@link PARTIAL_READINGS} partial readings, whether the seat was missing; newest
-   * last.
-   */
+  /** For each of the last {@link PARTIAL_READINGS} partial readings, newest last: was the seat missing? */
   readonly misses: readonly boolean[];
 }
 
@@ -63,21 +59,19 @@ export interface SessionChanges {
   readonly opened: readonly Session[];
   readonly closed: readonly Session[];
   /**
-   * Open sessions whose stored row is out of date: the handle, count or begin changed, or they are missing
-   * for the first time.
+   * Open sessions whose stored row is outdated: handle, count or begin changed, or they are missing for the
+   * first time.
    */
   readonly changed: readonly Session[];
-  /** Whether to announce `opened`. */
   readonly announce: boolean;
 }
 
 /**
- * Returns new ids for rows in the tool's order. The daemon shuffles them: a tool may sort rows by user, and
- * keys that may not see users do see ids.
+ * Returns new ids for rows in the tool's order. The daemon shuffles them, because a tool may sort rows by
+ * user, and keys that may not see users do see ids.
  */
 export type NextIds = (count: number) => readonly number[];
 
-/** Shuffles ids; `random` returns 0 ≤ n < 1. */
 export function shuffle(ids: readonly number[], random: () => number): number[] {
   const drawn = ids.map((id) => ({ id, at: random() })).sort((a, b) => a.at - b.at);
   return drawn.map(({ id }) => id);
@@ -85,7 +79,7 @@ export function shuffle(ids: readonly number[], random: () => number): number[] 
 
 export const NO_TRACKING: Tracking = { features: new Map(), begun: false };
 
-/** When a feature's sessions ended because its server was removed from the config, epoch ms. */
+/** When a feature's sessions ended because its server was removed from the config. */
 export interface Released {
   readonly daemon: string;
   readonly feature: string;
@@ -119,8 +113,7 @@ export function resumeTracking(
 }
 
 /**
- * Returns when a stored feature was last complete. Its state is stale by now, so this checks whether its
- * lines add up.
+ * Returns when a stored feature was last complete. Its stored state may be stale, so its lines are added up.
  */
 function wholeAt({ used, checkouts, reserved, collectedAt }: FeaturePicture): number | null {
   const held = checkouts.reduce((sum, { count }) => sum + count, reserved ?? 0);
@@ -131,7 +124,7 @@ function unheld(readAt: number | null): FeatureTracking {
   return { open: [], readAt, partialRun: 0, seenDown: false, shown: null, lines: [] };
 }
 
-/** Returns a feature's open sessions with the time at which each was last seen. */
+/** Returns a feature's open sessions, each with the time at which it was last seen. */
 function openOf({ open, readAt, shown }: FeatureTracking): readonly OpenSession[] {
   if (shown === null || readAt === null) return open;
   return open.map((each) => {
@@ -140,12 +133,11 @@ function openOf({ open, readAt, shown }: FeatureTracking): readonly OpenSession[
   });
 }
 
-/** Returns every open session, in feature order. */
 export function openSessions(tracking: Tracking): Session[] {
   return [...tracking.features.values()].flatMap((feature) => openOf(feature).map(({ session }) => session));
 }
 
-/** Ends the open sessions of a removed server, each at the time when it was last seen. */
+/** Ends the open sessions of a removed server, each when it was last seen. */
 export function releaseAll(tracking: Tracking): SessionChanges {
   const closed = openSessions(tracking).map(
     (session): Session => ({ ...session, endedAt: session.lastSeenAt, endReason: "unobserved" }),
@@ -153,23 +145,18 @@ export function releaseAll(tracking: Tracking): SessionChanges {
   return { opened: [], closed, changed: [], announce: false };
 }
 
-/** Effect of one poll on the seats of its server. */
 export interface Tracked {
   readonly tracking: Tracking;
   readonly changes: SessionChanges;
-  /** The picture, with session times added to each checkout of this reading. */
+  /** The picture, with session times added to its checkouts. */
   readonly picture: ServerPicture;
 }
 
 /**
- * Compares a poll's picture with the open sessions. A feature that the poll did not read closes nothing; a
- * partial feature closes seats missing from two of its last three complete readings; an `ok` feature closes
- * every missing seat.
- *
- * `aheadMs` is how far the clock may be ahead, see {@link sightAt}.
- *
- * A generator, because a site may hold 50,000 seats: it yields regularly so that the caller can let others
- * run.
+ * Compares a poll's picture with the open sessions. A feature that was not read closes nothing; a partial
+ * feature closes seats missing from two of its last three complete readings; an `ok` feature closes every
+ * missing seat. `aheadMs`: how far the clock may be ahead, see {@link sightAt}. Yields regularly, because a
+ * site may hold 50,000 seats.
  */
 export function* trackSessions(
   before: Tracking,
@@ -230,7 +217,7 @@ export function* trackSessions(
     const absentAt = known.open.length > 0 ? sight.at : known.readAt;
     if (absentAt !== null && sight.at - absentAt < GONE_KNOWN_MS) features.set(key, unheld(absentAt));
   }
-  // Events follow the shuffled ids, not the tool's rows, see `NextIds`.
+  // Rows are in the tool's order, which ids do not reveal, see `NextIds`.
   const byId = (a: Session, b: Session) => a.id - b.id;
   changes.opened.sort(byId);
   changes.closed.sort(byId);
@@ -241,12 +228,11 @@ export function* trackSessions(
   };
 }
 
-/** {@link SessionChanges} under construction. */
 type Changes = Record<"opened" | "closed" | "changed", Session[]>;
 
 /**
- * Reports whether a complete reading has exactly the lines of the last one, in the same order. After a clock
- * jump, each session is checked.
+ * Reports whether a complete reading has the same lines as the last one, in the same order. False after a
+ * clock jump, because each session must then be checked.
  */
 function isUnchanged(
   known: FeatureTracking,
@@ -264,7 +250,7 @@ function isUnchanged(
   );
 }
 
-/** The first sessions of a feature are those of its lines, in their order. */
+/** Expects the sessions of `rows` at the start of `open`, in the same order. */
 function withTimes(
   rows: readonly CheckoutReading[],
   open: readonly OpenSession[],
@@ -294,8 +280,8 @@ function withTimes(
 }
 
 /**
- * Returns the session's own string if the line's is equal: sessions live for weeks and must not keep tool
- * output in memory.
+ * Returns the session's own string if the line's is equal, because sessions live for weeks and must not keep
+ * tool output in memory.
  */
 function sameText<T extends string | null>(own: T, line: T): T {
   return own === line ? own : line;
@@ -366,7 +352,7 @@ function openSession(
   return { ...what, ...texts, ...words, ...times, endedAt: null, endReason: null, doubtMs };
 }
 
-/** Copies a string, so that it is not a slice of a larger one. */
+/** Copies a string that may be a slice of a larger one. */
 function copyOf<T extends string | null>(text: T): T {
   return (text === null ? null : Buffer.from(text).toString()) as T;
 }

@@ -1,7 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { record, words } from "../records.ts";
 
-/** A command and its output; for a dry run, only the command. */
 export const CommandResult = record("CommandResult", {
   command: Type.String(),
   argv: Type.Array(Type.String(), { description: "Program and arguments, secrets masked" }),
@@ -14,7 +13,6 @@ export const CommandResult = record("CommandResult", {
 });
 export type CommandResult = Static<typeof CommandResult>;
 
-/** A command of the catalog. */
 export const Command = record("Command", {
   command: Type.String(),
   role: words(["operator", "admin"], "Lowest role that may run it"),

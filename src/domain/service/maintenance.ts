@@ -18,7 +18,6 @@ const Window = record("MaintenanceWindow", {
   running: nullable(Span),
   next: nullable(Span),
 });
-/** The configured maintenance windows at one moment. */
 export const Maintenance = record("Maintenance", {
   windows: Type.Array(Window, { description: "In the order of the config, past ones included" }),
   timezone: Type.String({ description: "IANA zone in which windows repeat" }),

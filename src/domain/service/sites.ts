@@ -4,7 +4,6 @@ import { AUDIENCES } from "../words.ts";
 
 export const SITE_STATES = ["connected", "behind", "silent"] as const;
 
-/** A site of a fleet, as its hub sees it. */
 export const SiteRecord = record("Site", {
   site: Type.String(),
   state: words(
@@ -44,7 +43,6 @@ export const SiteRecord = record("Site", {
 });
 export type SiteRecord = Static<typeof SiteRecord>;
 
-/** The totals of a fleet. */
 export const FleetSummary = record("FleetSummary", {
   ...SummaryRecord.properties,
   sites: Type.Object(

@@ -2,9 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Count, count, nullable, record, Timestamp, words } from "../records.ts";
 import { AUDIENCES } from "../words.ts";
 
-/** Status of the daemon. */
-
-/** A health check. Everyone may see it, so messages contain no server names and no paths. */
+/** Everyone may see these, so messages contain no server names and no paths. */
 const HealthCheck = record("HealthCheck", {
   status: words(["healthy", "degraded", "unhealthy"]),
   message: Type.String(),
@@ -19,7 +17,7 @@ export const HealthChecks = Type.Object({
 });
 export type HealthChecks = Static<typeof HealthChecks>;
 
-/** Whether the daemon works; readable without a key. */
+/** Readable without a key. */
 export const HealthRecord = record("Health", {
   status: words(["healthy", "degraded"], "degraded: a license server is down or stale, or a check fails"),
   version: Type.String(),
@@ -29,7 +27,6 @@ export const HealthRecord = record("Health", {
 });
 export type HealthRecord = Static<typeof HealthRecord>;
 
-/** Result of reloading the config. */
 export const Reloaded = record("Reloaded", {
   outcome: words(["applied"]),
   needRestart: Type.Array(Type.String(), {
@@ -40,7 +37,6 @@ export type Reloaded = Static<typeof Reloaded>;
 
 const Amount = nullable(Type.Number({ minimum: 0 }));
 
-/** The site's connection to the hub of its fleet. */
 export const FleetStatus = record("FleetStatus", {
   site: Type.String(),
   hub: Type.String({ description: "Origin of the hub's URL" }),

@@ -3,21 +3,18 @@ import { offsetAt } from "./zone.ts";
 
 /** Tools print minutes, polls take time, and synchronized hosts differ by less. */
 const TOLERANCE_MS = 3 * MINUTE_MS;
-/** Offsets between zones are whole quarters of an hour. */
+/** Zones differ by whole quarters of an hour. */
 const QUARTER_MS = 15 * MINUTE_MS;
-/**
- * Zone offsets in use that are not whole hours, in minutes, including daylight saving time (tz database
- * 2025b).
- */
+/** Zone offsets in minutes that are not whole hours, including daylight saving time (tz database 2025b). */
 const ODD_OFFSETS = new Set([-570, -210, -150, 210, 270, 330, 345, 390, 525, 570, 630, 765, 825]);
 
-/** Times reported by one poll, epoch ms. */
+/** Times from one poll, epoch ms. */
 interface PollClocks {
-  /** The server's clock as printed, read in `zone`; null if not printed, or not the server's. */
+  /** The server's clock, read in `zone`; null if not printed, or not the server's. */
   readonly reportTime: number | null;
-  /** Latest start of a checkout, set by the server's clock, read in `zone`; null without checkouts. */
+  /** Latest start of a checkout by the server's clock, read in `zone`. */
   readonly latestStart: number | null;
-  /** When this host sent the query, and when it had the answer. */
+  /** When this host sent the query, and when it got the answer. */
   readonly askedAt: number;
   readonly answeredAt: number;
   /** The configured zone of the server. */
@@ -25,16 +22,16 @@ interface PollClocks {
 }
 
 /**
- * What is wrong with a server's times? `zone`: they differ by a multiple of 15 minutes, as if from another
- * zone. `clock`: by another amount. `ahead`: ms, negative means behind. `future`: a checkout starts at least
- * that much later than now; the server's clock is not printed, or agrees.
+ * `zone`: the server's times are ahead by a multiple of 15 minutes, as if from another zone. `clock`: by
+ * another amount. `future`: a checkout starts in the future, although the server's clock is right or not
+ * printed. `ahead` is ms; negative means behind.
  */
 export type ClockSkew =
   | { readonly kind: "zone"; readonly ahead: number; readonly utcOffset: string }
   | { readonly kind: "clock"; readonly ahead: number }
   | { readonly kind: "future"; readonly ahead: number };
 
-/** Compares a poll's times with this host's clock; null if the poll shows no difference. */
+/** Compares a poll's times with this host's clock; null if they agree. */
 export function clockSkew(clocks: PollClocks): ClockSkew | null {
   const { reportTime, latestStart, askedAt, answeredAt, zone } = clocks;
   const ahead = reportTime === null ? 0 : outside(reportTime, askedAt, answeredAt);
@@ -49,15 +46,15 @@ export function clockSkew(clocks: PollClocks): ClockSkew | null {
   return { kind: "future", ahead: latestStart - answeredAt };
 }
 
-/** Polls with new checkouts needed before their ages mean anything: each may follow an outage. */
+/** Polls with new checkouts that are needed, because each may follow an outage. */
 const ENOUGH_POLLS = 5;
 /** With longer gaps between polls, a checkout's age cannot show a difference of 15 minutes. */
 const LONGEST_INTERVAL_MS = 10 * MINUTE_MS;
 
 /**
- * Returns the zone that a server's checkouts suggest: with the right zone, new ones are at most as old as the
- * gap between two polls. `least`: age of the youngest when first seen, ms; `polls`: number of polls with new
- * ones. Null: the zone fits, or the polls do not show it.
+ * Returns the zone that a server's checkouts suggest: in the right zone, new ones are no older than the gap
+ * between two polls. `least`: age of the youngest when first seen, ms; `polls`: number of polls with new
+ * ones. Null if the zone fits, or the polls do not show it.
  */
 export function zoneSkewByAges(
   { least, polls }: { readonly least: number; readonly polls: number },
@@ -71,7 +68,8 @@ export function zoneSkewByAges(
 }
 
 /**
- * Reports whether any zone has this offset: a clock that is 15 minutes off must not look like another zone.
+ * Reports whether any zone has this offset. Otherwise a clock that is 15 minutes off would look like another
+ * zone.
  */
 function isInUse(offset: number): boolean {
   const minutes = offset / MINUTE_MS;

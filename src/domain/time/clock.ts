@@ -1,18 +1,16 @@
-/** Spans in milliseconds. */
 const SECOND_MS = 1_000;
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 86_400_000;
 
-/** Units of durations in the config and queries, e.g. `60s`, `5m`, `24h`, `400d`, `5y`. */
+/** Units of durations in the config and queries: `60s`, `5m`, `24h`, `400d`, `5y`. */
 const UNIT_MS = { s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS, y: 365 * DAY_MS } as const;
 
 const DURATION = /^(\d{1,15})([smhdy])$/;
 
-/** Describes the notation, for messages. */
 export const DURATION_FORM = "a whole number and one of the units s m h d y";
 
-/** Parses a duration into milliseconds; null if malformed. A year has 365 days. */
+/** Parses a duration into ms; null if malformed. A year has 365 days. */
 export function parseDuration(text: string): number | null {
   const [, count, unit] = DURATION.exec(text) ?? [];
   if (count === undefined || unit === undefined) return null;
@@ -22,7 +20,7 @@ export function parseDuration(text: string): number | null {
 
 const WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
-/** Parses `Tue 10:30` into ms since Monday 00:00; null for anything else. */
+/** Parses `Tue 10:30` into ms since Monday 00:00; null if malformed. */
 export function parseMomentOfWeek(text: string): number | null {
   const [, name = "", hour, minute] = /^([A-Za-z]{3})[a-z]* (\d{1,2}):(\d\d)$/.exec(text) ?? [];
   const day = WEEKDAYS.indexOf(name.charAt(0).toUpperCase() + name.slice(1).toLowerCase());
@@ -30,7 +28,6 @@ export function parseMomentOfWeek(text: string): number | null {
   return day * DAY_MS + Number(hour) * HOUR_MS + Number(minute) * MINUTE_MS;
 }
 
-/** A clock as an argument, so that tests need no sleep. */
 export interface Clock {
   /** Epoch milliseconds. */
   now(): number;
@@ -38,9 +35,8 @@ export interface Clock {
 
 export const systemClock: Clock = { now: () => Date.now() };
 
-/** Timers as an argument, so that tests of a schedule need no sleep. */
 export interface Timers {
-  /** Calls `run` after `ms`; the returned function cancels the call. */
+  /** The returned function cancels the call. */
   after(ms: number, run: () => void): () => void;
 }
 
@@ -57,7 +53,7 @@ export function repeat(ms: number, run: () => void): () => void {
   return () => clearInterval(timer);
 }
 
-/** Formats a time as ISO 8601 UTC with milliseconds; null stays null. */
+/** Formats a time as ISO 8601 UTC with milliseconds. */
 export function iso(epochMs: number): string;
 export function iso(epochMs: number | null): string | null;
 export function iso(epochMs: number | null): string | null {
@@ -73,7 +69,7 @@ export function span(ms: number): string {
   return parts.filter(Boolean).join(" ");
 }
 
-/** Describes by how many whole days the clock is ahead of the stored time; negative means behind. */
+/** Describes how far the clock is ahead of the stored time; negative means behind. */
 export function clockMessage(offsetMs: number): string {
   const days = Math.floor(Math.abs(offsetMs) / DAY_MS);
   const far = days === 1 ? "1 day" : `${days} days`;

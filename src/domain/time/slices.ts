@@ -1,17 +1,14 @@
-/**
- * Runs work in short steps with turns of the event loop in between, so that a large site delays nothing else.
- */
+/** Runs work in short steps, with turns of the event loop in between. */
 export type RunInSlices = <T>(steps: Generator<void, T>) => Promise<T>;
 
-/** Steps that take longer than this yield the event loop. */
 const SLICE_MS = 4;
 
-/** Resolves in the next turn of the event loop, after everything queued in this one. */
+/** Resolves in the next turn of the event loop. */
 export function nextTurn(): Promise<void> {
   return new Promise((resume) => setImmediate(resume));
 }
 
-/** `now` returns milliseconds of a monotonic clock. */
+/** `now`: a monotonic clock in ms. */
 export function createSlices(
   now: () => number = () => performance.now(),
   turn: () => Promise<void> = nextTurn,

@@ -2,8 +2,7 @@ import { DAY_MS } from "./clock.ts";
 
 /**
  * Converts wall-clock times of license servers between IANA zones and UTC. Offsets are cached per quarter of
- * an hour, because a reading with 50,000 checkouts needs 50,000 offsets, and Temporal takes microseconds for
- * each.
+ * an hour: a reading with 50,000 checkouts needs 50,000 offsets, and Temporal takes microseconds for each.
  */
 
 const QUARTER_MS = 900_000;
@@ -11,7 +10,6 @@ const MAX_CACHED = 20_000;
 
 const offsets = new Map<string, Map<number, number>>();
 
-/** Reports whether the runtime knows the zone, e.g. `Europe/Berlin` or `UTC`. */
 export function isZone(timeZone: string): boolean {
   try {
     new Intl.DateTimeFormat("en-US", { timeZone });
@@ -21,15 +19,11 @@ export function isZone(timeZone: string): boolean {
   }
 }
 
-/** Returns the zone of this host, e.g. `Europe/Berlin`. */
 export function hostZone(): string {
   return Temporal.Now.timeZoneId();
 }
 
-/**
- * Returns the zone's offset from UTC at an instant, in ms (east is positive). Throws RangeError for an
- * unknown zone.
- */
+/** Returns the zone's offset from UTC in ms (east is positive). Throws RangeError for an unknown zone. */
 export function offsetAt(zone: string, epochMs: number): number {
   if (zone === "UTC") return 0;
   const bucket = Math.floor(epochMs / QUARTER_MS);
@@ -43,7 +37,7 @@ export function offsetAt(zone: string, epochMs: number): number {
   return offset;
 }
 
-/** Returns the zone's wall-clock time at an instant, as the ms of a UTC time with the same fields. */
+/** Returns the zone's wall-clock time, as the ms of a UTC time with the same fields. */
 export function wallClock(zone: string, epochMs: number): number {
   return epochMs + offsetAt(zone, epochMs);
 }
@@ -54,9 +48,9 @@ export function dateTime(zone: string, epochMs: number): string {
 }
 
 /**
- * Returns the instant of a wall-clock time, see {@link wallClock}. For an hour that occurs twice (clocks set
- * back), returns the first occurrence; a time that does not exist (clocks set forward) uses the offset before
- * the change.
+ * Returns the instant of a wall-clock time, see {@link wallClock}. If the time occurs twice (clocks set
+ * back), returns the first instant. If it does not exist (clocks set forward), uses the offset before the
+ * change.
  */
 export function fromWallClock(zone: string, wall: number): number {
   const before = offsetAt(zone, wall - DAY_MS);
@@ -77,10 +71,7 @@ export function secondOccurrence(zone: string, first: number): number | null {
   return second > first && wallClock(zone, second) === wall ? second : null;
 }
 
-/**
- * Does the same as {@link fromWallClock} for the parts of a wall-clock time. `month` is 1–12. The caller
- * checks that the date exists.
- */
+/** Does the same as {@link fromWallClock} for an existing date. `month` is 1–12. */
 export function localToUtc(
   zone: string,
   year: number,
@@ -94,7 +85,7 @@ export function localToUtc(
   return fromWallClock(zone, utc(year, month, day, hour, minute, second, ms));
 }
 
-/** Returns the last millisecond of a calendar day in the zone: a license is valid through its expiry day. */
+/** Returns the last millisecond of a day in the zone. */
 export function endOfDay(zone: string, year: number, month: number, day: number): number {
   return fromWallClock(zone, utc(year, month, day + 1)) - 1;
 }
@@ -107,8 +98,8 @@ export function isDate(year: number, month: number, day: number): boolean {
 }
 
 /**
- * Reports whether an ISO 8601 text begins with an existing day. JavaScript's own parser turns February 30
- * into March 2.
+ * Reports whether an ISO 8601 text begins with an existing day. JavaScript's parser turns February 30 into
+ * March 2.
  */
 export function beginsWithDate(text: string): boolean {
   const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)/.exec(text) ?? [];
