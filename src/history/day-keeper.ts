@@ -34,10 +34,11 @@ export const DAY_QUERIES = {
   }),
   session: async (read: Reader, { day, ...asked }: DayAsked): Promise<MadeDay> => {
     const [from, to] = [day * DAY_MS, (day + 1) * DAY_MS];
-    const { holdingOf } = holdingsAt(await read.lastReadings(), asked);
+    const gaps = read.gaps();
+    const { holdingOf } = holdingsAt(await read.lastReadings(), asked, gaps);
     const cut = (session: HeldSession) => clipped(holdingOf(session), from, to);
     const seats = heldSeatsOf(read.sessions(from, to, null), cut);
-    return { data: packSessionDay(from, seats), sums: sumsOf(seats, from, to, read.gaps()) };
+    return { data: packSessionDay(from, seats), sums: sumsOf(seats, from, to, gaps) };
   },
 };
 

@@ -115,7 +115,7 @@ export function createSampleReader({ all }: Rows, open: Unsettled, now: number) 
     known ??= gapsOf(
       all(
         `SELECT server, "from", "to" FROM (
-           SELECT server_id AS server, until_at AS "from", lead(from_at) OVER own AS "to",
+           SELECT server_id AS server, until_at AS "from", ifnull(lead(from_at) OVER own, 9e15) AS "to",
              max(looks IS NULL OR looks > 0) OVER own AS isOwn
            FROM coverage WINDOW own AS (PARTITION BY server_id ORDER BY from_at))
          WHERE isOwn AND "to" > "from" ORDER BY server, "from"`,

@@ -15,21 +15,35 @@ export interface Holding {
  * Returns when a session is known to have held its seats, from polls or an imported log: from its first sight
  * (the reported start was not observed) to its end, or, after a gap in observation of more than two
  * intervals, to one interval after its last sight. `readAt` is the last good reading of its feature (polls do
- * not update an open session's row), `now` the time of the request.
+ * not update an open session's row), `now` the time of the request. With the `gaps` of its server, such a
+ * holding ends where the coverage of that last sight ends, as the server's counts do.
  */
 export function holdingOf(
   session: Pick<Session, "firstSeenAt" | "lastSeenAt" | "endedAt" | "endReason">,
   readAt: number | null,
   now: number,
   intervalMs: number,
+  gaps: readonly Holding[] | null = null,
 ): Holding {
   const { firstSeenAt, endedAt } = session;
   const seen = endedAt === null ? Math.max(session.lastSeenAt, readAt ?? 0) : session.lastSeenAt;
   const end = endedAt ?? now;
   // A checkin was judged by the interval in force at that time, which may have changed.
   const late = session.endReason !== "checkin" && end - seen > 2 * intervalMs;
-  const to = late ? seen + intervalMs : end;
+  const to = late ? ((gaps && coveredUntil(gaps, seen, end, intervalMs)) ?? seen + intervalMs) : end;
   return { from: firstSeenAt, to: Math.max(firstSeenAt, to) };
+}
+
+/** Returns null if coverage continues for long: then the feature itself was not read. */
+function coveredUntil(
+  gaps: readonly Holding[],
+  seen: number,
+  end: number,
+  intervalMs: number,
+): number | null {
+  const gap = gaps[firstWhere(gaps.length, (at) => (gaps[at]?.from ?? 0) >= seen)];
+  const until = Math.min(gap?.from ?? end, end);
+  return until - seen <= 3 * intervalMs ? until : null;
 }
 
 /** Context from the caller that the database does not have. */
@@ -45,7 +59,12 @@ export const DEFAULT_INTERVAL_MS = 60_000;
 
 export type Holdings = ReturnType<typeof holdingsAt>;
 
-export function holdingsAt(lastReadings: ReadonlyMap<string, number>, { now, intervals }: Asked) {
+/** Without `gaps`, returns the holdings of displayed durations; with them, those of seat-hours. */
+export function holdingsAt(
+  lastReadings: ReadonlyMap<string, number>,
+  { now, intervals }: Asked,
+  gaps: Gaps | null = null,
+) {
   /** Returns the last reading of a server, epoch ms: polls do not update an open session's row. */
   const lastReading = (server: string) => lastReadings.get(server) ?? null;
   const intervalOf = (server: string) => intervals[server] ?? DEFAULT_INTERVAL_MS;
@@ -59,7 +78,13 @@ export function holdingsAt(lastReadings: ReadonlyMap<string, number>, { now, int
       // A checkin needs neither lookup; they would take longer than everything else.
       session.endReason === "checkin"
         ? holdingOf(session, null, now, 0)
-        : holdingOf(session, lastReading(session.server), now, intervalOf(session.server)),
+        : holdingOf(
+            session,
+            lastReading(session.server),
+            now,
+            intervalOf(session.server),
+            gaps && (gaps.get(session.server) ?? []),
+          ),
   };
 }
 
@@ -108,7 +133,7 @@ export interface HeldSum extends FeatureId {
   readonly seatMs: number;
 }
 
-/** By server, ascending: times without readings, between times with readings. */
+/** By server, ascending: times without readings, after the first reading. The last one may have no end. */
 export type Gaps = ReadonlyMap<string, readonly Holding[]>;
 
 /**

@@ -99,7 +99,7 @@ async function heldTogether(own: HistorySource, query: ProductsQuery) {
   const { start, end, resolution } = resolveRange(query, await own.reach());
   const found = new Map<string | null, { users: Set<string>; levels: number[]; rollup: Rollup }>();
   if (resolution !== "exact" || start < (await own.sessionsFrom())) return found;
-  const { holdingOf } = holdingsAt(await own.lastReadings(), query);
+  const { holdingOf } = holdingsAt(await own.lastReadings(), query, await own.gaps());
   const begin = await historyBegins(own, { start, end });
   const productOf = createProductOf(query.products);
   for (const [product, features] of Map.groupBy(await own.features(query.filter), productOf)) {

@@ -76,6 +76,7 @@ export async function usageQuery(
   const apart = new Set(sets.flat());
   const components = new Set(features.filter((feature) => !apart.has(feature)).map(featureIdKey));
   const isComponent = (feature: FeatureId) => components.has(featureIdKey(feature));
+  const gaps = await source.gaps();
   const usage = createUsage(
     groupBy,
     start,
@@ -90,9 +91,9 @@ export async function usageQuery(
     },
     isMixed ? isCounted : null,
     isOfOne || components.size === 0 ? null : isComponent,
-    await source.gaps(),
+    gaps,
   );
-  const { holdingOf } = holdingsAt(await source.lastReadings(), query);
+  const { holdingOf } = holdingsAt(await source.lastReadings(), query, gaps);
   for (const { from, to } of daysOf(start, end)) {
     source.checkpoint();
     usage.add(await source.held(from, to, filter, holdingOf), from, to);
@@ -126,11 +127,11 @@ export async function heldHours(
   of?: readonly FeatureId[],
 ): Promise<(feature: FeatureId) => number> {
   const { start, end } = range;
-  const { holdingOf } = holdingsAt(await source.lastReadings(), range);
+  const gaps = await source.gaps();
+  const { holdingOf } = holdingsAt(await source.lastReadings(), range, gaps);
   const sums = new Map<string, number>();
   const add = (feature: FeatureId, ms: number) =>
     void sums.set(featureIdKey(feature), (sums.get(featureIdKey(feature)) ?? 0) + ms);
-  const gaps = await source.gaps();
   const few = of !== undefined && of.length <= FEW ? of : null;
   const [first, behind] = [Math.ceil(start / DAY_MS), dayOf(end)];
   const packed = await source.daysPacked(first, behind);

@@ -99,7 +99,7 @@ export function createFleetSource(
     const rows = (await sql
       .unsafe(
         `SELECT server, "from", "to" FROM (
-           SELECT ${SERVER} AS server, until_at::float8 AS "from", (lead(from_at) OVER own)::float8 AS "to",
+           SELECT ${SERVER} AS server, until_at::float8 AS "from", coalesce(lead(from_at) OVER own, 9e15)::float8 AS "to",
              bool_or(looks IS NULL OR looks > 0) OVER own AS is_own
            FROM coverage WHERE ${conditions.where()} WINDOW own AS (PARTITION BY site, server ORDER BY from_at)) spans
          WHERE is_own AND "to" > "from" ORDER BY server, "from"`,

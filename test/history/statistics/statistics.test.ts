@@ -306,11 +306,19 @@ test("sessions, usage and efficiency agree with plain loops over the raw polls",
       const usage = (from: number, to: number, groupBy: readonly UsageKey[]) =>
         usageQuery(read, questionOver(from, to, now, { intervals, groupBy }));
       const { rows } = await usage(range.start, range.end, ["user"]);
+      // Seat-hours end with the last second that the polls cover, also where a displayed duration ends earlier.
+      const covered = secondsOf(raws, at, now, now);
+      const coveredUntil = ({ lastSeen, ended, to }: PlainSession) => {
+        if ((ended ?? now) - lastSeen <= 2 * intervalMs) return to;
+        const first = (lastSeen - at) / 1000;
+        const length = covered.slice(first).indexOf(null);
+        return Math.min(length < 0 ? now : lastSeen + length * 1000, ended ?? now);
+      };
       const clipped = plain
         .map((one) => ({
           ...one,
           from: Math.max(one.firstSeen, range.start),
-          to: Math.min(one.to, range.end),
+          to: Math.min(coveredUntil(one), range.end),
         }))
         .filter(({ from, to }) => from < to);
       const seconds = secondsOf(raws, range.start, range.end, now);
