@@ -12,10 +12,12 @@ import { alertRoutes } from "../http/routes/alerts.ts";
 import { badgeRoutes } from "../http/routes/badge.ts";
 import { calendarRoutes } from "../http/routes/calendar.ts";
 import { type AppDeps, createRouteDeps } from "../http/routes/deps.ts";
+import { executeRoutes } from "../http/routes/execute.ts";
 import { keyRoutes } from "../http/routes/keys.ts";
 import { listRoutes } from "../http/routes/lists.ts";
 import { logRoutes } from "../http/routes/logs.ts";
 import { maintenanceRoutes } from "../http/routes/maintenance.ts";
+import { metricsRoutes } from "../http/routes/metrics.ts";
 import { outageRoutes } from "../http/routes/outages.ts";
 import { peopleRoutes } from "../http/routes/people.ts";
 import { rescanRoutes } from "../http/routes/rescan.ts";
@@ -27,16 +29,15 @@ import { streamRoutes } from "../http/routes/streams.ts";
 import { SOCKETS } from "../http/streams/websocket.ts";
 import type { HubSignIns } from "./access/sign-ins.ts";
 import type { Commands } from "./commands/commands.ts";
-import { executeAtSiteRoutes } from "./commands/execute.ts";
+import { commandsAtSites } from "./commands/execute.ts";
 import type { Pool } from "./database/connect.ts";
 import type { Reads } from "./database/reads.ts";
 import type { Directory } from "./lists/directory.ts";
 import { createHubLists } from "./lists/lists.ts";
-import { logsOfSites } from "./logs/site-queries.ts";
-import { metricsAtHubRoutes } from "./routes/metrics.ts";
+import { serversIn } from "./lists/scope.ts";
+import { fleetMetrics } from "./metrics/exposition.ts";
 import { type PushPort, pushRoutes } from "./routes/push.ts";
 import { siteRoutes } from "./routes/sites.ts";
-import { hubStreams } from "./streams/site-queries.ts";
 
 /** Dependencies of a hub's app. */
 export interface HubAppDeps extends Omit<AppDeps, "pictures"> {
@@ -78,11 +79,12 @@ function apiRoutes(http: HubAppDeps, limits: Limits, counters: RequestCounters, 
   // The routes below never use the missing ports.
   const deps = createRouteDeps(http as AppDeps & HubAppDeps, limits, audit, counters);
   const lists = createHubLists(deps, http);
+  const checkSites = (site: readonly string[]) => void serversIn(http.directory, { site });
   return new Elysia({ name: "api" })
     .use(pushRoutes(http.push))
     .use(siteRoutes(deps, http))
     .use(listRoutes(lists))
-    .use(streamRoutes(deps, hubStreams(http.directory)))
+    .use(streamRoutes(deps, checkSites))
     .use(sessionRoutes(deps))
     .use(statisticsRoutes(deps, FLEET_USAGE_KEYS))
     .use(outageRoutes(deps))
@@ -92,9 +94,9 @@ function apiRoutes(http: HubAppDeps, limits: Limits, counters: RequestCounters, 
     .use(calendarRoutes(deps, lists))
     .use(maintenanceRoutes(deps))
     .use(rescanRoutes(deps))
-    .use(executeAtSiteRoutes(deps, http.commands))
-    .use(metricsAtHubRoutes(deps, http))
-    .use(logRoutes(deps, logsOfSites(http.directory)))
+    .use(executeRoutes(deps, commandsAtSites(deps, http.commands)))
+    .use(metricsRoutes(deps, fleetMetrics(deps, http)))
+    .use(logRoutes(deps, checkSites))
     .use(serviceRoutes(deps))
     .use(keyRoutes(deps))
     .use(signInRoutes(deps));

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { record, words } from "../records.ts";
+import { Count, nullable, record, words } from "../records.ts";
 
 export const CommandResult = record("CommandResult", {
   command: Type.String(),
@@ -12,6 +12,16 @@ export const CommandResult = record("CommandResult", {
   durationMs: Type.Optional(Type.Integer({ minimum: 0 })),
 });
 export type CommandResult = Static<typeof CommandResult>;
+
+/** Result of a command that a hub ran through a site; its output stays at the site. */
+export const CommandResultAtHub = record("CommandResultAtHub", {
+  site: Type.String(),
+  server: Type.String(),
+  command: Type.String(),
+  exitCode: nullable(Type.Integer()),
+  durationMs: Count,
+});
+export type CommandResultAtHub = Static<typeof CommandResultAtHub>;
 
 export const Command = record("Command", {
   command: Type.String(),

@@ -25,6 +25,9 @@ import { endTime, startTime } from "../query-time.ts";
 /** Names sites of a fleet in a query. */
 export const SITE = { site: names("Names of sites. An unknown one is 404.", "muc") };
 
+/** Throws NOT_FOUND for an unknown site of a fleet. */
+export type CheckSites = (names: readonly string[]) => void;
+
 export type FeatureSort = Exclude<keyof FeatureRecord, "pools">;
 export type UserSort = Exclude<keyof UserRecord, "reservedFor">;
 

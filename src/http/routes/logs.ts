@@ -11,6 +11,7 @@ import { listDoc } from "../answers/list.ts";
 import { fields } from "../body.ts";
 import { documented } from "../docs/documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
+import { type CheckSites, SITE } from "../lists/lists.ts";
 import { LOG_FILTER, searchWords, union } from "../log-filter.ts";
 import { FORMAT, integer, queryOf, STORED_LIST, storedPage } from "../query.ts";
 import { endTime, openRange, parseTime, startTime, TIME_FORM } from "../query-time.ts";
@@ -22,13 +23,21 @@ const FILTER = {
   end_time: endTime("Lines before this time."),
   q: searchWords("the message or in values of the metadata"),
 };
-const RECENT = queryOf({
-  lines: integer("How many of the last matching lines to answer.", { minimum: 1, maximum: 10_000 }, 100),
-  ...FILTER,
-  ...FORMAT,
-});
-const SEARCH = queryOf({ ...FILTER, ...STORED_LIST });
-const LINES = queryOf({ ...FILTER, ...FORMAT }).schema;
+const LINES = queryOf({ ...FILTER, ...SITE, ...FORMAT }).schema;
+
+/** Returns the queries of the log; only logs of several sites take `site`. */
+function logQueries(ofSites: boolean) {
+  const site = (ofSites ? SITE : {}) as typeof SITE;
+  const lines = integer(
+    "How many of the last matching lines to answer.",
+    { minimum: 1, maximum: 10_000 },
+    100,
+  );
+  return {
+    recent: queryOf({ lines, ...FILTER, ...FORMAT, ...site }),
+    search: queryOf({ ...FILTER, ...STORED_LIST, ...site }),
+  };
+}
 
 const Clear = fields({
   before: Type.Optional(
@@ -49,27 +58,21 @@ const Stats = record("LogStats", {
   sizeBytes: Count,
 });
 
-/** Parameters of the log searches; at a hub with sites, whose names `sitesOf` checks. */
-export interface LogForm {
-  readonly recent: typeof RECENT;
-  readonly search: typeof SEARCH;
-  sitesOf(query: object): readonly string[] | null;
-}
-export const LOG_FORM: LogForm = { recent: RECENT, search: SEARCH, sitesOf: () => null };
+/** Serves and clears the service's own log. With `checkSites`, the log is that of several sites. */
+export function logRoutes({ clock, logs, audit, reader }: RouteDeps, checkSites: CheckSites | null = null) {
+  const queries = logQueries(checkSites !== null);
 
-/** Reading and clearing the service's own log. */
-export function logRoutes({ clock, logs, audit, reader }: RouteDeps, form: LogForm = LOG_FORM) {
   function lines(
     exchange: Exchange,
     query: Static<typeof LINES>,
     page: { readonly limit: number; readonly offset: number; readonly oldestFirst: boolean },
   ): Promise<Response> {
-    const { server_ids: serverIds = null, q = null } = query;
+    const { site: sites = null, server_ids: serverIds = null, q = null } = query;
     const levels = union(query.level, query.levels);
     const sources = union(query.source, query.sources);
     const names = { start: "start_time", end: "end_time" };
     const range = openRange(query.start_time, query.end_time, clock.now(), names);
-    const sites = form.sitesOf(query);
+    if (sites !== null) checkSites?.(sites);
     const filter = { sites, levels, sources, serverIds, ...range, q, hiddenSources: hiddenFrom(exchange) };
     return reader.answer(exchange, "logs", { ...filter, ...page, ...formOf(query, exchange) });
   }
@@ -81,7 +84,7 @@ export function logRoutes({ clock, logs, audit, reader }: RouteDeps, form: LogFo
       ({ exchange, query }) =>
         lines(exchange, query, { limit: query.lines ?? 100, offset: 0, oldestFirst: true }),
       documented("logs", "Logs", "The last lines, oldest first", {
-        query: form.recent,
+        query: queries.recent,
         answers: { 200: listDoc("logs", LogEvent, "Log events") },
         errors: ["TIMEOUT"],
       }),
@@ -92,7 +95,7 @@ export function logRoutes({ clock, logs, audit, reader }: RouteDeps, form: LogFo
       documented("logs", "Logs", "Search the stored lines, newest first", {
         description:
           "`q` is words, never a query language: quotes, operators and brackets are matched literally. Case and accents do not count, and a word that begins or ends with a letter or digit does so in the line too.",
-        query: form.search,
+        query: queries.search,
         answers: { 200: listDoc("logs", LogEvent, "Log events") },
         errors: ["TIMEOUT"],
       }),

@@ -1,9 +1,12 @@
-import type { TSchema } from "@sinclair/typebox";
+import { type TSchema, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { ApiError } from "../../domain/errors.ts";
 import { EVENT_SCHEMAS, type EventType } from "../../domain/events.ts";
+import { record } from "../../domain/records.ts";
 import { documented } from "../docs/documented.ts";
 import { type Exchange, gated, KEY_PROTOCOL, keyOfProtocols, requireLabels } from "../exchange.ts";
+import { type CheckSites, SITE } from "../lists/lists.ts";
+import { queryOf } from "../query.ts";
 import { byLabels } from "../snapshot.ts";
 import { ENDINGS, type StreamClient } from "../streams/broadcaster.ts";
 import { comment, ownChunk } from "../streams/encode.ts";
@@ -24,14 +27,6 @@ const STREAMS = {
   combined: { access: "read", summary: "All events", events: Object.keys(EVENT_SCHEMAS) as EventType[] },
 } as const;
 
-/** Parameters and events of a stream, which differ between hub and daemon. */
-export interface StreamForm {
-  readonly queries: Readonly<Record<StreamName, StreamQuery>>;
-  readonly schemas: Readonly<Record<EventType, TSchema>>;
-  /** Replaces labels by servers. Throws NOT_FOUND for unknown ones. */
-  resolve(wanted: Wanted): Wanted;
-}
-
 /** `/api/logs/stream` is the older name of `/stream/logs`. */
 const SSE_PATHS: readonly (readonly [string, StreamName])[] = [
   ["/stream/logs", "logs"],
@@ -49,14 +44,23 @@ const LINGER_SECONDS = 10;
 /** Server-sent events; and WebSockets with the same parameters and the same objects, each log event once. */
 export function streamRoutes(
   { log, streams, live }: Pick<RouteDeps, "log" | "streams" | "live">,
-  form: StreamForm = {
-    queries: STREAM_QUERIES,
-    schemas: EVENT_SCHEMAS,
-    resolve: (wanted) => byLabels(live.snapshot(), wanted),
-  },
+  checkSites: CheckSites | null = null,
 ) {
   const http = log("http");
-  const byServers = form.resolve;
+  const ofSites = checkSites !== null;
+  const queries = ofSites ? QUERIES_OF_SITES : STREAM_QUERIES;
+
+  /** Replaces labels by servers. Throws NOT_FOUND for unknown names. */
+  function byServers(wanted: Wanted): Wanted {
+    if (wanted.site) checkSites?.(wanted.site);
+    const resolved = byLabels(live.snapshot(), wanted);
+    if (ofSites && wanted.events?.includes("picture") && !resolved.site && !resolved.server)
+      throw new ApiError(
+        "INVALID_QUERY",
+        "The pictures of a whole fleet are too large for one stream: name site= or server=.",
+      );
+    return resolved;
+  }
 
   function open(stream: StreamName, exchange: Exchange, query: Wanted) {
     byServers(query);
@@ -89,7 +93,7 @@ export function streamRoutes(
       exchange.query,
       () => performance.now(),
       resolve,
-      form.queries[stream],
+      queries[stream],
     );
     const accepted = keyOfProtocols(request) !== null ? { "sec-websocket-protocol": KEY_PROTOCOL } : {};
     if (listener?.upgrade(request, { headers: { ...exchange.headers, ...accepted }, data }) === true) return;
@@ -98,7 +102,7 @@ export function streamRoutes(
 
   const routes = new Elysia({ name: "routes/streams" }).use(gated);
   for (const [path, stream] of SSE_PATHS) {
-    const { access, summary, schema, ...doc } = docOf(stream, form);
+    const { access, summary, schema, ...doc } = docOf(stream, queries[stream], ofSites);
     routes.get(
       path,
       ({ exchange, query }) => sendEvents(open(stream, exchange, query), exchange, query),
@@ -115,7 +119,7 @@ export function streamRoutes(
     );
   }
   for (const stream of STREAM_NAMES) {
-    const { access, summary, schema, ...doc } = docOf(stream, form);
+    const { access, summary, schema, ...doc } = docOf(stream, queries[stream], ofSites);
     routes.get(
       `/ws/${stream}`,
       ({ exchange, query }) => upgrade(stream, exchange, query),
@@ -137,13 +141,26 @@ export function streamRoutes(
   return routes;
 }
 
-function docOf(stream: StreamName, { queries, schemas }: StreamForm) {
+const QUERIES_OF_SITES = {
+  ...STREAM_QUERIES,
+  logs: queryOf({ ...STREAM_QUERIES.logs.parameters, ...SITE }),
+  combined: queryOf({ ...STREAM_QUERIES.combined.parameters, ...SITE }),
+};
+
+/** Returns the schema of an event; all but samples of the host have their site, if there are several. */
+function schemaOf(type: EventType, ofSites: boolean): TSchema {
+  const schema: TSchema = EVENT_SCHEMAS[type];
+  if (!ofSites || type === "metrics") return schema;
+  return record(`${schema.title}AtHub`, { site: Type.String(), ...schema.properties });
+}
+
+function docOf(stream: StreamName, query: StreamQuery, ofSites: boolean) {
   const { events, ...head } = STREAMS[stream];
-  const sent = events.map((type) => schemas[type]);
+  const sent = events.map((type) => schemaOf(type, ofSites));
   return {
     ...head,
     keyInQuery: true,
-    query: queries[stream],
+    query,
     requestHeaders: {
       "Last-Event-ID": {
         description: "Resume after this event: `<n>` or `log-<n>`; empty counts as absent",
