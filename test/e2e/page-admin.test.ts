@@ -44,7 +44,8 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     expect(made).toMatch(/^lmk_[a-z0-9]{12}_[\w-]{43}$/);
     expect((await watching.daemon.get("/api/me", made)).status).toBe(200);
     await dialog.getByRole("button", { name: "Close" }).click();
-    await dialog.waitFor({ state: "detached" });
+    // A closed dialog has no role, but is removed a little later.
+    await page.locator("dialog").waitFor({ state: "detached" });
     expect(await page.content()).not.toContain(made);
     await using others = await startBrowser({ keepPolicy: true });
     const other = await others.open(`${url}/admin`);
