@@ -3,7 +3,7 @@ import type { Environment } from "../config/environment.ts";
 import { codeOf, messageOf } from "../domain/error-code.ts";
 import type { Log } from "../domain/log.ts";
 import type { ServerPicture } from "../domain/picture.ts";
-import { escapeControls } from "../domain/plain-text.ts";
+import { countOf, escapeControls } from "../domain/plain-text.ts";
 import { repeat } from "../domain/time/clock.ts";
 import { type NotifySocket, openNotifySocket } from "../system/notify.ts";
 
@@ -172,7 +172,7 @@ function serversPart(servers: readonly ServerPicture[]): string {
   if (stale > 0) words.push(`${stale} stale`);
   const disabled = servers.length - enabled.length;
   if (disabled > 0) words.push(`${disabled} disabled`);
-  return `${servers.length} ${servers.length === 1 ? "server" : "servers"}: ${words.join(", ")}`;
+  return `${countOf(servers.length, "server")}: ${words.join(", ")}`;
 }
 
 /** `2026-01-31 08:15:30 UTC` */

@@ -62,9 +62,14 @@ export function nameMatcher(globs: readonly string[] | null): (name: string | nu
   return (name) => patterns?.some((pattern) => name !== null && pattern.test(name)) ?? true;
 }
 
+/** Returns `seat` for one, else `seats`. */
+export function wordFor(count: number, one: string, many = `${one}s`): string {
+  return count === 1 ? one : many;
+}
+
 /** `1 seat`, `2 seats`. */
-export function countOf(count: number, word: string, many = `${word}s`): string {
-  return `${count} ${count === 1 ? word : many}`;
+export function countOf(count: number, one: string, many?: string): string {
+  return `${count} ${wordFor(count, one, many)}`;
 }
 
 /** `1 seat`, `25000 tokens`. */

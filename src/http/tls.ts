@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Config } from "../config/config.ts";
 import { codeOf } from "../domain/error-code.ts";
+import { countOf } from "../domain/plain-text.ts";
 import { DAY_MS } from "../domain/time/clock.ts";
 
 /** Paths of the certificate chain, its key and the authorities of clients, PEM (`http.tls_cert`, `tls_key`, `tls_client_ca`). */
@@ -60,7 +61,7 @@ export function certificateWarning(
   if (now < validFrom) return `The TLS certificate holds only from ${day(validFrom)} on: clients refuse it`;
   const days = Math.floor((validTo - now) / DAY_MS);
   if (days >= WARN_DAYS) return null;
-  return `The TLS certificate expires on ${day(validTo)}, in ${days} ${days === 1 ? "day" : "days"}`;
+  return `The TLS certificate expires on ${day(validTo)}, in ${countOf(days, "day")}`;
 }
 
 function readPem(path: string, setting: string): string {

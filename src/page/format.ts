@@ -1,4 +1,8 @@
+import { wordFor } from "../domain/plain-text.ts";
+import { DAY_MS, span } from "../domain/time/clock.ts";
 import type { Unit } from "../domain/words.ts";
+
+export { span as duration };
 
 const NUMBER = new Intl.NumberFormat("en-GB");
 const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
@@ -11,9 +15,12 @@ const DATE = new Intl.DateTimeFormat("en-GB", {
   minute: "2-digit",
 });
 const DATE_OF_YEAR = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
-const DAY_MS = 86_400_000;
 
 export const number = (value: number): string => NUMBER.format(value);
+
+/** `1 seat`, `12,000 seats`. */
+export const plural = (count: number, one: string, many?: string): string =>
+  `${number(count)} ${wordFor(count, one, many)}`;
 
 const SHORT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 
@@ -22,22 +29,10 @@ export const shortIn = (unit: Unit): typeof number => (unit === "seats" ? number
 
 const short = (value: number): string => (Math.abs(value) < 10_000 ? number(value) : SHORT.format(value));
 
-/** Formats `3 s`, `14 min`, `2 h 10 min`, `1 d 3 h`, `20 d`: at most two units. */
-export function duration(ms: number): string {
-  const seconds = Math.max(0, Math.floor(ms / 1000));
-  const minutes = Math.floor(seconds / 60);
-  const hours = Math.floor(minutes / 60);
-  const days = Math.floor(hours / 24);
-  if (minutes === 0) return `${seconds} s`;
-  if (hours === 0) return `${minutes} min`;
-  if (days === 0) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`;
-  return hours % 24 === 0 || days >= 10 ? `${days} d` : `${days} d ${hours % 24} h`;
-}
-
 /** Formats `420 ms`, `1.2 s`, then like other durations. */
 export function milliseconds(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
-  return ms < 60_000 ? `${(ms / 1_000).toFixed(1)} s` : duration(ms);
+  return ms < 60_000 ? `${(ms / 1_000).toFixed(1)} s` : span(ms);
 }
 
 /** Formats the days (`2026-11-24`) in a message of the daemon. */

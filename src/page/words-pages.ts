@@ -1,9 +1,9 @@
 import type { Unit } from "../domain/words.ts";
-import { number } from "./format.ts";
+import { number, plural } from "./format.ts";
 import type { State } from "./model.ts";
 import { amount, words as first, unitWord } from "./words.ts";
 
-const persons = (count: number) => `${number(count)} ${count === 1 ? "person" : "people"}`;
+const persons = (count: number) => plural(count, "person", "people");
 
 /** Texts of the first page and of the pages that load later. */
 export const words = {
@@ -63,8 +63,8 @@ export const words = {
   server: (id: string) => `Server: ${id}`,
   label: (label: string) => `Label: ${label}`,
   csv: "CSV",
-  changes: (count: number) => `${number(count)} ${count === 1 ? "change" : "changes"}: sort again`,
-  featureCount: (count: number) => `${number(count)} ${count === 1 ? "feature" : "features"}`,
+  changes: (count: number) => `${plural(count, "change")}: sort again`,
+  featureCount: (count: number) => plural(count, "feature"),
   ofThemStale: (count: number) => `, ${number(count)} of them stale`,
   byName: "One row per name",
   places: (count: number) => `${number(count)} places`,

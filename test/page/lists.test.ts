@@ -3,7 +3,7 @@ import fc from "fast-check";
 import type { PictureServer } from "../../src/domain/live-picture.ts";
 import { keptServer } from "../../src/domain/polls/kept-picture.ts";
 import { serverJson } from "../../src/http/picture.ts";
-import { day, duration, moment } from "../../src/page/format.ts";
+import { day, moment } from "../../src/page/format.ts";
 import {
   allFeatures,
   allHolders,
@@ -104,18 +104,6 @@ test("a bar has a part for each seat or lengths that fill it, whatever the count
       }
     }),
   );
-});
-
-test.each([
-  [0, "0 s"],
-  [59_999, "59 s"],
-  [14 * 60_000, "14 min"],
-  [7_800_000, "2 h 10 min"],
-  [97_200_000, "1 d 3 h"],
-  [20 * 86_400_000, "20 d"],
-  [-5, "0 s"],
-])("%d ms are %p", (ms, text) => {
-  expect(duration(ms)).toBe(text);
 });
 
 test("a time has its year when it is not this one's", () => {

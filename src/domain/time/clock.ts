@@ -1,3 +1,5 @@
+import { countOf } from "../plain-text.ts";
+
 const SECOND_MS = 1_000;
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 3_600_000;
@@ -60,19 +62,23 @@ export function iso(epochMs: number | null): string | null {
   return epochMs === null ? null : new Date(epochMs).toISOString();
 }
 
-/** Formats a duration in at most two units: `45 s`, `12 min`, `2 h 10 min`, `20 d 3 h`. */
+/** Formats a duration: `3 s`, `14 min`, `2 h 10 min`, `1 d 3 h`, `20 d`. Cuts off smaller units. */
 export function span(ms: number): string {
-  if (ms < MINUTE_MS) return `${Math.max(0, Math.round(ms / 1000))} s`;
-  const minutes = Math.round(ms / MINUTE_MS);
-  const [days, hours, rest] = [Math.floor(minutes / 1440), Math.floor(minutes / 60) % 24, minutes % 60];
-  const parts = [days > 0 && `${days} d`, hours > 0 && `${hours} h`, days === 0 && rest > 0 && `${rest} min`];
-  return parts.filter(Boolean).join(" ");
+  const seconds = Math.max(0, Math.round(ms / SECOND_MS));
+  const [minutes, hours, days] = [60, 3600, 86_400].map((unit) => Math.floor(seconds / unit)) as [
+    number,
+    number,
+    number,
+  ];
+  if (minutes === 0) return `${seconds} s`;
+  if (hours === 0) return `${minutes} min`;
+  if (days === 0) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`;
+  return hours % 24 === 0 || days >= 10 ? `${days} d` : `${days} d ${hours % 24} h`;
 }
 
 /** Describes how far the clock is ahead of the stored time; negative means behind. */
 export function clockMessage(offsetMs: number): string {
-  const days = Math.floor(Math.abs(offsetMs) / DAY_MS);
-  const far = days === 1 ? "1 day" : `${days} days`;
+  const far = countOf(Math.floor(Math.abs(offsetMs) / DAY_MS), "day");
   return offsetMs > 0
     ? `The clock is ${far} ahead of the last stored time: retention catches up by one day per hour`
     : `The clock is ${far} behind the last stored time`;

@@ -1,7 +1,7 @@
 import type { KeyState } from "../../domain/keys.ts";
-import { number } from "../format.ts";
+import { number, plural } from "../format.ts";
 
-const lines = (count: number) => `${number(count)} ${count === 1 ? "line" : "lines"}`;
+const lines = (count: number) => plural(count, "line");
 
 /** Texts of the administration and the log. */
 export const admin = {

@@ -1,7 +1,7 @@
 import type { Severity } from "../../domain/alerts.ts";
 import type { PartStatus } from "../../domain/words.ts";
-import { number } from "../format.ts";
-import { daily as first, KIND_WORDS, plural } from "./words.ts";
+import { number, plural } from "../format.ts";
+import { daily as first, KIND_WORDS } from "./words.ts";
 
 /** Texts of the overview, servers, alerts and wall. */
 export const daily = {

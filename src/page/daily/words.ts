@@ -1,8 +1,5 @@
 import type { AlertRule } from "../../domain/alerts.ts";
-import { number } from "../format.ts";
-
-export const plural = (count: number, one: string, many = `${one}s`) =>
-  `${number(count)} ${count === 1 ? one : many}`;
+import { number, plural } from "../format.ts";
 
 /** The condition of a server in one word. */
 export const KIND_WORDS = {

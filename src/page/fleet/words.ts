@@ -1,6 +1,4 @@
-import { number } from "../format.ts";
-
-const plural = (count: number, one: string) => `${number(count)} ${one}${count === 1 ? "" : "s"}`;
+import { number, plural } from "../format.ts";
 
 /** Texts of the fleet pages. */
 export const fleetWords = {

@@ -76,7 +76,7 @@ test.each<[string[], Partial<Ran> & { has?: RegExp[] }]>([
       has: [
         /^HyperWorks \(eda\/acmed\): 25000 tokens of 1000003 in use, 975003 free, assigned to 1 person; read/,
         /\nuser +host +tokens +since +held\s*\n/,
-        /\nnot known +ws01 +25000 +03-01 \d\d:00 +1 h\s*\nzoe +1 +2025-01-25 \d\d:\d\d +assigned\n$/,
+        /\nnot known +ws01 +25000 +03-01 \d\d:00 +59 min\s*\nzoe +1 +2025-01-25 \d\d:\d\d +assigned\n$/,
       ],
     },
   ],
@@ -89,7 +89,7 @@ test.each<[string[], Partial<Ran> & { has?: RegExp[] }]>([
     {
       has: [
         /^LogicSim_Core \(eda\/acmed\): 4 of 4 in use, 0 free, 2 waiting; read 5 s ago\n/,
-        /\nada +ws01 +3 +03-01 \d\d:00 +1 h\n/,
+        /\nada +ws01 +3 +03-01 \d\d:00 +59 min\n/,
         /\ngroup night +1 +reserved\nbob +ws02 +2 +03-01 \d\d:58 +1 min +waits\n$/,
       ],
     },

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { parseBytes, printBytes } from "../../../src/domain/bytes.ts";
-import { parseDuration } from "../../../src/domain/time/clock.ts";
+import { parseDuration, span } from "../../../src/domain/time/clock.ts";
 
 test.each<[string, number | null]>([
   ["60s", 60_000],
@@ -48,4 +48,17 @@ test.each<[number, string]>([
   [256e6, "256 MB"],
 ])("%p bytes print as %s", (bytes, text) => {
   expect(printBytes(bytes)).toBe(text);
+});
+
+test.each([
+  [0, "0 s"],
+  [59_400, "59 s"],
+  [59_990, "1 min"],
+  [14 * 60_000, "14 min"],
+  [7_800_000, "2 h 10 min"],
+  [97_200_000, "1 d 3 h"],
+  [20.5 * 86_400_000, "20 d"],
+  [-5, "0 s"],
+])("%d ms print as %s", (ms, text) => {
+  expect(span(ms)).toBe(text);
 });
