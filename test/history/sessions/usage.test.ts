@@ -31,8 +31,12 @@ const GAPS = {
   eda: [
     { from: 30 * HOUR_MS, to: 40 * HOUR_MS },
     { from: 70 * HOUR_MS, to: 71 * HOUR_MS },
+    { from: 200 * HOUR_MS, to: Number.POSITIVE_INFINITY },
   ],
-  cad: [{ from: 48 * HOUR_MS, to: 96 * HOUR_MS }],
+  cad: [
+    { from: 48 * HOUR_MS, to: 96 * HOUR_MS },
+    { from: 120 * HOUR_MS, to: Number.POSITIVE_INFINITY },
+  ],
 };
 
 /** Hours since the first day began, many of them where days meet. */
@@ -97,7 +101,7 @@ test("usage and people are the same whichever days are packed, and as told by ev
       const lastSeen = new Map<string, number>();
       const plain = createPlainUsage(by, start, end, timezone, GAPS);
       const readings = await read.lastReadings();
-      const { holdingOf } = holdingsAt(readings, asked);
+      const { holdingOf } = holdingsAt(readings, asked, new Map(Object.entries(GAPS)));
       for (const row of read.all<HeldSession>(`SELECT ${HELD_COLUMNS} FROM sessions`)) {
         const { servers, daemons, features, users, hosts } = filter;
         if (servers !== null && !servers.includes(row.server)) continue;
