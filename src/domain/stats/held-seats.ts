@@ -143,7 +143,7 @@ export type Gaps = ReadonlyMap<string, readonly Holding[]>;
 export function countedMs(gaps: Gaps, server: string, from: number, to: number): number {
   const list = gaps.get(server);
   let ms = Math.max(0, to - from);
-  if (list === undefined) return ms;
+  if (list === undefined || ms === 0) return ms;
   for (let place = firstWhere(list.length, (at) => (list[at]?.to ?? 0) > from); ; place++) {
     const gap = list[place];
     if (gap === undefined || gap.from >= to) return ms;

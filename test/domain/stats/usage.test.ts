@@ -3,8 +3,13 @@ import fc from "fast-check";
 import { durationSeconds, type Session } from "../../../src/domain/session.ts";
 import { efficiencyOf, levelsAtBegin, totalsToTry } from "../../../src/domain/stats/efficiency.ts";
 import { histogramOfRollup } from "../../../src/domain/stats/figures.ts";
-import { clip, type HeldSession, heldSeatsOf, holdingOf } from "../../../src/domain/stats/held-seats.ts";
-
+import {
+  clip,
+  countedMs,
+  type HeldSession,
+  heldSeatsOf,
+  holdingOf,
+} from "../../../src/domain/stats/held-seats.ts";
 import { rollupOf } from "../../../src/domain/stats/rollup.ts";
 import { createUsage, type UsageKey } from "../../../src/domain/stats/usage.ts";
 import { DAYS, randomPolls, seconds, seriesOf, ZONES } from "./histories.ts";
@@ -317,4 +322,16 @@ describe("efficiency", () => {
     expect(levelsAtBegin(list, steps, 5, 50)).toEqual([3, 3, 4]);
     expect(levelsAtBegin(list, [], 0, 200)).toEqual([1, 2, 3, 3, 3]);
   });
+});
+
+test.each([
+  ["before a gap", 0, 10, 10],
+  ["up to the middle of a gap", 0, 30, 20],
+  ["over a gap", 0, 100, 80],
+  ["within a gap", 25, 35, 0],
+  ["of zero length within a gap", 30, 30, 0],
+  ["that ends before it begins", 35, 25, 0],
+  ["after the last gap", 50, 60, 10],
+])("counts the part of a holding %s", (_, from, to, ms) => {
+  expect(countedMs(new Map([["eda", [{ from: 20, to: 40 }]]]), "eda", from, to)).toBe(ms);
 });
