@@ -23,10 +23,11 @@ export function checkValue<S extends TSchema>(
   value: unknown,
   found: Finding[],
 ): Partly<Static<S>> | undefined {
-  const problems = [
-    ...problemsOf(Value.Errors(schema, value), value, "table"),
-    ...datesAsTables(schema, value),
-  ];
+  const problems = [...problemsOf(Value.Errors(schema, value), value, "table")];
+  // To TypeBox, a TOML date is a table without keys.
+  for (const part of partsOf(schema, value))
+    if (part.value instanceof Date && part.schema.type === "object")
+      problems.push({ kind: "wrong", ...part, takes: "a table" });
   found.push(...problems.map((problem) => ({ path: problem.path, message: messageOf(problem) })));
   const wrong = new Set(problems.map(({ path }) => JSON.stringify(path)));
   return without(value, [], wrong) as Partly<Static<S>> | undefined;
@@ -63,20 +64,18 @@ function mayShow(schema: TSchema, value: unknown): boolean {
   return parts.every(({ secret }) => secret !== true) && (typeof value !== "object" || value instanceof Date);
 }
 
-/** Finds dates in place of tables: to TypeBox, a TOML date is an object without keys. */
-function datesAsTables(schema: TSchema, value: unknown, path: KeyPath = []): SchemaProblem[] {
-  if (schema.type !== "object" && schema.type !== "array") return [];
-  if (value instanceof Date) {
-    return schema.type === "object" ? [{ kind: "wrong", path, value, schema, takes: "a table" }] : [];
-  }
-  return Object.entries(value ?? {}).flatMap(([key, inner]) => {
+/** Yields a value and its parts, each with its schema and path. */
+export function* partsOf(schema: TSchema, value: unknown, path: KeyPath = []): Generator<Part> {
+  yield { schema, value, path };
+  if (value instanceof Date || typeof value !== "object") return;
+  for (const [key, inner] of Object.entries(value ?? {})) {
     const of =
       schema.items ?? (Object.hasOwn(schema.properties ?? {}, key) ? schema.properties[key] : undefined);
-    return of === undefined
-      ? []
-      : datesAsTables(of, inner, [...path, Array.isArray(value) ? Number(key) : key]);
-  });
+    if (of !== undefined) yield* partsOf(of, inner, [...path, Array.isArray(value) ? Number(key) : key]);
+  }
 }
+
+type Part = Pick<SchemaProblem, "schema" | "value" | "path">;
 
 /**
  * Removes the invalid parts of a value. Tables keep their position in a list; any other list is invalid as

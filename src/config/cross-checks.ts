@@ -1,15 +1,16 @@
-import type { KeyPath } from "../domain/schema-problems.ts";
+import { type KeyPath, printPath } from "../domain/schema-problems.ts";
+import { RULE, type Schema } from "../domain/text-types.ts";
 import { BUILT_IN_COMMANDS } from "../managers/manager.ts";
 import { needsSecret } from "../managers/placeholders.ts";
 import type { Profile } from "../managers/profile.ts";
 import { MANAGERS, managerOf } from "../managers/registry.ts";
-import { type Partly, show } from "./check-value.ts";
+import { isTable, type Partly, partsOf, show } from "./check-value.ts";
 import { ALERT_DEFAULTS } from "./config.ts";
 import { credentialName } from "./credentials.ts";
-import { PLACEHOLDERS, placeholdersOf } from "./forms.ts";
+import { handedFile, PLACEHOLDERS, placeholdersOf, program } from "./forms.ts";
 import { knownManagers, ownManagers } from "./own-managers.ts";
 import type { Finding, Locate } from "./problem.ts";
-import type { ConfigFile } from "./schema.ts";
+import { ConfigFile } from "./schema.ts";
 
 type Partial = Partly<ConfigFile>;
 
@@ -20,73 +21,108 @@ export function crossCheck(
   hasCredential: (name: string) => boolean,
 ): Finding[] {
   return [
-    ...tls(file),
+    ...unique(file, locate),
+    ...together(file),
     ...signOn(file),
     ...ownManagers(file),
     ...knownManagers(file),
-    ...servers(file, locate),
+    ...servers(file),
     ...thresholds(file),
     ...namedServers(file),
     ...notifications(file),
-    ...products(file),
     ...reports(file),
     ...executedCommands(file),
-    ...remoteWrite(file),
     ...fleet(file),
     ...credentials(file, hasCredential),
   ];
 }
 
-function* tls({ http }: Partial): Generator<Finding> {
-  if (http === undefined) return;
-  if (http.tls_client_ca !== undefined && http.tls_cert === undefined)
-    yield { path: ["http", "tls_client_ca"], message: "requires tls_cert and tls_key" };
-  if ((http.tls_cert === undefined) === (http.tls_key === undefined)) return;
-  const [missing, given] = http.tls_cert === undefined ? ["tls_cert", "tls_key"] : ["tls_key", "tls_cert"];
-  yield { path: ["http", missing], message: `is required with ${given}` };
+/** Yields the tables at a path below the file, each item of a list on its own. */
+function* tablesAt(file: Partial, path: readonly string[]): Generator<[KeyPath, Record<string, unknown>]> {
+  let at: unknown = file;
+  for (const key of path) at = isTable(at) ? at[key] : undefined;
+  if (isTable(at)) yield [path, at];
+  if (!Array.isArray(at)) return;
+  for (const [index, table] of at.entries()) if (isTable(table)) yield [[...path, index], table];
+}
+
+/** Keys that must differ between the tables of a list, and from the names of built-in things. */
+const UNIQUE: readonly (readonly [
+  path: readonly string[],
+  key: string,
+  what: string,
+  taken: readonly string[],
+])[] = [
+  [["servers"], "id", "server", []],
+  [["managers"], "name", "manager", MANAGERS],
+  [["products"], "name", "product", []],
+  [["execute", "commands"], "name", "command", BUILT_IN_COMMANDS],
+];
+
+function* unique(file: Partial, locate: Locate): Generator<Finding> {
+  for (const [list, key, what, taken] of UNIQUE) {
+    const users = new Map<unknown, string>(taken.map((name) => [name, `a built-in ${what}`]));
+    for (const [path, { [key]: name }] of tablesAt(file, list)) {
+      const user = users.get(name);
+      if (user !== undefined)
+        yield {
+          path: [...path, key],
+          message: `must be unique: ${show(name)} is also the ${key} of ${user}`,
+        };
+      else if (name !== undefined) {
+        const line = locate([...path, key]);
+        users.set(name, `${printPath(path)}${line === null ? "" : `, line ${line}`}`);
+      }
+    }
+  }
+}
+
+/** Settings of which the first requires the second. */
+const TOGETHER: readonly (readonly [path: readonly string[], given: string, needed: string])[] = [
+  [["http"], "tls_cert", "tls_key"],
+  [["http"], "tls_key", "tls_cert"],
+  [["http"], "tls_client_ca", "tls_cert"],
+  [["page"], "role_header", "user_header"],
+  [["page"], "roles", "user_header"],
+  [["managers"], "login", "http"],
+  [["managers"], "users", "user_fields"],
+  [["products"], "cost_per_seat_year", "currency"],
+  [["export", "remote_write"], "username", "token_file"],
+  [["fleet"], "cert_file", "cert_key_file"],
+  [["fleet"], "cert_key_file", "cert_file"],
+];
+
+function* together(file: Partial): Generator<Finding> {
+  for (const [section, given, needed] of TOGETHER)
+    for (const [path, table] of tablesAt(file, section))
+      if (table[given] !== undefined && table[needed] === undefined)
+        yield { path: [...path, needed], message: `is required with ${given}` };
 }
 
 function* signOn({ http, page }: Partial): Generator<Finding> {
-  if (page === undefined) return;
-  const { user_header: user, role_header, roles } = page;
-  if (user !== undefined && (http?.trusted_proxies ?? []).length === 0)
+  if (page?.user_header !== undefined && (http?.trusted_proxies ?? []).length === 0)
     yield { path: ["page", "user_header"], message: "requires http.trusted_proxies" };
-  for (const [key, value] of Object.entries({ role_header, roles }))
-    if (value !== undefined && user === undefined)
-      yield { path: ["page", key], message: "requires user_header" };
 }
 
-function* servers({ servers: list = [], managers = [] }: Partial, locate: Locate): Generator<Finding> {
-  const first = new Map<string, number>();
-  for (const [
-    index,
-    { id, manager, address, tool, secret_file, log_file, log_command } = {},
-  ] of list.entries()) {
+function* servers({ servers: list = [], managers = [] }: Partial): Generator<Finding> {
+  for (const [index, server = {}] of list.entries()) {
+    const { manager, address = "", tool, secret_file, log_file, log_command } = server;
     const at = (key: string, ...rest: number[]): KeyPath => ["servers", index, key, ...rest];
-    const other = id === undefined ? undefined : first.get(id);
-    if (other !== undefined) {
-      const line = locate(["servers", other, "id"]);
-      const where = line === null ? `servers[${other}]` : `servers[${other}], line ${line}`;
-      yield { path: at("id"), message: `must be unique: ${show(id)} is also the id of ${where}` };
-    } else if (id !== undefined) first.set(id, index);
     const asked = manager === undefined ? undefined : managerNamed(manager, managers);
-    const parsed = address === undefined ? undefined : asked?.parseAddress(address);
-    const isWindowsPath = /^(?:[A-Za-z]:[\\/]|\\\\)/.test(address ?? "");
-    if (isWindowsPath && process.platform !== "win32")
+    const parsed = address === "" ? undefined : asked?.parseAddress(address);
+    if (/^(?:[A-Za-z]:[\\/]|\\\\)/.test(address) && process.platform !== "win32")
       yield {
         path: at("address"),
         message: `is a Windows path, but this host does not run Windows: ${show(address)}`,
       };
     else if (parsed !== undefined && "problem" in parsed)
       yield { path: at("address"), message: parsed.problem };
-    else if (secret_file === undefined && asked?.steps([""], address ?? "").some(needsSecret))
+    else if (secret_file === undefined && asked?.steps([""], address).some(needsSecret))
       yield { path: at("secret_file"), message: `is required for ${asked.title}` };
-    // In an argv list, the path rule applies to the program.
     for (const [key, argv] of Object.entries({ tool, log_command })) {
-      const program = Array.isArray(argv) ? argv[0] : undefined;
-      if (typeof program !== "string" || program.startsWith("/") || !program.includes("/")) continue;
-      const takes = "must be an absolute path, or a name to look up in $PATH";
-      yield { path: at(key, 0), message: `${takes}, not ${show(program)}` };
+      const first = Array.isArray(argv) ? argv[0] : undefined;
+      if (typeof first === "string" && program.read(first) === undefined)
+        yield { path: at(key, 0), message: `must be ${program.takes}, not ${show(first)}` };
     }
     if (log_file !== undefined && log_command !== undefined)
       yield { path: at("log_command"), message: "conflicts with log_file: a server has only one log" };
@@ -174,18 +210,6 @@ function* notifications({ notifications: list = [] }: Partial): Generator<Findin
   }
 }
 
-function* products({ products: list = [] }: Partial): Generator<Finding> {
-  const seen = new Set<string>();
-  for (const [index, { name, cost_per_seat_year: cost, currency } = {}] of list.entries()) {
-    const finding = (key: string, message: string) => ({ path: ["products", index, key], message });
-    if (name !== undefined && seen.has(name))
-      yield finding("name", `must be unique: ${show(name)} is also the name of an earlier product`);
-    if (name !== undefined) seen.add(name);
-    if (cost !== undefined && currency === undefined)
-      yield finding("currency", "is required with cost_per_seat_year");
-  }
-}
-
 function* reports(file: Partial): Generator<Finding> {
   const { reports: list = [], notifications: targets = [] } = file;
   const mails = targets.flatMap(({ type, name } = {}) =>
@@ -200,30 +224,12 @@ function* reports(file: Partial): Generator<Finding> {
 }
 
 /** Finds credentials that the unit does not pass. Does not quote them, because the value may be a secret. */
-function* credentials(
-  { http, servers: monitored = [], notifications: list = [], export: exported, fleet: site, hub }: Partial,
-  hasCredential: (name: string) => boolean,
-): Generator<Finding> {
-  const named: [KeyPath, string | undefined][] = [
-    [["http", "tls_cert"], http?.tls_cert],
-    [["http", "tls_key"], http?.tls_key],
-    [["http", "tls_client_ca"], http?.tls_client_ca],
-    ...monitored.flatMap((each, index): [KeyPath, string | undefined][] => [
-      [["servers", index, "secret_file"], each?.secret_file],
-      [["servers", index, "ca_file"], each?.ca_file],
-    ]),
-    ...list.flatMap((each, index): [KeyPath, string | undefined][] => [
-      [["notifications", index, "secret_file"], each?.secret_file],
-      [["notifications", index, "url_file"], each?.url_file],
-    ]),
-    [["export", "remote_write", "token_file"], exported?.remote_write?.token_file],
-    ...(["api_key_file", "ca_file", "cert_file", "cert_key_file", "people_key_file"] as const).map(
-      (key): [KeyPath, string | undefined] => [["fleet", key], site?.[key]],
-    ),
-    [["hub", "database_password_file"], hub?.database_password_file],
-  ];
-  for (const [path, text] of named) {
-    const name = text === undefined ? null : credentialName(text);
+function* credentials(file: Partial, hasCredential: (name: string) => boolean): Generator<Finding> {
+  for (const { schema, value, path } of partsOf(ConfigFile, file)) {
+    // The servers contain the defaults.
+    if ((schema as Schema)[RULE] !== handedFile || typeof value !== "string" || path[0] === "server_defaults")
+      continue;
+    const name = credentialName(value);
     if (name === null || hasCredential(name)) continue;
     yield {
       path,
@@ -234,57 +240,20 @@ function* credentials(
 }
 
 function* executedCommands({ execute }: Partial): Generator<Finding> {
-  const seen = new Set<string>(BUILT_IN_COMMANDS);
-  for (const [index, { name, argv = [] } = {}] of (execute?.commands ?? []).entries()) {
-    const at = (key: string): KeyPath => ["execute", "commands", index, key];
-    if (name !== undefined && seen.has(name)) {
-      const whose = BUILT_IN_COMMANDS.some((each) => each === name)
-        ? "a built-in command"
-        : "an earlier command";
-      yield { path: at("name"), message: `must be unique: ${show(name)} is also the name of ${whose}` };
-    }
-    if (name !== undefined) seen.add(name);
+  for (const [index, { argv = [] } = {}] of (execute?.commands ?? []).entries()) {
+    const path = ["execute", "commands", index, "argv"];
     const list = PLACEHOLDERS.map((each) => `{${each}}`).join(", ");
-    for (const word of new Set(placeholdersOf(argv))) {
+    for (const word of new Set(placeholdersOf(argv)))
       if (!PLACEHOLDERS.includes(word))
-        yield { path: at("argv"), message: `has an unknown placeholder {${word}}; known ones are ${list}` };
-    }
-    if (argv[0]?.includes("{"))
-      yield { path: at("argv"), message: "must start with a fixed program, not a placeholder" };
+        yield { path, message: `has an unknown placeholder {${word}}; known ones are ${list}` };
+    if (argv[0]?.includes("{")) yield { path, message: "must start with a fixed program, not a placeholder" };
   }
-}
-
-function* remoteWrite({ export: section }: Partial): Generator<Finding> {
-  const { url, username, token_file } = section?.remote_write ?? {};
-  const at = (key: string): KeyPath => ["export", "remote_write", key];
-  if (url !== undefined && (new URL(url).username !== "" || new URL(url).password !== "")) {
-    const message = "must be a URL without credentials; use username and token_file";
-    yield { path: at("url"), message };
-  }
-  if (username !== undefined && token_file === undefined)
-    yield { path: at("token_file"), message: "is required with username" };
 }
 
 function* fleet({ fleet: section }: Partial): Generator<Finding> {
   if (section === undefined) return;
-  const {
-    site,
-    url,
-    cert_file,
-    cert_key_file,
-    people_key_file,
-    people = "names",
-    logs = false,
-    formerly,
-  } = section;
+  const { site, people_key_file, people = "names", logs = false, formerly } = section;
   const at = (key: string): KeyPath => ["fleet", key];
-  if (url !== undefined && (new URL(url).username !== "" || new URL(url).password !== ""))
-    yield { path: at("url"), message: "must be a URL without credentials; use api_key_file" };
-  if ((cert_file === undefined) !== (cert_key_file === undefined)) {
-    const [missing, given] =
-      cert_file === undefined ? ["cert_file", "cert_key_file"] : ["cert_key_file", "cert_file"];
-    yield { path: at(missing), message: `is required with ${given}` };
-  }
   if (logs && people !== "names")
     yield {
       path: at("logs"),

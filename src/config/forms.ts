@@ -68,6 +68,12 @@ export const network = textRule(
   (text) => parseNetwork(text) !== null,
 );
 export const url = textRule("an http:// or https:// URL", (text) => (webUrl(text)?.hostname ?? "") !== "");
+/** URL of a service whose credentials belong into other settings. */
+export const openUrl = (settings: string) =>
+  textRule(`an http:// or https:// URL without credentials (use ${settings})`, (text) => {
+    const { hostname = "", username = "", password = "" } = webUrl(text) ?? {};
+    return hostname !== "" && username === "" && password === "";
+  });
 export const postgresUrl = textRule(
   'the URL of a PostgreSQL database without a password, e.g. "postgres://licmond@db.example/licmond?sslmode=verify-full"',
   isPostgresUrl,

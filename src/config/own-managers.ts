@@ -16,6 +16,7 @@ import { isPath } from "../managers/profiles/paths.ts";
 import { MANAGERS } from "../managers/registry.ts";
 import { type Partly, show } from "./check-value.ts";
 import { closestWord } from "./closest-word.ts";
+import { program } from "./forms.ts";
 import type { Finding } from "./problem.ts";
 import type { ConfigFile } from "./schema.ts";
 
@@ -24,15 +25,8 @@ type At = (...path: KeyPath) => KeyPath;
 
 /** Checks `[[managers]]`: combinations of keys, and whether the expressions compile. */
 export function* ownManagers({ managers = [] }: Partly<ConfigFile>): Generator<Finding> {
-  const seen = new Set<string>(MANAGERS);
   for (const [index, profile = {}] of managers.entries()) {
     const at: At = (...path) => ["managers", index, ...path];
-    const { name } = profile;
-    if (name !== undefined && seen.has(name)) {
-      const whose = MANAGERS.includes(name) ? "a built-in manager" : "an earlier manager";
-      yield { path: at("name"), message: `must be unique: ${show(name)} is also the name of ${whose}` };
-    }
-    if (name !== undefined) seen.add(name);
     yield* asking(profile, at);
     yield* formats(profile, at);
     yield* expressions(profile, at);
@@ -80,7 +74,6 @@ function* asking(profile: Table, at: At): Generator<Finding> {
   for (const [key, value] of Object.entries({ env, stdin, stream }))
     if (value !== undefined && http !== undefined)
       yield { path: at(key), message: "requires argv, not http" };
-  if (login !== undefined && http === undefined) yield { path: at("login"), message: "requires http" };
   for (const [key, request] of Object.entries({ http, login })) {
     const url = fillIn(request?.url ?? "http:x", { address: "x", host: "x", port: "1" });
     if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
@@ -89,13 +82,11 @@ function* asking(profile: Table, at: At): Generator<Finding> {
         message: `must be an http:// or https:// URL, not ${show(request?.url)}`,
       };
   }
-  const [program] = argv ?? [];
-  if (program?.includes("{"))
+  const [first] = argv ?? [];
+  if (first?.includes("{"))
     yield { path: at("argv", 0), message: "must be a fixed program, not a placeholder" };
-  else if (program !== undefined && (program === "" || (program.includes("/") && !program.startsWith("/")))) {
-    const takes = "must be an absolute path, or a name to look up in $PATH";
-    yield { path: at("argv", 0), message: `${takes}, not ${show(program)}` };
-  }
+  else if (first !== undefined && program.read(first) === undefined)
+    yield { path: at("argv", 0), message: `must be ${program.takes}, not ${show(first)}` };
 }
 
 const COMMON: readonly (keyof Profile)[] = [
@@ -116,8 +107,6 @@ function* formats(profile: Table, at: At): Generator<Finding> {
     yield { path: at("match", "feature"), message: "is required: the expression for lines of features" };
   if (format === "json" && fields?.name === undefined)
     yield { path: at("fields", "name"), message: "is required: the path of a feature's name" };
-  if (users !== undefined && user_fields === undefined)
-    yield { path: at("user_fields"), message: "is required with users" };
   for (const [key, patterns] of Object.entries(dates ?? {}))
     for (const pattern of listOf(patterns)) {
       const problem = whyNot(() => dateReader([pattern ?? ""]));

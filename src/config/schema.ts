@@ -18,6 +18,7 @@ import {
   mailAddress,
   momentOfWeek,
   network,
+  openUrl,
   origin,
   parseStart,
   postgresUrl,
@@ -234,7 +235,7 @@ export const ConfigFile = table({
   }),
   export: section({
     remote_write: section({
-      url: text(url, SECRET),
+      url: text(openUrl("username and token_file"), SECRET),
       token_file: optional(text(handedFile, SECRET)),
       interval: duration("5s", "1h", "60s"),
       username: optional(text(someText, SECRET)),
@@ -243,7 +244,7 @@ export const ConfigFile = table({
   }),
   fleet: section({
     site: text(siteName),
-    url: text(url, SECRET),
+    url: text(openUrl("api_key_file"), SECRET),
     api_key_file: text(handedFile, SECRET),
     ca_file: optional(text(handedFile)),
     cert_file: optional(text(handedFile)),

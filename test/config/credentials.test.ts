@@ -25,19 +25,19 @@ test.each([
   ["credential:hook", {}, "/run/credentials/licmond.service/hook", "hook"],
   ["credential:hook", INSIDE, "/run/credentials/other.service/hook", "hook"],
   ["/etc/hook", INSIDE, "/etc/hook", null],
-])("%s with %j lies at %s", (text, environment, path, name) => {
+])("%s with %j is %s", (text, environment, path, name) => {
   expect(pathOfFile(text, environment)).toBe(path);
   expect(credentialOfPath(path, environment)).toBe(name);
 });
 
-describe("whether there is one", () => {
+describe("a credential", () => {
   const isMissing = (path: string) => path !== "/run/credentials/other.service/hook";
   test.each([
-    ["it is there", INSIDE, "hook", true],
-    ["it is not", INSIDE, "mail", false],
-    ["in a unit that hands over nothing", { SYSTEMD_EXEC_PID: "7" }, "hook", false],
-    ["in a session that a unit started", { SYSTEMD_EXEC_PID: "3" }, "hook", true],
-    ["outside", {}, "hook", true],
+    ["exists", INSIDE, "hook", true],
+    ["is missing", INSIDE, "mail", false],
+    ["is missing in a unit without credentials", { SYSTEMD_EXEC_PID: "7" }, "hook", false],
+    ["may exist in a session that a unit started", { SYSTEMD_EXEC_PID: "3" }, "hook", true],
+    ["may exist outside of a unit", {}, "hook", true],
   ])("%s", (_what, environment, name, found) => {
     expect(credentialFinder(environment, 7, isMissing)(name)).toBe(found);
   });
@@ -57,7 +57,7 @@ url_file = "credential:hook-url"
 url = "https://b.example"
 token_file = "credential:prometheus"`;
 
-test("every file with a secret or a certificate may be one", () => {
+test("files with secrets and certificates can be credentials", () => {
   const result = interpretConfig(TOML, null, INSIDE);
   expect(result.ok && result.config).toMatchObject({
     http: { tls: { cert: "/etc/cert.pem", key: "/run/credentials/other.service/tls-key" } },
@@ -69,7 +69,7 @@ test("every file with a secret or a certificate may be one", () => {
   });
 });
 
-test("those that the unit does not hand over are told with their lines, the fix, and no name", () => {
+test("missing credentials are reported with line and fix, without their names", () => {
   const result = interpretConfig(TOML, "/c.toml", INSIDE, (name) => name === "prometheus");
   const fix =
     "names a credential that the unit does not provide: add LoadCredential=NAME:/path under [Service] in a drop-in (systemctl edit licmond) and restart";
@@ -80,7 +80,7 @@ test("those that the unit does not hand over are told with their lines, the fix,
   ]);
 });
 
-test("what is neither a path nor a credential is told without the value", () => {
+test("other texts are reported without the value", () => {
   const result = interpretConfig(
     '[[notifications]]\ntype = "webhook"\nurl = "https://a.example"\nsecret_file = "credential:HUSH/HUSH"',
     null,

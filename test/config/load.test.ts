@@ -31,7 +31,7 @@ const DAY = 86_400_000;
 
 describe("defaults", () => {
   // test/cli/init.test.ts compares the defaults with the config that `init` writes.
-  test("an empty file is a config", () => {
+  test("an empty file is valid", () => {
     const config = {
       servers: [],
       remoteWrite: null,
@@ -40,7 +40,7 @@ describe("defaults", () => {
     expect(interpretConfig("", null, {})).toMatchObject({ ok: true, warnings: [], config });
   });
 
-  test("a server takes what it does not say from [collector] and the host", () => {
+  test("[collector] and the host set defaults of servers", () => {
     const { servers } = configOf(
       `[collector]\ninterval = "2m"\ntimeout = "9s"\n[[servers]]\nid = "a"\n${SERVER}
        [[servers]]\nid = "b"\ninterval = "30s"\ntool = "/opt/rlm/rlmutil"\ntimezone = "UTC"\nenabled = false\n${SERVER}`,
@@ -55,7 +55,7 @@ describe("defaults", () => {
     expect(servers).toMatchObject([{ ...first, intervalMs: 120_000, timeoutMs: 9_000 }, own]);
   });
 
-  test("a server takes what it does not say from [server_defaults]; its own log sets the common one aside", () => {
+  test("[server_defaults] sets defaults; a server's own log replaces the common one", () => {
     const { servers } = configOf(
       `[server_defaults]\nmanager = "flexnet"\ninterval = "2m"\nlabels = { site = "muc", floor = "1" }\nlog_command = ["tail"]
        [[servers]]\nid = "a"\naddress = "27000@lic1"\nlabels = { floor = "2" }
@@ -81,7 +81,7 @@ describe("defaults", () => {
   });
 });
 
-/** A section with `|` for its line ends, and its parsed value. */
+/** Sections with `|` for line ends, and their values. */
 const SECTIONS: readonly (readonly [string, object])[] = [
   [
     `[http]|tls_cert = "/etc/cert.pem"|tls_key = "/etc/key.pem"|cors_origins = ["https://wall.example", "http://localhost:3000"]|trusted_proxies = ["10.0.0.0/8", "::1"]`,
@@ -175,20 +175,20 @@ const SECTIONS: readonly (readonly [string, object])[] = [
   ["", { fleet: null }],
 ];
 
-test.each(SECTIONS)("every section is read: %s", (toml, config) =>
+test.each(SECTIONS)("reads %s", (toml, config) =>
   expect(configOf(toml.replaceAll("|", "\n"))).toMatchObject(config),
 );
 
 const S = SERVER.replaceAll("\n", "|");
 
-/** A config with `|` for its line ends, and below it the problem that it has. */
+/** Configs with `|` for line ends, and the problem below each. */
 const MISTAKES = `
 [fleet]|site = "Muc"|url = "https://h.example"|api_key_file = "/k"
 2: fleet.site must be a name of 1 to 64 characters a-z 0-9 . _ - starting with a letter or digit, e.g. "muc", not "Muc"
 [fleet]|site = "muc"|url = "https://h.example"
 1: fleet.api_key_file is required: an absolute path, or credential:NAME for a credential of the unit (LoadCredential=NAME:/path)
 [fleet]|site = "muc"|url = "https://me:it@h.example"|api_key_file = "/k"
-3: fleet.url must be a URL without credentials; use api_key_file
+3: fleet.url must be an http:// or https:// URL without credentials (use api_key_file)
 [fleet]|site = "muc"|url = "https://h.example"|api_key_file = "/k"|cert_file = "/c"
 1: fleet.cert_key_file is required with cert_file
 [fleet]|site = "muc"|url = "https://h.example"|api_key_file = "/k"|people = "counts"|logs = true
@@ -198,7 +198,7 @@ const MISTAKES = `
 [fleet]|site = "muc"|url = "https://h.example"|api_key_file = "/k"|formerly = "muc"
 5: fleet.formerly must be the previous name of the site, not the current one
 [export.remote_write]|url = "https://me:it@p.example/write"
-2: export.remote_write.url must be a URL without credentials; use username and token_file
+2: export.remote_write.url must be an http:// or https:// URL without credentials (use username and token_file)
 [export.remote_write]|url = "https://p.example/write"|username = "12345"
 1: export.remote_write.token_file is required with username
 [export.remote_write]|url = "https://p.example/write"|labels = { __name__ = "x" }
@@ -288,7 +288,7 @@ http = 5
 [[products]]|name = "CAD"|features = ["*/*/CAD*"]|cost_per_seat_year = 9.5
 1: products[0].currency is required with cost_per_seat_year
 [[products]]|name = "A"|features = ["*/*/A"]|[[products]]|name = "A"|features = ["*/*/B"]
-5: products[1].name must be unique: "A" is also the name of an earlier product
+5: products[1].name must be unique: "A" is also the name of products[0], line 2
 [[notifications]]|name = "boss"|type = "email"|smtp = "x"|from = "a@b.example"|to = "c@d.example"|[[reports]]|every = "week"|target = "boss"|at = "07:00"
 10: reports[0].at must be a weekday and a local time, e.g. "Mon 07:00", not "07:00"
 [[reports]]|every = "week"|target = "boss"
@@ -311,7 +311,7 @@ http = 5
   .trim()
   .split("\n");
 
-describe("each mistake has its words", () => {
+describe("messages", () => {
   const pairs = MISTAKES.flatMap((toml, at) =>
     at % 2 === 0 ? [[toml, MISTAKES[at + 1] ?? ""] as const] : [],
   );
@@ -322,14 +322,14 @@ describe("each mistake has its words", () => {
     expect(others.filter((other) => !other.includes("is missing"))).toEqual([]);
   });
 
-  test("an address that its manager does not take", () => {
+  test("an address that the manager rejects", () => {
     const [problem = ""] = problemsOf(
       '[[servers]]\nid = "a"\nmanager = "flexnet"\naddress = "27000@a b; rm -rf /"\n',
     );
     expect(problem).toStartWith("4: servers[0].address ");
   });
 
-  test("several mistakes are several problems, in the order of the file", () => {
+  test("all problems are reported in the order of the file", () => {
     const toml = `[collector]\ninterval = "1s"\ntimout = "30s"\n[[servers]]\nid = "UPPER"\n${SERVER}[[servers]]\nid = "b"\nmanager = "x"`;
     const keys = problemsOf(toml).map((problem) => problem.split(" ")[1]);
     const first = "collector.interval collector.timout: servers[0].id";
@@ -352,7 +352,7 @@ describe("secrets", () => {
     '[http]\nhost = "https://me:HUSH@a.example"',
     'token = """\nHUSH',
     '[[servers]]\nid = "a"\nlabels = "HUSH',
-  ])("are not repeated: %j", (toml) => {
+  ])("are not quoted: %j", (toml) => {
     const problems = problemsOf(toml);
     expect(problems.length).toBeGreaterThan(0);
     expect(problems.join("\n")).not.toContain("HUSH");
@@ -382,13 +382,13 @@ describe("the environment", () => {
     });
   });
 
-  test("is named where it is wrong", () => {
+  test("is named if its value is wrong", () => {
     expect(problemsOf("[http]\nport = 1", { LICMOND_HTTP_PORT: "x" })).toEqual([
       '$LICMOND_HTTP_PORT: http.port must be a whole number from 0 to 65535, not "x"',
     ]);
   });
 
-  test("warns of a variable that is none, with the one that was meant, without its value", () => {
+  test("an unknown variable is a warning with a suggestion, without its value", () => {
     const result = interpretConfig("", null, { LICMOND_HTPP_PORT: "HUSH", LICMOND_UNHEARD_OF: "HUSH" });
     expect(result.warnings).toEqual([
       "ignoring unknown variable LICMOND_HTPP_PORT; did you mean LICMOND_HTTP_PORT?",
@@ -396,18 +396,18 @@ describe("the environment", () => {
     ]);
   });
 
-  test("does not repair a section that is no table", () => {
+  test("does not replace a section that is not a table", () => {
     expect(problemsOf("http = 5", { LICMOND_HTTP_PORT: "9000" })).toEqual(["1: http must be a table, not 5"]);
   });
 });
 
-describe("whatever the text", () => {
+describe("any text", () => {
   const never = (text: string) => {
     const result = interpretConfig(text, FILE, {});
     return result.ok ? result.config.http.port >= 0 : result.problems.length > 0;
   };
 
-  test("any text gives a config or problems", () => {
+  test("random bytes give a config or problems", () => {
     fc.assert(fc.property(fc.string({ unit: "binary", maxLength: 200 }), never), { numRuns: 300 });
   });
 
@@ -425,14 +425,14 @@ describe("whatever the text", () => {
     fc.constantFrom("# [x]", "", "  "),
   );
 
-  test("any mix of the config's own words too", () => {
+  test("random mixes of the config's words give a config or problems", () => {
     fc.assert(
       fc.property(fc.array(line, { maxLength: 12 }), (lines) => never(lines.join("\n"))),
       { numRuns: 1000 },
     );
   });
 
-  test("a key __proto__ is a key like any other", () => {
+  test("__proto__ is an ordinary key", () => {
     expect(problemsOf("[__proto__]\nx = 1")[0]).toStartWith('1: __proto__: unknown key "__proto__"');
     expect(Object.hasOwn(Object.prototype, "x")).toBe(false);
   });
@@ -454,7 +454,7 @@ test.each<[string | undefined, Record<string, string>, string, boolean]>([
   expect(configFile(named, environment)).toEqual({ file, named: isNamed });
 });
 
-test("what is not there, a directory, and bytes that are no text are problems", async () => {
+test("a missing file, a directory and invalid UTF-8 are problems", async () => {
   const file = join(temporaryDirectory(), "nowhere.toml");
   const nowhere = { file, message: expect.stringContaining("no such file") };
   expect(loadConfig(file, {})).toMatchObject({ ok: false, file, problems: [nowhere] });
@@ -464,7 +464,7 @@ test("what is not there, a directory, and bytes that are no text are problems", 
   expect(await load(new Uint8Array([0x61, 0xe4, 0x0a]))).toMatchObject({ ok: false, problems: latin1 });
 });
 
-test("a byte order mark is no mistake", async () => {
+test("a byte order mark is ignored", async () => {
   expect(await load("\uFEFF[http]\nport = 9999\n")).toMatchObject({
     ok: true,
     config: { http: { port: 9999 } },

@@ -53,10 +53,10 @@ test.each<[KeyPath, number | null]>([
   [["alerts", "overrides", 0, "for"], 28],
   [["alerts", "overrides", 1, "a", "b"], 30],
   [["limits", "burst"], null],
-])("%j stands in line %p", (path, line) => {
+])("%j is in line %p", (path, line) => {
   expect(createLocator(TOML)(path)).toBe(line);
 });
 
-test("lines are those of a text with CRLF too", () => {
+test("line ends may be CRLF", () => {
   expect(createLocator(TOML.replaceAll("\n", "\r\n"))(["servers", 1, "id"])).toBe(21);
 });
