@@ -41,38 +41,38 @@ interface HttpParts extends Omit<AppDeps, "settings" | "health" | "streams" | "d
   readonly reload: (print: (problem: Problem) => string) => Reloaded;
 }
 
-function settingsOf({ http, limits, collector, products, maintenance, page, fleet }: Config): HttpSettings {
-  return {
-    ...http,
-    limits,
-    products,
-    maintenance,
-    page,
-    ofSite: fleet?.site,
-    rescanTimeoutMs: collector.rescanTimeoutMs,
-    // Few routes ask for it: the data of all zones costs an idle daemon 4 MB.
-    get timezone() {
-      return hostZone();
-    },
+/** Returns the settings for HTTP, made once per config: every request reads them several times. */
+export function createSettings({ current }: Pick<RunningConfig, "current">, ofSite?: null) {
+  let config: Config | null = null;
+  let settings: HttpSettings;
+  return (): HttpSettings => {
+    if (config === current()) return settings;
+    config = current();
+    const { http, limits, collector, products, maintenance, page, fleet } = config;
+    settings = {
+      ...http,
+      limits,
+      products,
+      maintenance,
+      page,
+      ofSite: ofSite === null ? null : fleet?.site,
+      rescanTimeoutMs: collector.rescanTimeoutMs,
+      // Loaded on demand: few routes need it, and the time-zone data costs 4 MB.
+      get timezone() {
+        return hostZone();
+      },
+    };
+    return settings;
   };
 }
 
 /** Builds the dependencies of the HTTP server from the parts of the daemon. */
 export function httpDepsOf(parts: HttpParts): AppDeps {
   const { collector, running, store, live, host, clock } = parts;
-  // Made once for each config: every request asks for them several times.
-  let config = running.current();
-  let settings = settingsOf(config);
   return {
     ...parts,
     logs: createLogsPort(store, parts.bus),
-    settings() {
-      if (running.current() !== config) {
-        config = running.current();
-        settings = settingsOf(config);
-      }
-      return settings;
-    },
+    settings: createSettings(running),
     health: () => ({
       database: databaseHealth(store.checkDatabase()),
       collector: collectorHealth(collector.status(), live.snapshot(), clock.now()),
@@ -88,31 +88,45 @@ export function httpDepsOf(parts: HttpParts): AppDeps {
         return { streams, perKey: streamsPerKey };
       },
     },
-    daemon: daemonPort(parts),
+    daemon: processPort({
+      ...parts,
+      streams: parts.broadcaster.counts,
+      counters: collector.status,
+      status: () => ({
+        fleet: parts.fleet.status(),
+        database: {
+          sizeBytes: store.sizeBytes(),
+          schemaVersion: store.schemaVersion,
+          oldestSampleAt: parts.oldestSampleAt(),
+          backups: parts.newestBackups(),
+        },
+      }),
+    }),
   };
 }
 
-function daemonPort(parts: HttpParts): HttpDeps["daemon"] {
-  const { collector, running, store, broadcaster, lag, fleet, startedAt, begun, reload } = parts;
+interface ProcessParts extends Pick<HttpParts, "running" | "lag" | "startedAt" | "begun" | "reload"> {
+  readonly streams: Broadcaster["counts"];
+  readonly counters: () => Pick<CollectorStatus, "polls" | "parseProblems">;
+  readonly status: () => Pick<DaemonStatus, "fleet" | "database">;
+}
+
+/** Reports on this process, for a daemon and for a hub. */
+export function processPort(parts: ProcessParts): HttpDeps["daemon"] {
+  const { running, lag, startedAt, begun, reload, streams } = parts;
   return {
     status: () => ({
       uptimeSeconds: Math.floor((performance.now() - begun) / 1000),
       startedAt,
       configFile: running.file(),
       lastReload: running.lastReload(),
-      streams: broadcaster.counts(),
+      streams: streams(),
       eventLoopLagMs: lag.longestMs(),
-      fleet: fleet.status(),
-      database: {
-        sizeBytes: store.sizeBytes(),
-        schemaVersion: store.schemaVersion,
-        oldestSampleAt: parts.oldestSampleAt(),
-        backups: parts.newestBackups(),
-      },
+      ...parts.status(),
     }),
     counters() {
-      const { polls, parseProblems } = collector.status();
-      const { sse, websocket } = broadcaster.counts();
+      const { polls, parseProblems } = parts.counters();
+      const { sse, websocket } = streams();
       const { user, system } = process.cpuUsage();
       return {
         polls,

@@ -42,7 +42,7 @@ export interface HttpDeps {
   };
   /** At a hub: a query that names sites, with their servers in the place of the sites. Throws NOT_FOUND. */
   readonly narrowed?: (sent: Sent, exchange: { sites?: readonly string[] }) => Sent;
-  /** At a hub: what an error of its database is to clients; null for another error. */
+  /** At a hub: returns the API error for an error of its database; null for other errors. */
   readonly troubleOf?: (error: unknown) => ApiError | null;
   /** Names that anonymized keys see instead of users and hosts. */
   readonly pseudonyms: Pseudonyms;
@@ -55,7 +55,7 @@ export interface HttpDeps {
     ): ReturnType<Collector["rescan"]>;
     status(): Omit<CollectorStatus, "asked" | "polls" | "parseProblems">;
   };
-  readonly execute: Executor;
+  readonly execute: Pick<Executor, "enabled" | "list">;
   readonly keys: Pick<Keys, "verify" | "touch" | "count" | "list" | "get"> &
     Later<Pick<Keys, "create" | "revoke">> & {
       /** Keys of the role `site` can be made. */

@@ -40,9 +40,10 @@ import { type PushPort, pushRoutes } from "./routes/push.ts";
 import { siteRoutes } from "./routes/sites.ts";
 
 /** Dependencies of a hub's app. */
-export interface HubAppDeps extends Omit<AppDeps, "pictures"> {
+export interface HubAppDeps extends Omit<AppDeps, "pictures" | "execute"> {
   /** Picture numbers are stored with the pictures. */
   readonly pictures: Pick<AppDeps["pictures"], "anonymous">;
+  readonly execute: Pick<AppDeps["execute"], "enabled" | "list">;
   readonly push: PushPort;
   readonly signIns: HubSignIns;
   readonly pool: Pool;
@@ -77,7 +78,7 @@ export function createHubApp(deps: HubAppDeps, counters: RequestCounters = creat
 
 function apiRoutes(http: HubAppDeps, limits: Limits, counters: RequestCounters, audit: Audit) {
   // The routes below never use the missing ports.
-  const deps = createRouteDeps(http as AppDeps & HubAppDeps, limits, audit, counters);
+  const deps = createRouteDeps(http as HubAppDeps & AppDeps, limits, audit, counters);
   const lists = createHubLists(deps, http);
   const checkSites = (site: readonly string[]) => void serversIn(http.directory, { site });
   return new Elysia({ name: "api" })

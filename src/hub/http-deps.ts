@@ -1,38 +1,44 @@
-import { type Problem, printProblem } from "../config/problem.ts";
+import { catalogueOf } from "../collector/execute/catalogue.ts";
+import { createSettings, processPort } from "../daemon/http-deps.ts";
 import type { HostService, LoopLag } from "../daemon/meters.ts";
 import type { RunningConfig } from "../daemon/running-config.ts";
 import type { HealthCheck } from "../domain/service/status.ts";
-import type { HttpSettings } from "../http/deps.ts";
 import type { Sent } from "../http/query.ts";
+import { builtInManager, MANAGERS } from "../managers/registry.ts";
 import { databaseTrouble } from "./access/access.ts";
-import type { HubKeys } from "./access/keys.ts";
-import type { HubSignIns } from "./access/sign-ins.ts";
 import { createAlertHandling } from "./alerts/handle.ts";
 import type { HubAppDeps } from "./app.ts";
-import type { Commands } from "./commands/commands.ts";
 import { createRescan } from "./commands/rescan.ts";
 import type { Pool } from "./database/connect.ts";
-import type { Reads } from "./database/reads.ts";
 import { createHubHistory, type HistoryWorker } from "./history/port.ts";
 import type { Directory } from "./lists/directory.ts";
 import { serversIn } from "./lists/scope.ts";
 import { clearLogs } from "./logs/clear.ts";
-import { collectorPort, databaseHealth, executePort, sitesHealth } from "./ports.ts";
 import type { HubStreams } from "./streams/streams.ts";
 
+/** Parts of a hub for HTTP, in addition to those that routes use unchanged. */
 interface HubParts
-  extends Pick<HubAppDeps, "clock" | "log" | "build" | "installationId" | "meters" | "push" | "pseudonyms"> {
+  extends Omit<
+    HubAppDeps,
+    | "settings"
+    | "live"
+    | "denials"
+    | "alerts"
+    | "history"
+    | "narrowed"
+    | "collector"
+    | "pictures"
+    | "streams"
+    | "execute"
+    | "troubleOf"
+    | "logs"
+    | "health"
+    | "daemon"
+  > {
   readonly running: RunningConfig;
   readonly startedAt: number;
   /** Start time by `performance.now()`. */
   readonly begun: number;
-  readonly pool: Pool;
-  readonly keys: HubKeys;
-  readonly signIns: HubSignIns;
-  readonly quotas: HubAppDeps["quotas"];
-  readonly reads: Reads;
-  readonly directory: Directory;
-  readonly commands: Commands;
   readonly worker: HistoryWorker;
   readonly streams: HubStreams;
   readonly anonymous: HubAppDeps["pictures"]["anonymous"];
@@ -40,95 +46,104 @@ interface HubParts
   readonly lag: LoopLag;
   readonly pushHealth: { health(check: HealthCheck): HealthCheck };
   readonly schemaVersion: number;
-  readonly zone: () => string;
 }
 
 /** Builds the HTTP side's dependencies from the parts of a hub. */
 export function hubDepsOf(parts: HubParts): HubAppDeps {
-  const { running, pool, keys, signIns, quotas, directory, host, pseudonyms } = parts;
+  const { running, pool, directory, clock, streams } = parts;
   return {
     ...parts,
-    settings: () => settingsOf(running.current(), parts.zone),
+    settings: createSettings(running, null),
     live: directory,
     denials: directory,
     alerts: createAlertHandling(parts),
-    history: createHubHistory(parts.reads, pseudonyms, parts.worker),
+    history: createHubHistory(parts.reads, parts.pseudonyms, parts.worker),
     narrowed: (sent, exchange) => narrowed(directory, sent, exchange),
     collector: { ...collectorPort(directory), rescan: createRescan(parts.commands, directory) },
     pictures: { anonymous: parts.anonymous },
-    streams: parts.streams.port,
-    execute: executePort,
-    keys,
-    signIns,
+    streams: streams.port,
+    // Sites have their own catalogs; a hub knows the commands that every license manager has.
+    execute: {
+      enabled: true,
+      list: () => [
+        ...catalogueOf(
+          [],
+          MANAGERS.flatMap((name) => builtInManager(name) ?? []),
+        ).values(),
+      ],
+    },
     troubleOf: databaseTrouble,
-    quotas,
-    logs: { clear: (before) => clearLogs(pool, before, parts.clock.now()) },
+    logs: { clear: (before) => clearLogs(pool, before, clock.now()) },
     health: async () => ({
       database: parts.pushHealth.health(parts.reads.health(await databaseHealth(pool))),
       collector: sitesHealth(directory),
       disk: { status: "healthy", message: "A hub stores nothing on its own disk" },
       clock: { status: "healthy", message: "Nothing speaks against the clock" },
     }),
-    host,
-    daemon: daemonPort(parts),
-  };
-}
-
-function settingsOf(
-  { http, limits, collector, products, maintenance, page }: ReturnType<RunningConfig["current"]>,
-  zone: () => string,
-): HttpSettings {
-  return {
-    ...http,
-    limits,
-    products,
-    maintenance,
-    page,
-    ofSite: null,
-    rescanTimeoutMs: collector.rescanTimeoutMs,
-    get timezone() {
-      return zone();
-    },
-  };
-}
-
-function daemonPort({
-  running,
-  startedAt,
-  begun,
-  lag,
-  schemaVersion,
-  streams,
-}: HubParts): HubAppDeps["daemon"] {
-  return {
-    status: () => ({
-      uptimeSeconds: Math.floor((performance.now() - begun) / 1000),
-      startedAt,
-      fleet: null,
-      configFile: running.file(),
-      lastReload: running.lastReload(),
-      streams: streams.counts(),
-      eventLoopLagMs: lag.longestMs(),
-      database: {
-        sizeBytes: 0,
-        schemaVersion,
-        oldestSampleAt: null,
-        backups: { state: null, history: null },
-      },
+    daemon: processPort({
+      ...parts,
+      streams: streams.counts,
+      reload: running.reload,
+      counters: () => ({ polls: { ok: 0, partial: 0, failed: 0 }, parseProblems: 0 }),
+      status: () => ({
+        fleet: null,
+        database: {
+          sizeBytes: 0,
+          schemaVersion: parts.schemaVersion,
+          oldestSampleAt: null,
+          backups: { state: null, history: null },
+        },
+      }),
     }),
-    counters() {
-      const { user, system } = process.cpuUsage();
-      const { sse, websocket } = streams.counts();
+  };
+}
+
+/** Timeout of the health query. */
+const PATIENCE_MS = 3_000;
+
+/** Reports whether the database accepts writes; a standby answers reads only. */
+async function databaseHealth(pool: Pool): Promise<HealthCheck> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error("late")), PATIENCE_MS);
+  try {
+    const [row] = await Promise.race([
+      pool`SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS fixed`,
+      late,
+    ]);
+    if (row.fixed) return { status: "unhealthy", message: "The database is read-only" };
+    return { status: "healthy", message: "The database is responding" };
+  } catch {
+    // The log has the reason; this text is public.
+    return { status: "unhealthy", message: "The database is not responding" };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+export function sitesHealth(directory: Directory): HealthCheck {
+  const sites = directory.sites();
+  if (sites.length === 0) return { status: "healthy", message: "No site has pushed yet" };
+  const silent = sites.filter(({ site }) => directory.isSilent(site)).length;
+  const message = `${sites.length - silent} of ${sites.length} sites push`;
+  return { status: silent > 0 ? "degraded" : "healthy", message };
+}
+
+/** A hub polls nothing itself. */
+function collectorPort(directory: Directory): Omit<HubAppDeps["collector"], "rescan"> {
+  return {
+    raw: () => Promise.resolve(null),
+    status() {
+      const { servers } = directory.snapshot();
+      const polled = servers.flatMap(({ lastPollAt }) => lastPollAt ?? []);
       return {
-        polls: { ok: 0, partial: 0, failed: 0 },
-        parseProblems: 0,
-        streamClients: sse + websocket,
-        memoryBytes: process.memoryUsage.rss(),
-        cpuSeconds: (user + system) / 1e6,
-        eventLoopLagMs: lag.longestMs(),
+        servers: servers.length,
+        enabled: servers.filter(({ server }) => server.enabled).length,
+        runningPolls: 0,
+        lastPollAt: polled.reduce<number | null>((last, at) => Math.max(last ?? at, at), null),
+        nextPollAt: null,
+        durationMs: { p50: null, p95: null },
       };
     },
-    reload: () => running.reload((problem: Problem) => printProblem({ ...problem, file: null, line: null })),
   };
 }
 

@@ -7,7 +7,6 @@ import { connectServiceManager, type ServiceManager } from "../daemon/service-ma
 import { createTeardown } from "../daemon/teardown.ts";
 import { messageOf } from "../domain/error-code.ts";
 import { type Clock, DAY_MS, systemClock, systemTimers } from "../domain/time/clock.ts";
-import { hostZone } from "../domain/time/zone.ts";
 import { createPseudonyms, limitedPicture } from "../http/anonymous/anonymous.ts";
 import { listen } from "../http/listen.ts";
 import { createRequestCounters } from "../http/request-counters.ts";
@@ -27,11 +26,10 @@ import { migrate, schemaVersion } from "./database/migrate.ts";
 import { createPartitions } from "./database/partitions.ts";
 import { createReads } from "./database/reads.ts";
 import { createHistoryWorker } from "./history/port.ts";
-import { hubDepsOf } from "./http-deps.ts";
+import { hubDepsOf, sitesHealth } from "./http-deps.ts";
 import { createDirectory } from "./lists/directory.ts";
 import { createOwnLines } from "./logs/own-lines.ts";
 import { createPushMeter } from "./metrics/families.ts";
-import { sitesHealth } from "./ports.ts";
 import { createPushHealth } from "./push/push-health.ts";
 import { takePush } from "./push/take-push.ts";
 import { createRetention } from "./retention.ts";
@@ -175,7 +173,6 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
         requests.emit(emit);
         pushes.emit(emit);
       },
-      zone: hostZone,
     });
     const app = createHubApp(deps, requests);
     const { host: name, port, tls } = config.http;

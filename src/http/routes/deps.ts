@@ -1,3 +1,4 @@
+import type { Executor } from "../../collector/execute/executor.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Audit } from "../exchange.ts";
 import { createHistoryReader } from "../history.ts";
@@ -8,6 +9,7 @@ import type { StreamsPort } from "../streams/broadcaster.ts";
 
 /** Dependencies of the app, from the composition root. */
 export interface AppDeps extends HttpDeps {
+  readonly execute: Executor;
   readonly streams: StreamsPort;
 }
 
