@@ -1,5 +1,4 @@
 import "../http/production.ts";
-
 import { Elysia } from "elysia";
 import { FLEET_USAGE_KEYS } from "../domain/stats/usage.ts";
 import { docsRoutes } from "../http/docs/routes.ts";
@@ -28,13 +27,11 @@ import { statisticsRoutes } from "../http/routes/statistics.ts";
 import { streamRoutes } from "../http/routes/streams.ts";
 import { SOCKETS } from "../http/streams/websocket.ts";
 import type { HubSignIns } from "./access/sign-ins.ts";
-import type { Commands } from "./commands/commands.ts";
-import { commandsAtSites } from "./commands/execute.ts";
+import { type Commands, commandsAtSites } from "./commands/commands.ts";
 import type { Pool } from "./database/connect.ts";
 import type { Reads } from "./database/reads.ts";
-import type { Directory } from "./lists/directory.ts";
+import { type Directory, serversIn } from "./lists/directory.ts";
 import { createHubLists } from "./lists/lists.ts";
-import { serversIn } from "./lists/scope.ts";
 import { fleetMetrics } from "./metrics/exposition.ts";
 import { type PushPort, pushRoutes } from "./routes/push.ts";
 import { siteRoutes } from "./routes/sites.ts";

@@ -8,12 +8,10 @@ import { builtInManager, MANAGERS } from "../managers/registry.ts";
 import { databaseTrouble } from "./access/access.ts";
 import { createAlertHandling } from "./alerts/handle.ts";
 import type { HubAppDeps } from "./app.ts";
-import { createRescan } from "./commands/rescan.ts";
+import { createRescan } from "./commands/commands.ts";
 import type { Pool } from "./database/connect.ts";
 import { createHubHistory, type HistoryWorker } from "./history/port.ts";
-import type { Directory } from "./lists/directory.ts";
-import { serversIn } from "./lists/scope.ts";
-import { clearLogs } from "./logs/clear.ts";
+import { type Directory, serversIn } from "./lists/directory.ts";
 import type { HubStreams } from "./streams/streams.ts";
 
 /** Parts of a hub for HTTP, in addition to those that routes use unchanged. */
@@ -159,4 +157,22 @@ function narrowed(
   const named = server === undefined ? {} : { server: names(server) };
   if (server === undefined && sent.label === undefined) exchange.sites = names(site);
   return { ...sent, server: serversIn(directory, { site: names(site), ...named }) ?? [] };
+}
+
+const LINES_A_STEP = 2_000;
+
+/**
+ * Deletes lines before a time (epoch ms; null = now) except audit lines, in small steps. Returns their
+ * number.
+ */
+async function clearLogs(pool: Pool, before: number | null, now: number): Promise<number> {
+  let cleared = 0;
+  for (;;) {
+    const rows = await pool`
+      DELETE FROM events WHERE id IN (
+        SELECT id FROM events WHERE type = 'log' AND source <> 'audit' AND at < ${before ?? now} ORDER BY id LIMIT ${LINES_A_STEP})
+      RETURNING 1`;
+    cleared += rows.length;
+    if (rows.length < LINES_A_STEP) return cleared;
+  }
 }

@@ -2,16 +2,17 @@ import type { Config } from "../config/config.ts";
 import { messageOf } from "../domain/error-code.ts";
 import type { Log } from "../domain/log.ts";
 import { type Clock, DAY_MS, HOUR_MS, repeat } from "../domain/time/clock.ts";
+import type { Day, Fact } from "../fleet/protocol.ts";
 import type { Pool } from "./database/connect.ts";
 import { LOCK, LOCKS } from "./database/migrate.ts";
-import type { Partitions } from "./database/partitions.ts";
+import type { Partitioned, Partitions } from "./database/partitions.ts";
 import { dropEvents } from "./streams/publish.ts";
 
 /** How long steps wait for their packed day; a site may be offline this long. */
 const STEPS_MS = 30 * DAY_MS;
 
 /** First day that a hub keeps in each partitioned table of the past. */
-export type FirstDays = ReturnType<typeof firstDays>;
+type FirstDays = ReturnType<typeof firstDays>;
 
 export function firstDays({ sessionsMs, rollupsMs }: Config["retention"], now: number) {
   const dayBefore = (ms: number) => Math.floor((now - ms) / DAY_MS);
@@ -86,4 +87,55 @@ export function createRetention({ pool, partitions, clock, keep, log }: Retentio
     step().catch((error) => log.warn("Cannot delete old rows", { error: messageOf(error) }));
   const end = repeat(HOUR_MS, () => void attempt());
   return { step, stop: end };
+}
+
+/** The parts of a push with rows for partitioned tables. */
+interface Brought {
+  readonly facts: readonly Fact[];
+  readonly days: readonly Day[];
+}
+
+/** Returns the partitioned table that a fact or a day goes to, and its day there; null for other tables. */
+function placeOf(item: Fact | Day): readonly [keyof FirstDays, number] | null {
+  const dayOf = (at: number) => Math.floor(at / DAY_MS);
+  if ("table" in item) {
+    const { table, day } = item;
+    // Open sessions have no day.
+    if (day < 0) return null;
+    if (table === "sessions" || table === "denials") return [table, day];
+    return table === "samples" || table === "hours" || table === "rollups" ? ["packed_days", day] : null;
+  }
+  if (item.kind === "session" && item.endedAt !== null) return ["sessions", dayOf(item.endedAt)];
+  if (item.kind === "denial") return ["denials", dayOf(item.at)];
+  return item.kind === "step" ? ["steps", dayOf(item.at)] : null;
+}
+
+/** Returns the days for which partitions are needed. */
+export function daysIn({ facts, days }: Brought): Partial<Record<Partitioned, Set<number>>> {
+  const found: Partial<Record<Partitioned, Set<number>>> = {};
+  for (const item of [...facts, ...days]) {
+    const place = placeOf(item);
+    if (place === null) continue;
+    const [table, day] = place;
+    found[table] ??= new Set();
+    found[table].add(day);
+  }
+  return found;
+}
+
+/**
+ * Removes rows that retention would delete within the hour: each past day would need a partition, and
+ * thousands of partitions slow every query. A session that ended so long ago also removes its open row.
+ */
+export function withinRetention<B extends Brought>(brought: B, first: FirstDays): B {
+  const isKept = (item: Fact | Day) => {
+    const place = placeOf(item);
+    return place === null || place[1] >= first[place[0]];
+  };
+  const facts = brought.facts.flatMap((fact): Fact[] => {
+    if (isKept(fact)) return [fact];
+    if (fact.kind !== "session") return [];
+    return [{ kind: "gone", seq: fact.seq, row: { of: "session", id: fact.id } }];
+  });
+  return { ...brought, facts, days: brought.days.filter(isKept) };
 }

@@ -4,9 +4,8 @@ import { FLEET } from "../../src/export/fleet-metrics.ts";
 import { DENIALS, POLLS, PROCESS, SERVICE } from "../../src/export/meters.ts";
 import { REMOTE_WRITE } from "../../src/export/remote-write/writer.ts";
 import { FEATURE, SERVER } from "../../src/export/server-metrics.ts";
-
 import { REQUESTS } from "../../src/http/request-counters.ts";
-import { HUB, SITE } from "../../src/hub/metrics/families.ts";
+import { HUB, SITE } from "../../src/hub/metrics/exposition.ts";
 import { DOCS, expressionsOf, readDashboard } from "./dashboard.ts";
 
 const FAMILIES = [

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { openPool } from "../../src/hub/database/connect.ts";
-import { migrate, schemaVersion } from "../../src/hub/database/migrate.ts";
-import { MIGRATIONS } from "../../src/hub/database/migrations.ts";
+import { MIGRATIONS, migrate, schemaVersion } from "../../src/hub/database/migrate.ts";
 import { createPartitions } from "../../src/hub/database/partitions.ts";
 import { hubSecret } from "../../src/hub/secret.ts";
 import { freePort } from "../free-port.ts";

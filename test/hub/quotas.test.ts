@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createHubQuotas } from "../../src/hub/access/quotas.ts";
+import { createHubQuotas } from "../../src/hub/access/access.ts";
 import { migrate } from "../../src/hub/database/migrate.ts";
 import { freePort } from "../free-port.ts";
 import { until } from "../until.ts";

@@ -127,8 +127,7 @@ export async function checkHub({ config: { hub }, report }: Look): Promise<void>
 
 /** Describes the hub's tables. Throws an Error if they are unusable. */
 async function schemaOf(pool: Pool): Promise<string> {
-  const { assertUsable, schemaVersion } = await import("../../hub/database/migrate.ts");
-  const { MIGRATIONS } = await import("../../hub/database/migrations.ts");
+  const { assertUsable, MIGRATIONS, schemaVersion } = await import("../../hub/database/migrate.ts");
   await assertUsable(pool);
   const [row] = await pool`
     SELECT to_regclass('schema_steps') IS NOT NULL AS made, has_schema_privilege(current_schema(), 'CREATE') AS may_create`;

@@ -2,12 +2,12 @@ import type { Config } from "../../config/config.ts";
 import { messageOf } from "../../domain/error-code.ts";
 import { ApiError } from "../../domain/errors.ts";
 import type { Log } from "../../domain/log.ts";
-import { type Clock, repeat } from "../../domain/time/clock.ts";
+import { type Clock, DAY_MS, repeat } from "../../domain/time/clock.ts";
 import { keylessHolds, kindOf, socketCallerOf } from "../../http/without-key.ts";
 import { StoreError } from "../../store/database/store-error.ts";
+import { createQuotaBook, type QuotaLimits, type QuotaRefusal } from "../../store/quotas.ts";
 import { isAway, type Pool } from "../database/connect.ts";
 import { createHubKeys } from "./keys.ts";
-import { createHubQuotas } from "./quotas.ts";
 import { createHubSignIns } from "./sign-ins.ts";
 
 /** Interval at which uses of keys and sign-ins are written; a killed hub loses the last ones. */
@@ -73,4 +73,74 @@ export function databaseTrouble(error: unknown): ApiError | null {
     retryAfterSeconds: AWAY_SECONDS,
     cause: error,
   });
+}
+
+/**
+ * Counts requests of keys across all hubs. Each hub counts in memory; `renew`, once a second, adds its counts
+ * to PostgreSQL and reads the sums. A quota can be exceeded by the requests that other hubs answer within a
+ * second.
+ */
+export async function createHubQuotas(pool: Pool, clock: Clock) {
+  const book = createQuotaBook(clock);
+  /** Requests counted here and not yet added to PostgreSQL. */
+  let own = new Map<string, number>();
+
+  async function renew(): Promise<void> {
+    const sent = own;
+    own = new Map();
+    if (sent.size > 0) {
+      await add(sent).catch((error) => {
+        for (const [keyId, count] of sent) own.set(keyId, count + (own.get(keyId) ?? 0));
+        throw error;
+      });
+    }
+    const rows: Record<string, string>[] =
+      await pool`SELECT * FROM quota_counts WHERE day_at >= ${book.outdated()}`;
+    book.counters.clear();
+    for (const { key_id: keyId = "", ...row } of rows) {
+      const later = own.get(keyId) ?? 0;
+      book.counters.set(keyId, {
+        dayAt: Number(row.day_at),
+        dayCount: Number(row.day_count) + later,
+        monthAt: Number(row.month_at),
+        monthCount: Number(row.month_count) + later,
+      });
+    }
+  }
+
+  async function add(counts: ReadonlyMap<string, number>): Promise<void> {
+    const rows = [...counts].map(([key_id, count]) => {
+      const { dayAt: day_at, monthAt: month_at } = book.current(key_id);
+      return { key_id, day_at, month_at, count };
+    });
+    await pool.begin(async (tx) => {
+      await tx`DELETE FROM quota_counts WHERE day_at < ${book.outdated()}`;
+      await tx`
+        INSERT INTO quota_counts AS q (key_id, day_at, day_count, month_at, month_count)
+        SELECT key_id, day_at, count, month_at, count FROM json_to_recordset(${JSON.stringify(rows)}::text::json)
+          AS r(key_id text, day_at bigint, month_at bigint, count bigint)
+        ORDER BY key_id
+        -- Of two hubs one is over midnight first.
+        ON CONFLICT (key_id) DO UPDATE SET
+          (day_at, day_count) = (SELECT
+            CASE WHEN same THEN q.day_at ELSE excluded.day_at END,
+            CASE WHEN same THEN q.day_count ELSE 0 END + excluded.day_count
+            FROM (SELECT q.day_at - excluded.day_at BETWEEN 0 AND ${DAY_MS}) AS s(same)),
+          (month_at, month_count) = (SELECT
+            CASE WHEN same THEN q.month_at ELSE excluded.month_at END,
+            CASE WHEN same THEN q.month_count ELSE 0 END + excluded.month_count
+            FROM (SELECT q.month_at = excluded.month_at
+              OR q.month_at > excluded.month_at AND q.day_at - excluded.day_at BETWEEN 0 AND ${DAY_MS}) AS s(same))`;
+    });
+  }
+
+  await renew();
+  return {
+    renew,
+    take(keyId: string, limits: QuotaLimits): QuotaRefusal | null {
+      const refusal = book.take(keyId, limits);
+      if (refusal === null) own.set(keyId, 1 + (own.get(keyId) ?? 0));
+      return refusal;
+    },
+  };
 }

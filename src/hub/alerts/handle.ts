@@ -4,8 +4,7 @@ import type { Clock } from "../../domain/time/clock.ts";
 import type { HandledHere, HttpDeps } from "../../http/deps.ts";
 import type { Asked, Commands } from "../commands/commands.ts";
 import type { Pool, Sql } from "../database/connect.ts";
-import { publish } from "./publish.ts";
-import { type AlertAtHubRow, alertOf, ownerOf } from "./rows.ts";
+import { type AlertAtHubRow, alertOf, ownerOf, publish } from "./rows.ts";
 
 /** How long a request waits for the site of its alert. */
 const WAIT_MS = 20_000;

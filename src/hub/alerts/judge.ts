@@ -1,7 +1,6 @@
 import { type AlertChange, isAtLeast } from "../../domain/alerts.ts";
 import { type Sql, whole } from "../database/connect.ts";
-import { type News, publish } from "./publish.ts";
-import type { AlertAtHubRow } from "./rows.ts";
+import { type AlertAtHubRow, type News, publish } from "./rows.ts";
 import { REFUSED_MS, SITE_ALERT_RULES, type SiteFinding, type SiteLook, type SiteRule } from "./rules.ts";
 
 /** After a longer gap between looks, conditions count as new. */

@@ -1,9 +1,17 @@
+import type { RescanRow } from "../../collector/outcomes.ts";
 import { ApiError, ERROR_STATUS, type ErrorCode } from "../../domain/errors.ts";
 import type { KeyRecord } from "../../domain/keys.ts";
+import { serverAt, siteOf } from "../../domain/server.ts";
 import { type Clock, iso, MINUTE_MS, span, type Timers } from "../../domain/time/clock.ts";
 import type { Command, Fact } from "../../fleet/protocol.ts";
+import type { HttpDeps } from "../../http/deps.ts";
+import { callerOf } from "../../http/exchange.ts";
 import { shown } from "../../http/query.ts";
+import type { RouteDeps } from "../../http/routes/deps.ts";
+import { type CommandPort, requireCommand } from "../../http/routes/execute.ts";
+import { knownServer } from "../../http/snapshot.ts";
 import type { Pool } from "../database/connect.ts";
+import { partsOf } from "../lists/conditions.ts";
 import type { Directory } from "../lists/directory.ts";
 
 /** A command that its site has not fetched by then expires. */
@@ -18,7 +26,7 @@ type Wanted<Name extends Command["command"]> = Omit<
 export type Asked = { [Name in Command["command"]]: Wanted<Name> }[Command["command"]];
 
 /** Outcome of a command at its site. */
-export type Outcome = Pick<Extract<Fact, { kind: "outcome" }>, "results" | "run">;
+type Outcome = Pick<Extract<Fact, { kind: "outcome" }>, "results" | "run">;
 
 /** Permission in the site's `[fleet] allow` that a command needs. */
 const NEEDS = {
@@ -119,7 +127,7 @@ function outcomeOf({ outcome, code, message, results, run }: Row, site: string, 
 }
 
 /** Returns the error code of a site, which may be newer than the hub. */
-export function errorCodeOf(code: string | null): ErrorCode {
+function errorCodeOf(code: string | null): ErrorCode {
   return code !== null && Object.hasOwn(ERROR_STATUS, code) ? (code as ErrorCode) : "UPSTREAM_ERROR";
 }
 
@@ -131,4 +139,86 @@ function late(site: string, waitMs: number, expiresAt: number): ApiError {
   const until = `it will run if the site fetches it before ${iso(expiresAt)}`;
   const message = `The site ${site} has not answered within ${waitMs / 1000} s. The command is still on its way: ${until}.`;
   return new ApiError("TIMEOUT", message);
+}
+
+/**
+ * Polls servers through their sites: one command per site, all at once, with results in the requested order.
+ * If a whole site fails, that is the error if it was the only site; otherwise each of its servers gets the
+ * error.
+ */
+export function createRescan(
+  commands: Pick<Commands, "ask">,
+  directory: Pick<Directory, "snapshot">,
+): HttpDeps["collector"]["rescan"] {
+  return async (ids, timeoutMs, caller) => {
+    const enabled = directory.snapshot().servers.filter(({ server }) => server.enabled);
+    const wanted = ids ?? enabled.map(({ server }) => server.id);
+    const bySite = Map.groupBy(wanted, siteOf);
+
+    async function ofSite(site: string, servers: readonly string[]): Promise<RescanRow[]> {
+      const own = ids === null ? null : servers.map((id) => id.slice(site.length + 1));
+      try {
+        const { results } = await commands.ask(site, { command: "rescan", servers: own }, caller, timeoutMs);
+        return (results ?? []).map(({ server, status, durationMs, error }): RescanRow => {
+          const id = serverAt(site, server);
+          if (error === null)
+            return { server: id, status: status === "ok" ? "ok" : "partial", durationMs, error };
+          return { server: id, status: "failed", durationMs, error: failureOf(error.code, error.message) };
+        });
+      } catch (error) {
+        if (bySite.size === 1 || !(error instanceof ApiError)) throw error;
+        const failure = failureOf(error.code, error.message);
+        return servers.map((id) => ({ server: id, status: "failed", durationMs: 0, error: failure }));
+      }
+    }
+
+    const rows = await Promise.all([...bySite].map(([site, servers]) => ofSite(site, servers)));
+    const place = new Map(wanted.map((id, index) => [id, index]));
+    return rows.flat().sort((a, b) => (place.get(a.server) ?? 0) - (place.get(b.server) ?? 0));
+  };
+}
+
+const failureOf = (code: string, message: string) => ({ code: errorCodeOf(code), message, details: null });
+
+/** Default time limit of a command; a site's config may have another. */
+const DEFAULT_MS = 120_000;
+/** Additional time for the way to the site and back. */
+const TRAVEL_MS = 20_000;
+
+/** Runs commands on license servers through their sites. Their output never leaves the site. */
+export function commandsAtSites(
+  { execute, live }: Pick<RouteDeps, "execute" | "live">,
+  commands: Pick<Commands, "ask" | "assertReachable">,
+): CommandPort {
+  return {
+    ofSites: true,
+    plan(exchange, { command, server, args = {}, timeoutMs = null, dryRun = false }) {
+      const entry = execute.list().find(({ name }) => name === command);
+      // Commands from a site's config are unknown here; the site checks the role.
+      if (entry !== undefined) requireCommand(exchange, entry);
+      if (server === undefined)
+        throw new ApiError(
+          "MISSING_FIELD",
+          'Field "server" is missing: at a hub it says which site runs the command.',
+        );
+      if (dryRun)
+        throw new ApiError(
+          "INVALID_FIELD",
+          'Field "dryRun" must be false: what a site would run, it says itself alone.',
+        );
+      knownServer(live.snapshot(), server);
+      const [site, own] = partsOf(server);
+      commands.assertReachable(site, "execute");
+      const waitMs = (timeoutMs ?? entry?.timeoutMs ?? DEFAULT_MS) + TRAVEL_MS;
+      const asked = { command: "execute", name: command, server: own, args, timeoutMs } as const;
+      const shown = { site, server, command };
+      return {
+        shown,
+        async run() {
+          const { run } = await commands.ask(site, asked, callerOf(exchange), waitMs);
+          return { exitCode: run?.exitCode ?? null, durationMs: run?.durationMs ?? 0 };
+        },
+      };
+    },
+  };
 }

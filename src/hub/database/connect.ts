@@ -62,3 +62,19 @@ export function isAway(error: unknown): boolean {
 export function whole(value: unknown): number | null {
   return value === null || value === undefined ? null : Number(value);
 }
+
+const names = new Map<string, string>();
+const nameOf = (column: string) => column.replaceAll(/_[a-z]/g, ([, letter = ""]) => letter.toUpperCase());
+
+/** Converts a row to an object: `started_at` becomes `startedAt`, and the 64-bit `numbers` become numbers. */
+export function fromRow<T extends object>(
+  row: Readonly<Record<string, unknown>>,
+  numbers: readonly (keyof T & string)[],
+): T {
+  const made: Record<string, unknown> = {};
+  for (const [column, value] of Object.entries(row)) {
+    const name = names.getOrInsertComputed(column, nameOf);
+    made[name] = (numbers as readonly string[]).includes(name) ? whole(value) : value;
+  }
+  return made as T;
+}

@@ -1,5 +1,6 @@
 import type { Pool, Sql } from "./connect.ts";
-import { MIGRATIONS } from "./migrations.ts";
+import fleet from "./migrations/0001-fleet.sql" with { type: "text" };
+import ownSecret from "./migrations/0002-own-secret.sql" with { type: "text" };
 
 /**
  * Advisory lock namespace: `pg_advisory_lock(LOCK, n)`. The first number separates hubs from other programs.
@@ -50,3 +51,9 @@ export async function assertUsable(pool: Pool): Promise<void> {
       `The hub's database has the encoding ${server.encoding}. Create one with UTF8: createdb --encoding=UTF8 --template=template0.`,
     );
 }
+
+/** In order; the schema version is the number of applied migrations. Released migrations never change. */
+export const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [
+  { name: "0001-fleet", sql: fleet },
+  { name: "0002-own-secret", sql: ownSecret },
+];

@@ -1,4 +1,5 @@
 import type { Sort } from "../../http/answers/list.ts";
+import type { Sql } from "../database/connect.ts";
 
 export type Conditions = ReturnType<typeof createConditions>;
 
@@ -32,9 +33,32 @@ export function createConditions() {
       // With several sites, a server's id may exist at another site too.
       if (sites?.length !== 1) all.push(`${of}site || ':' || ${of}server = ANY(${use(ids)}::text[])`);
     },
+    /** Number of conditions. */
     count: () => all.length,
+    /** Returns a query for the number of rows; call it before adding values that it does not use. */
+    counting(from: string, head = "") {
+      const counted = [...values];
+      return (sql: Sql) => sql.unsafe(`${head} SELECT count(*)::int AS total FROM ${from}`, counted);
+    },
+    page: ({ limit, offset }: Page) => `LIMIT ${use(limit)} OFFSET ${use(offset)}`,
     where: () => (all.length === 0 ? "true" : all.join(" AND ")),
   };
+}
+
+interface Page {
+  readonly limit: number | null;
+  readonly offset: number;
+}
+
+/** Reads the rows of a page, and at the same time the number of all rows. */
+export async function readPage<Row>(
+  sql: Sql,
+  count: (sql: Sql) => Promise<readonly { readonly total: number }[]>,
+  text: string,
+  values: unknown[],
+): Promise<{ readonly total: number; readonly rows: readonly Row[] }> {
+  const [[first], rows] = await Promise.all([count(sql), sql.unsafe(text, values)]);
+  return { total: first?.total ?? 0, rows };
 }
 
 /** Splits a server id of the hub into site and server; names of sites contain no colon. */

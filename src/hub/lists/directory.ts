@@ -1,14 +1,19 @@
 import type { DenialLogging } from "../../collector/log-tail/denial-watch.ts";
+import { closestNames } from "../../config/closest-word.ts";
+import { ApiError } from "../../domain/errors.ts";
 import type { ServerPicture, Snapshot } from "../../domain/picture.ts";
 import { markStale } from "../../domain/polls/apply-poll.ts";
 import { serverAt } from "../../domain/server.ts";
 import type { Clock } from "../../domain/time/clock.ts";
 import type { PictureHead } from "../../fleet/protocol.ts";
+import type { SITE } from "../../http/lists/lists.ts";
+import { type NAMED, shown, type Values } from "../../http/query.ts";
+import { closestWords, namedServers } from "../../http/snapshot.ts";
 import { type Pool, whole } from "../database/connect.ts";
 import type { Sum, Sums } from "../push/sums.ts";
 import { SILENT_MS } from "../push/take-push.ts";
 
-export interface SiteRow {
+interface SiteRow {
   readonly site: string;
   readonly lastPushAt: number | null;
   /** When it announced its shutdown; null once it has pushed again. */
@@ -140,4 +145,22 @@ export function sumOf(sums: readonly Sums[], name: Sum): number {
 /** Converts a head to a picture with the hub's id and without features. */
 export function pictureOf(site: string, head: PictureHead): ServerPicture {
   return { ...head, server: { ...head.server, id: serverAt(site, head.server.id), site }, features: [] };
+}
+
+type Named = Values<typeof SITE & Pick<typeof NAMED, "server" | "label">>;
+
+/** Returns the ids of the servers that a query covers, null = all. Throws NOT_FOUND for an unknown site, server or label. */
+export function serversIn(directory: Directory, { site, server, label }: Named) {
+  const sites = directory.sites().map((row) => row.site);
+  const unknown = site?.find((name) => !sites.includes(name));
+  if (unknown !== undefined)
+    throw new ApiError(
+      "NOT_FOUND",
+      `There is no site ${shown(unknown)}; /api/fleet/sites lists them.${closestWords(closestNames(unknown, new Set(sites)))}`,
+    );
+  if (site === undefined && server === undefined && label === undefined) return null;
+  const named = namedServers(directory.snapshot(), server, label).map((picture) => picture.server.id);
+  if (site === undefined) return named;
+  const ofSites = new Set(site.flatMap(directory.serversOf));
+  return named.filter((id) => ofSites.has(id));
 }

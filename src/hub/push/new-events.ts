@@ -4,13 +4,12 @@ import { durationSeconds } from "../../domain/session.ts";
 import { iso } from "../../domain/time/clock.ts";
 import type { DenialRow, Fact } from "../../fleet/protocol.ts";
 import { type Sql, whole } from "../database/connect.ts";
-import { MAX_PACKED, packEvents } from "./packed-events.ts";
 
 type FactOf<Kind extends Fact["kind"]> = Extract<Fact, { readonly kind: Kind }>;
 type SessionFact = FactOf<"session">;
 
 /** An event to publish. `at`: epoch ms by the site's clock. */
-export interface NewEvent {
+interface NewEvent {
   readonly type: string;
   readonly at: number;
   readonly level?: string;
@@ -190,3 +189,32 @@ export async function newlyTold(
 const KNOWN_AS_TOLD = `
   SELECT d.site_id FROM json_to_recordset($3::text::json) AS r(id bigint, at bigint)
   JOIN denials d ON d.site = $1 AND d.epoch = $2 AND d.site_id = r.id AND d.at = r.at WHERE d.told`;
+
+/**
+ * Packs checkouts and checkins: 60 bytes per event instead of 450, and a hundredth of the rows. Each event is
+ * a line of its type, a tab, and its JSON without `type` and `id`; JSON contains no raw tabs or line ends.
+ */
+
+/** Maximum number of events per row; a resuming client unpacks up to this many in vain. */
+const MAX_PACKED = 200;
+/** The fastest level. */
+const LEVEL = 1;
+
+interface PackedEvent {
+  readonly type: string;
+  readonly body: string;
+}
+
+function packEvents(events: readonly PackedEvent[]): Buffer {
+  return Bun.zstdCompressSync(events.map(({ type, body }) => `${type}\t${body}`).join("\n"), {
+    level: LEVEL,
+  });
+}
+
+export function unpackEvents(packed: Uint8Array): PackedEvent[] {
+  const lines = Bun.zstdDecompressSync(packed).toString().split("\n");
+  return lines.map((line) => {
+    const tab = line.indexOf("\t");
+    return { type: line.slice(0, tab), body: line.slice(tab + 1) };
+  });
+}

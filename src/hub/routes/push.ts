@@ -1,12 +1,14 @@
 import { Elysia } from "elysia";
+import { messageOf } from "../../domain/error-code.ts";
 import { ApiError } from "../../domain/errors.ts";
+import type { Log } from "../../domain/log.ts";
+import type { HealthCheck } from "../../domain/service/status.ts";
 import { Answer, MAX_PACKED_BYTES, PUSH_PATH } from "../../fleet/protocol.ts";
 import { documented } from "../../http/docs/documented.ts";
 import { gated } from "../../http/exchange.ts";
 import type { HeldAnswers } from "../commands/held-answers.ts";
-import type { Batch } from "../push/batch.ts";
-import { readBatch } from "../push/batch.ts";
-import { readPacked } from "../push/body.ts";
+import { isAway, sqlState } from "../database/connect.ts";
+import { type Batch, readBatch, readPacked } from "../push/batch.ts";
 
 /** Pushes processed at once, and pushes that may wait; further ones get a 429. */
 const AT_ONCE = 8;
@@ -69,4 +71,47 @@ export function pushRoutes({ take, hold }: PushPort) {
       errors: ["CONFLICT", "SERVICE_UNAVAILABLE", "INVALID_JSON", "MISSING_FIELD", "INVALID_FIELD"],
     }),
   );
+}
+
+const STORE_RETRY_SECONDS = 5;
+
+/** Public messages by SQLSTATE. */
+const WORDS: Readonly<Record<string, string>> = {
+  "25006": "The hub's database is read-only",
+  "53100": "The disk of the hub's database is full",
+};
+
+/**
+ * Tracks whether the database accepts pushes. A failed push is answered with SERVICE_UNAVAILABLE and retried
+ * by its site. Logs only the first failure and the recovery.
+ */
+export function createPushHealth(log: Log) {
+  let problem: string | null = null;
+
+  function failed(error: unknown): string {
+    const words = WORDS[sqlState(error) ?? ""] ?? "The hub's database is not available";
+    if (words !== problem)
+      log.error("Cannot store pushes; sites will retry", { problem: words, error: messageOf(error) });
+    problem = words;
+    return words;
+  }
+
+  return {
+    async run<Answer>(work: () => Promise<Answer>): Promise<Answer> {
+      try {
+        const answer = await work();
+        if (problem !== null) log.info("Storing pushes again");
+        problem = null;
+        return answer;
+      } catch (error) {
+        if (!isAway(error)) throw error;
+        throw new ApiError("SERVICE_UNAVAILABLE", `${failed(error)}.`, {
+          retryAfterSeconds: STORE_RETRY_SECONDS,
+        });
+      }
+    },
+    /** Adds the result of the last push; a read-only database may look healthy. */
+    health: (check: HealthCheck): HealthCheck =>
+      problem === null || check.status === "unhealthy" ? check : { status: "unhealthy", message: problem },
+  };
 }

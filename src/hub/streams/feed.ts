@@ -5,7 +5,7 @@ import type { Bus, Published } from "../../live/bus.ts";
 import type { EventRow } from "../../store/events.ts";
 import type { Pool } from "../database/connect.ts";
 import type { Partitions } from "../database/partitions.ts";
-import { unpackEvents } from "../push/packed-events.ts";
+import { unpackEvents } from "../push/new-events.ts";
 import { giveIds, publish, type StreamState, streamState } from "./publish.ts";
 
 /** Number of events per read for live clients. */
