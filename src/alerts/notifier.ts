@@ -1,7 +1,7 @@
 import { type Alert, type AlertChange, alertRecord, anonymousAlert } from "../domain/alerts.ts";
-import { placeLink } from "../domain/page-link.ts";
 import type { CheckoutPicture, Snapshot } from "../domain/picture.ts";
 import { sharedSets } from "../domain/polls/seat-groups.ts";
+import { placeLink } from "../domain/service/page-link.ts";
 import { userKey } from "../domain/session.ts";
 import { iso } from "../domain/time/clock.ts";
 import type { Note, NotedAlert, NotedHolder, NoteFilter, NoteKind } from "./notify/note.ts";

@@ -1,3 +1,4 @@
+import { type SortBy, sqlNullsLast } from "../domain/order.ts";
 import { type AvailabilityRecord, type Outage, type OutageRecord, reasonOf } from "../domain/outages.ts";
 import type { ServerPicture } from "../domain/picture.ts";
 import { percentOf, shareOf } from "../domain/stats/figures.ts";
@@ -85,7 +86,7 @@ export interface OutageQuery {
   readonly servers: readonly string[] | null;
   readonly statuses: readonly Outage["status"][] | null;
   /** Null means newest first. */
-  readonly sort: { readonly field: Exclude<keyof OutageRecord, "site">; readonly descending: boolean } | null;
+  readonly sort: SortBy<Exclude<keyof OutageRecord, "site">> | null;
   readonly limit: number;
   readonly offset: number;
 }
@@ -120,7 +121,7 @@ export function outagesOf(
     oneOf("server_id", servers),
     oneOf("status", statuses),
   ]);
-  const by = sort === null ? "" : `${COLUMNS[sort.field]} ${sort.descending ? "DESC" : "ASC"} NULLS LAST, `;
+  const by = sort === null ? "" : `${COLUMNS[sort.field]} ${sqlNullsLast(sort.descending)}, `;
   const from = `FROM server_statuses WHERE ${sql}`;
   const [count] = all<{ total: number }>(`SELECT count(*) AS total ${from}`, now, ...values);
   const rows = all<Outage>(

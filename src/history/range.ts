@@ -8,35 +8,6 @@ import type { Named } from "../store/conditions.ts";
 import { hourEnd, type KnownFeature } from "./buckets.ts";
 import type { HistorySource, Range } from "./reader.ts";
 
-/** A sort order by one field of the rows. */
-export interface SortBy<Field extends string> {
-  readonly field: Field;
-  readonly descending: boolean;
-}
-
-/**
- * Returns a sorted copy, by the first field in which two rows differ. Nulls come last in both directions;
- * equal rows keep their order.
- */
-export function sortedBy<Field extends string, Row extends { [Key in Field]?: string | number | null }>(
-  rows: readonly Row[],
-  ...fields: readonly SortBy<Field>[]
-): Row[] {
-  return rows.toSorted((one, other) => {
-    for (const { field, descending } of fields) {
-      const [a = null, b = null]: readonly (string | number | null | undefined)[] = [
-        one[field],
-        other[field],
-      ];
-      if (a === b) continue;
-      if (a === null) return 1;
-      if (b === null) return -1;
-      return a < b === descending ? 1 : -1;
-    }
-    return 0;
-  });
-}
-
 /** Returns where the history of counts begins in a range; the range's end without history. */
 export async function historyBegins(
   source: Pick<HistorySource, "reach">,

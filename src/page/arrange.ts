@@ -1,5 +1,5 @@
+import { compareNullsLast } from "../domain/order.ts";
 import { moment } from "./format.ts";
-import { compare } from "./model.ts";
 
 /** Sort key of a row; null is last in both directions. */
 type Key = string | number | null;
@@ -61,5 +61,5 @@ export function arranged<T>(
   const column = columns.find(({ head }) => slugOf(head) === sort.replace(/^-/, ""));
   if (column === undefined) return found;
   const keyed = found.map((row) => ({ row, key: lower(keyOf(column, row)) }));
-  return keyed.sort((a, b) => compare(a.key, b.key, sort.startsWith("-"))).map(({ row }) => row);
+  return keyed.sort((a, b) => compareNullsLast(a.key, b.key, sort.startsWith("-"))).map(({ row }) => row);
 }

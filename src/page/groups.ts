@@ -1,4 +1,5 @@
-import { compare, type FeatureRow, type HolderRow, nameOf, peopleOf, sumOf } from "./model.ts";
+import { compareNullsLast } from "../domain/order.ts";
+import { type FeatureRow, type HolderRow, nameOf, peopleOf, sumOf } from "./model.ts";
 
 /** Adds values up; null if any is unknown. */
 const sum = (values: readonly (number | null)[]) =>
@@ -96,5 +97,5 @@ const GROUP_ORDERS: Readonly<Record<string, (row: GroupRow) => string | number |
 export function sortedGroups(groups: readonly GroupRow[], sort: string): readonly GroupRow[] {
   const by = GROUP_ORDERS[sort.replace("-", "")];
   if (by === undefined) return groups;
-  return groups.toSorted((a, b) => compare(by(a), by(b), sort.startsWith("-")));
+  return groups.toSorted((a, b) => compareNullsLast(by(a), by(b), sort.startsWith("-")));
 }

@@ -1,3 +1,4 @@
+import { compareNullsLast } from "../domain/order.ts";
 import { ROW_COLUMNS, type RowValues } from "../domain/picture.ts";
 import type { KeptServer, PictureFeature } from "../domain/polls/kept-picture.ts";
 import { sharedSets } from "../domain/polls/seat-groups.ts";
@@ -238,16 +239,9 @@ export const sortedHolders = (rows: HolderRow[], sort: string): HolderRow[] =>
 function inOrder<T>(rows: T[], sort: string, first: Key<T> = () => null, ties: readonly Key<T>[]): T[] {
   const falling = sort.startsWith("-");
   return rows.sort((a, b) => {
-    let order = compare(first(a), first(b), falling);
+    let order = compareNullsLast(first(a), first(b), falling);
     for (let at = 0; order === 0 && at < ties.length; at++)
-      order = compare(ties[at]?.(a) ?? null, ties[at]?.(b) ?? null, false);
+      order = compareNullsLast(ties[at]?.(a), ties[at]?.(b));
     return order;
   });
-}
-
-/** Compares values; null is last in both directions. */
-export function compare(a: string | number | null, b: string | number | null, falling: boolean): number {
-  if (a === b) return 0;
-  if (a === null || b === null) return a === null ? 1 : -1;
-  return a < b === falling ? 1 : -1;
 }

@@ -1,5 +1,5 @@
 import { type FeatureId, featureIdKey } from "../domain/history.ts";
-import { placeLink } from "../domain/page-link.ts";
+import { placeLink } from "../domain/service/page-link.ts";
 import { daysLeft } from "../domain/stats/calendar.ts";
 import { percentOf } from "../domain/stats/figures.ts";
 import { poolExpiries } from "../domain/summary.ts";

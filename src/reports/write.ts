@@ -1,5 +1,5 @@
-import { pageLink } from "../domain/page-link.ts";
 import { countOf, cutText, escapeControls } from "../domain/plain-text.ts";
+import { pageLink } from "../domain/service/page-link.ts";
 import { dateTime } from "../domain/time/zone.ts";
 import type { ReportFigures } from "./figures.ts";
 import { type Cell, percent, type Section, sectionsOf } from "./sections.ts";

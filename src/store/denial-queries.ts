@@ -1,4 +1,5 @@
 import type { Denial } from "../domain/denials.ts";
+import { type SortBy, sqlNullsLast } from "../domain/order.ts";
 import {
   allOf,
   type Condition,
@@ -19,7 +20,7 @@ export const DENIAL_SORTS = [
 export type DenialSort = (typeof DENIAL_SORTS)[number];
 
 export interface DenialQuery extends DenialFilter {
-  readonly sort: { readonly field: DenialSort; readonly descending: boolean } | null;
+  readonly sort: SortBy<DenialSort> | null;
   /** Null means all. */
   readonly limit: number | null;
   readonly offset: number;
@@ -86,5 +87,5 @@ function orderOf(sort: DenialQuery["sort"]): string {
   const way = sort.descending ? "DESC" : "ASC";
   if (sort.field === "timestamp") return `at ${way}, id ${way}`;
   // Not sorted by user: anonymized keys read this order too.
-  return `${column} IS NULL, ${column} ${way}, at, server_id, daemon, feature, id`;
+  return `${column} ${sqlNullsLast(sort.descending)}, at, server_id, daemon, feature, id`;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { placeLink } from "../../src/domain/page-link.ts";
+import { placeLink } from "../../src/domain/service/page-link.ts";
 
 const of = (server: string | null, daemon: string | null, feature: string | null) => ({
   server,

@@ -1,5 +1,5 @@
 import { alertRecord } from "../../domain/alerts.ts";
-import { placeLink } from "../../domain/page-link.ts";
+import { placeLink } from "../../domain/service/page-link.ts";
 import { HOUR_MS, iso, MINUTE_MS } from "../../domain/time/clock.ts";
 import type { Note } from "./note.ts";
 import { overMessage } from "./text.ts";

@@ -1,7 +1,7 @@
 import type { PersonKind, PersonRecord } from "../../domain/history-records.ts";
+import { type SortBy, sortedBy } from "../../domain/order.ts";
 import type { SessionFilter } from "../../store/conditions.ts";
 import { lastDenied } from "../../store/denial-queries.ts";
-import { type SortBy, sortedBy } from "../range.ts";
 import type { Reader } from "../reader.ts";
 
 /** A user or host, and when it was last seen, epoch ms. */
@@ -75,8 +75,10 @@ export function peopleQuery(
   const all: Seen[] = [...seen.user.values(), ...seen.host.values()];
   const masked = shown && all.map((one) => ({ ...one, name: shown(one.kind, one.name) }));
   const rows = masked?.filter(({ name }) => isFound(name)) ?? all;
-  const ties = (["kind", "name"] as const).map((field) => ({ field, descending: false }));
-  return { rows: sortedBy(rows, query.sort, ...ties).slice(offset, offset + limit), total: rows.length };
+  return {
+    rows: sortedBy(rows, query.sort, "kind", "name").slice(offset, offset + limit),
+    total: rows.length,
+  };
 }
 
 interface SeenOn extends Seen {

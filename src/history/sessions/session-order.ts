@@ -1,14 +1,12 @@
 import type { SessionRecord } from "../../domain/history-records.ts";
+import { type SortBy, sqlNullsLast } from "../../domain/order.ts";
 import { START_RESOLUTION_MS } from "../../domain/session.ts";
 import { type Asked, DEFAULT_INTERVAL_MS } from "../../domain/stats/held-seats.ts";
 
 /** Sort fields of sessions: every field of their records. */
 export type SessionOrder = Exclude<keyof SessionRecord, "site" | "siteId">;
 
-export interface SessionSort {
-  readonly field: SessionOrder;
-  readonly descending: boolean;
-}
+export type SessionSort = SortBy<SessionOrder>;
 
 /** Differences between SQLite and PostgreSQL. */
 export interface Dialect {
@@ -60,7 +58,7 @@ export function sessionOrder(sql: Dialect, sort: SessionSort, known: Known): Ord
   const { columns, larger } = sql;
   const direction = descending ? "DESC" : "ASC";
   // Without NULLS LAST, SQLite can sort a non-null column by its index.
-  const way = NULLABLE.includes(field) ? `${direction} NULLS LAST` : direction;
+  const way = NULLABLE.includes(field) ? sqlNullsLast(descending) : direction;
   const plain = (...terms: readonly string[]): OrderParts => ({
     head: "",
     joins: "",

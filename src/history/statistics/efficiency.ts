@@ -1,12 +1,13 @@
 import type { FeatureId, Series } from "../../domain/history.ts";
 import type { EfficiencyRecord } from "../../domain/history-records.ts";
+import { type SortBy, sortedBy } from "../../domain/order.ts";
 import { demandOf, UNKNOWN_DEMAND } from "../../domain/stats/demand.ts";
 import { efficiencyOf, levelsAtBegin } from "../../domain/stats/efficiency.ts";
 import { histogramOfRollup, shareOf } from "../../domain/stats/figures.ts";
 import { type Asked, holdingsAt } from "../../domain/stats/held-seats.ts";
 import { coveredMs } from "../../domain/stats/rollup.ts";
 import type { Named } from "../../store/conditions.ts";
-import { featuresOver, type SortBy, sortedBy } from "../range.ts";
+import { featuresOver } from "../range.ts";
 import { type HistorySource, type Range, resolveRange } from "../reader.ts";
 
 export const EFFICIENCY_ORDERS = ["server", "daemon", "feature", "total", "coverage", "unit"] as const;

@@ -1,11 +1,12 @@
 import type { CountedFeature } from "../../domain/history.ts";
+import { type SortBy, sortedBy } from "../../domain/order.ts";
 import { autoInterval, bucketEdges, type Interval, type Point } from "../../domain/stats/bucketed.ts";
 import { type Figures, figuresOf } from "../../domain/stats/figures.ts";
 import type { Asked } from "../../domain/stats/held-seats.ts";
 import { coveredMs } from "../../domain/stats/rollup.ts";
 import type { Named } from "../../store/conditions.ts";
 import type { KnownFeature } from "../buckets.ts";
-import { featuresOver, historyBegins, pointsFor, type SortBy, sortedBy } from "../range.ts";
+import { featuresOver, historyBegins, pointsFor } from "../range.ts";
 import { type HistorySource, type Range, resolveRange } from "../reader.ts";
 import { heldHours } from "./usage.ts";
 

@@ -1,4 +1,5 @@
 import { type FeatureId, featureIdKey } from "../../domain/history.ts";
+import { type SortBy, sortedBy } from "../../domain/order.ts";
 import { sharedSets } from "../../domain/polls/seat-groups.ts";
 import { siteOf } from "../../domain/server.ts";
 import { seatHours, shareOf } from "../../domain/stats/figures.ts";
@@ -15,7 +16,6 @@ import { createUsage, nameOf, type UsageGroup, type UsageKey } from "../../domai
 import { DAY_MS } from "../../domain/time/clock.ts";
 import type { SessionFilter } from "../../store/conditions.ts";
 import { dayOf } from "../buckets.ts";
-import { type SortBy, sortedBy } from "../range.ts";
 import type { HistorySource, Range } from "../reader.ts";
 
 export interface UsageQuery extends Range, Asked {
@@ -106,8 +106,7 @@ export async function usageQuery(
     const unit = isOfOne ? (units.get(featureIdKey({ server, daemon, feature })) ?? "seats") : common;
     return { ...group, ...keys, keys, unit };
   });
-  const ties = [...TIES, ...groupBy].map((field) => ({ field, descending: false }));
-  const sorted = sortedBy(groups, query.sort, ...ties);
+  const sorted = sortedBy(groups, query.sort, ...TIES, ...groupBy);
   const servers = new Set(features.map(({ server }) => server));
   let readMs = 0;
   for (const server of servers) readMs += await source.readMs(server, start, end);

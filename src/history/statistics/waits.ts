@@ -1,10 +1,10 @@
 import type { WaitsRecord } from "../../domain/history-records.ts";
+import { type SortBy, sortedBy } from "../../domain/order.ts";
 import { shareOf } from "../../domain/stats/figures.ts";
 import { BRIDGED_MS, fullTimes, waitsOf } from "../../domain/stats/waits.ts";
 import { DAY_MS } from "../../domain/time/clock.ts";
 import type { Named } from "../../store/conditions.ts";
 import { dayOf } from "../buckets.ts";
-import { type SortBy, sortedBy } from "../range.ts";
 import type { HistorySource, Range } from "../reader.ts";
 import { dayPieces, eachFullTime, seriesOf, type VisitFullTime } from "../site-days.ts";
 

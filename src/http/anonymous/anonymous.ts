@@ -1,5 +1,6 @@
 import { anonymousAlert } from "../../domain/alerts.ts";
 import type { EventType, LogEvent, StoredEvent } from "../../domain/events.ts";
+import { sortedBy } from "../../domain/order.ts";
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../../domain/picture.ts";
 import { NOT_SERVED } from "../../domain/polls/feature-picture.ts";
 import type {
@@ -10,7 +11,6 @@ import type {
   ReservationReading,
 } from "../../domain/reading.ts";
 import type { Holder } from "../../domain/session.ts";
-import { ordered } from "../answers/list.ts";
 
 /** Names for people and their machines that reveal nothing of the real ones, and are the same every time. */
 export interface Pseudonyms {
@@ -150,7 +150,7 @@ function anonymousFeature(feature: FeaturePicture, pseudonyms: Pseudonyms): Feat
     real: readonly Row[],
   ): readonly Row[] => {
     const made = real.map((row) => ({ ...row, ...holder(row, pseudonyms), display: null, qualifier: null }));
-    return ordered(made, { field: "user", descending: false }, ["host", "handle"]);
+    return sortedBy(made, "user", "host", "handle");
   };
   const named = reservations.map((row) => ({ ...row, name: reservedName(row, pseudonyms) }));
   return {
@@ -158,7 +158,7 @@ function anonymousFeature(feature: FeaturePicture, pseudonyms: Pseudonyms): Feat
     error: error === null || error === NOT_SERVED ? error : TOOL_REPORTS_ERROR,
     checkouts: pseudonyms.rows.getOrInsertComputed(checkouts, () => anonymousRows(checkouts)),
     ...(alsoHeldBy.length > 0 && { alsoHeldBy: alsoHeldBy.map((one) => holder(one, pseudonyms)) }),
-    reservations: ordered(named, { field: "type", descending: false }, ["name"]),
+    reservations: sortedBy(named, "type", "name"),
     queue: anonymousRows(queue),
     ...(assigned.length > 0 && { assigned: anonymousAssigned(assigned, pseudonyms) }),
   };
@@ -167,7 +167,7 @@ function anonymousFeature(feature: FeaturePicture, pseudonyms: Pseudonyms): Feat
 /** Sorted by pseudonym, as other people are. */
 function anonymousAssigned(real: readonly AssignedReading[], { user, host }: Pseudonyms) {
   const made = real.map((one) => ({ ...one, user: user(one.user), host: one.host && host(one.host) }));
-  return ordered(made, { field: "user", descending: false }, ["host"]);
+  return sortedBy(made, "user", "host");
 }
 
 function holder({ user, host }: Holder, pseudonyms: Pseudonyms): Holder {

@@ -1,14 +1,10 @@
 import { type TArray, type TObject, type TProperties, type TSchema, Type } from "@sinclair/typebox";
+import { type SortBy, sortedBy } from "../../domain/order.ts";
 import { nullable, OfHub, OfSite } from "../../domain/records.ts";
 import type { Schema } from "../../domain/text-types.ts";
 import { type Answer, encode, type Formatted, type OfSite as SiteOfRows, valueAnswer } from "./answer.ts";
 
-export interface Sort<F extends string> {
-  readonly field: F;
-  readonly descending: boolean;
-}
-
-export function sortOf<F extends string>(sort: F | `-${F}` | undefined): Sort<F> | null {
+export function sortOf<F extends string>(sort: F | `-${F}` | undefined): SortBy<F> | null {
   if (sort === undefined) return null;
   const descending = sort.startsWith("-");
   return { field: (descending ? sort.slice(1) : sort) as F, descending };
@@ -24,7 +20,7 @@ export interface ListKind<R extends object> {
   /** Fields that name a row, for ties. */
   readonly identity: readonly Field<R>[];
   /** Default order; unsorted if absent. */
-  readonly sort?: Sort<Field<R>>;
+  readonly sort?: SortBy<Field<R>>;
 }
 
 interface ListQuery<R extends object> {
@@ -42,7 +38,7 @@ export function listAnswer<R extends object>(
 ): Answer {
   const { limit = null, offset = 0 } = query;
   const sort = sortOf(query.sort) ?? kind.sort;
-  const sorted = sort === undefined ? matched : ordered(matched, sort, kind.identity);
+  const sorted = sort === undefined ? matched : sortedBy(matched, sort, ...kind.identity);
   const rows = sorted.slice(offset, offset + (limit ?? sorted.length));
   return rowsAnswer(kind.plural, kind.record, rows, matched.length, { ...form, limit, offset });
 }
@@ -122,28 +118,6 @@ export function sortable<R extends object>(schema: Schema): readonly Field<R>[] 
         !isOfFleet(field) && ["string", "integer", "number", "boolean"].includes(field.type ?? ""),
     )
     .map(([name]) => name as Field<R>);
-}
-
-/** Returns a sorted copy: nulls last in both directions, ties by identity, otherwise in the given order. */
-export function ordered<R extends object>(
-  rows: readonly R[],
-  { field, descending }: Sort<Field<R>>,
-  identity: readonly Field<R>[],
-): readonly R[] {
-  const sign = descending ? -1 : 1;
-  return rows.toSorted((a, b) =>
-    identity.reduce(
-      (order, name) => order || compare(a[name], b[name], 1),
-      compare(a[field], b[field], sign),
-    ),
-  );
-}
-
-function compare(a: unknown, b: unknown, sign: 1 | -1): number {
-  if (a === b) return 0;
-  if (a === null || a === undefined) return 1;
-  if (b === null || b === undefined) return -1;
-  return (a as string | number) < (b as string | number) ? -sign : sign;
 }
 
 /** The way to the value of a column, e.g. to `counts.used`, as its heading has it. */

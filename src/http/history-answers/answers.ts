@@ -3,6 +3,7 @@ import { AlertRecord, alertRecord, anonymousAlert } from "../../domain/alerts.ts
 import { type Denial, DenialRecord, denialRecord } from "../../domain/denials.ts";
 import { LogEvent } from "../../domain/events.ts";
 import { type PersonKind, PersonRecord, SessionRecord } from "../../domain/history-records.ts";
+import { sortedBy } from "../../domain/order.ts";
 import { iso } from "../../domain/time/clock.ts";
 import type { LogSource } from "../../domain/words.ts";
 import { knownNames } from "../../history/feature-counts.ts";
@@ -15,7 +16,7 @@ import { type DenialPage, type DenialQuery, denialPage, deniedPeople } from "../
 import { storedSecret } from "../../store/secrets.ts";
 import { createPseudonyms, namesFor, type Pseudonyms } from "../anonymous/anonymous.ts";
 import { type Answer, encode, type Formatted, jsonAnswer, valueAnswer } from "../answers/answer.ts";
-import { ordered, rowsAnswer } from "../answers/list.ts";
+import { rowsAnswer } from "../answers/list.ts";
 import { outagesAnswer, waitsAnswer } from "./outages.ts";
 import { efficiencyAnswer, heatmapAnswer, statsAnswer, type UsageAsked, usageAnswer } from "./statistics.ts";
 
@@ -149,8 +150,7 @@ function anonymousPage(read: Reader, asked: DenialQuery, pseudonyms: Pseudonyms)
     return { rows: rows.map(masked), total };
   }
   const { rows, total } = denialPage(read, { ...named, sort: null, limit: null, offset: 0 });
-  const { field, descending } = sort;
-  const sorted = ordered(rows.map(masked), { field, descending }, ["at", "server"]);
+  const sorted = sortedBy(rows.map(masked), sort, "at", "server");
   return { rows: sorted.slice(offset, offset + (limit ?? total)), total };
 }
 

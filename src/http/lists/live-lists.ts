@@ -1,8 +1,9 @@
+import { sortedBy } from "../../domain/order.ts";
 import type { FeaturePicture, ServerPicture } from "../../domain/picture.ts";
 import { ExpirationRecord, FeatureRecord, ServerRecord, UserRecord } from "../../domain/records.ts";
 import { poolExpiries } from "../../domain/summary.ts";
 import { formOf, send, valueAnswer } from "../answers/answer.ts";
-import { type ListKind, listAnswer, ordered } from "../answers/list.ts";
+import { type ListKind, listAnswer } from "../answers/list.ts";
 import { type Exchange, requirePermission } from "../exchange.ts";
 import { serverJson } from "../picture.ts";
 import { openRange } from "../query-time.ts";
@@ -213,7 +214,7 @@ const lowerAscii = (text: string) => text.replaceAll(/[A-Z]/g, (letter) => lette
 /** Serialized rows of one server with their sort key. */
 const rowsOf = perPicture(({ server, features }) => {
   const records = features.flatMap((feature) => userRecords(server, feature));
-  return ordered(records, BY_START, USERS.identity).map((record) => ({
+  return sortedBy(records, BY_START, ...USERS.identity).map((record) => ({
     // Unknown starts sort last.
     start: record.startedAt === null ? Infinity : Date.parse(record.startedAt),
     text: JSON.stringify(record),

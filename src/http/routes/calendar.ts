@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
-import { placeLink } from "../../domain/page-link.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
 import { amountOf } from "../../domain/plain-text.ts";
+import { placeLink } from "../../domain/service/page-link.ts";
 import type { PoolExpiry } from "../../domain/summary.ts";
 import { encode, send } from "../answers/answer.ts";
 import { printCalendar } from "../answers/ics.ts";

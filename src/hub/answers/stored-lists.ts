@@ -1,6 +1,7 @@
 import { AlertRecord, alertRecord, anonymousAlert } from "../../domain/alerts.ts";
 import { type Denial, DenialRecord, denialRecord } from "../../domain/denials.ts";
 import { SessionRecord } from "../../domain/history-records.ts";
+import { sqlNullsLast } from "../../domain/order.ts";
 import { serverAt } from "../../domain/server.ts";
 import type { Session } from "../../domain/session.ts";
 import { holdingsAt } from "../../domain/stats/held-seats.ts";
@@ -161,7 +162,7 @@ export async function denialsAnswer(
     head = `WITH places AS MATERIALIZED (SELECT value->>0 AS name, (value->>1)::int AS place
       FROM json_array_elements(${use(JSON.stringify(places))}::text::json))`;
     joins = `LEFT JOIN places ON name = ${DENIAL_COLUMNS[sort.field] ?? sort.field}`;
-    order = `place ${sort.descending ? "DESC" : "ASC"} NULLS LAST, at, site, server, site_id DESC`;
+    order = `place ${sqlNullsLast(sort.descending)}, at, site, server, site_id DESC`;
   } else if (pseudonyms !== null && sort?.field === "reason") {
     // Hidden reasons are all equal.
     order = denialOrder({ field: "timestamp", descending: false });
@@ -187,7 +188,7 @@ function denialOrder(sort: DenialQuery["sort"]): string {
   if (sort.field === "timestamp") return `at ${way}, site, site_id ${way}`;
   const columns = (DENIAL_COLUMNS[sort.field] ?? sort.field)
     .split(", ")
-    .map((column) => `${column} ${way} NULLS LAST`);
+    .map((column) => `${column} ${sqlNullsLast(sort.descending)}`);
   return `${columns.join(", ")}, at, site, server, daemon, feature NULLS FIRST, site_id`;
 }
 

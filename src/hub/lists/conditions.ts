@@ -1,4 +1,4 @@
-import type { Sort } from "../../http/answers/list.ts";
+import { type SortBy, sqlNullsLast } from "../../domain/order.ts";
 import type { Sql } from "../database/connect.ts";
 
 export type Conditions = ReturnType<typeof createConditions>;
@@ -69,11 +69,11 @@ export function partsOf(id: string): [site: string, server: string] {
 
 /** Builds an ORDER BY: nulls last in either direction, ties by identity. */
 export function orderBy<F extends string>(
-  { field, descending }: Sort<F>,
+  { field, descending }: SortBy<F>,
   expressions: Readonly<Record<F, string>>,
   ties: readonly string[],
 ): string {
-  const direction = descending ? "DESC NULLS LAST" : "ASC NULLS LAST";
+  const direction = sqlNullsLast(descending);
   const first = expressions[field].split(" | ").map((expression) => `${expression} ${direction}`);
   return [...first, ...ties].join(", ");
 }

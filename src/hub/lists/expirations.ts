@@ -1,3 +1,4 @@
+import type { SortBy } from "../../domain/order.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
 import type { ExpirationRecord } from "../../domain/records.ts";
 import { serverAt } from "../../domain/server.ts";
@@ -5,7 +6,6 @@ import { daysLeft } from "../../domain/stats/calendar.ts";
 import type { PoolExpiry } from "../../domain/summary.ts";
 import { DAY_MS } from "../../domain/time/clock.ts";
 import type { Unit } from "../../domain/words.ts";
-import type { Sort } from "../../http/answers/list.ts";
 import type { OpenRange } from "../../http/query-time.ts";
 import { expirationRecords } from "../../http/records.ts";
 import { type Pool, whole } from "../database/connect.ts";
@@ -19,7 +19,7 @@ export interface ExpirationsAsked extends OpenRange {
   /** Maximum number of days left, by each server's calendar; null = any. */
   readonly days: number | null;
   readonly permanent: boolean;
-  readonly sort: Sort<keyof ExpirationRecord> | null;
+  readonly sort: SortBy<keyof ExpirationRecord> | null;
   readonly limit: number;
   readonly offset: number;
 }

@@ -1,9 +1,9 @@
+import type { SortBy } from "../../domain/order.ts";
 import type { FeaturePicture, ServerPicture } from "../../domain/picture.ts";
 import { staleFeature } from "../../domain/polls/feature-picture.ts";
 import { serverAt } from "../../domain/server.ts";
 
 import type { DataState } from "../../domain/words.ts";
-import type { Sort } from "../../http/answers/list.ts";
 import type { FeatureSort } from "../../http/lists/lists.ts";
 import { featureRecord } from "../../http/records.ts";
 import { type Pool, whole } from "../database/connect.ts";
@@ -36,7 +36,7 @@ export interface FeaturesAsked {
   readonly search?: string;
   readonly min_utilization?: number;
   readonly state?: readonly DataState[];
-  readonly sort: Sort<FeatureSort> | null;
+  readonly sort: SortBy<FeatureSort> | null;
   readonly limit: number;
   readonly offset: number;
 }
@@ -72,7 +72,7 @@ export async function featurePage(
   const counted = [...conditions.values];
   const page = `LIMIT ${use(asked.limit)} OFFSET ${use(asked.offset)}`;
   const where = conditions.where();
-  // Sort keys only, and join afterwards if the sort permits.
+  // SortBy keys only, and join afterwards if the sort permits.
   const ordered = BY_SERVERS.includes(asked.sort?.field ?? null) ? WITH_SERVER : "";
   const isAll = conditions.count() === ofServers;
   const [[{ total }], rows] = await Promise.all([

@@ -1,8 +1,9 @@
 import { ApiError } from "../../domain/errors.ts";
+import { type SortBy, sortedBy } from "../../domain/order.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
 import { ExpirationRecord, FeatureRecord, ServerRecord, UserRecord } from "../../domain/records.ts";
 import { encode, formOf, jsonAnswer, responseOf, send, valueAnswer } from "../../http/answers/answer.ts";
-import { ordered, rowsAnswer, type Sort, sortOf } from "../../http/answers/list.ts";
+import { rowsAnswer, sortOf } from "../../http/answers/list.ts";
 import { type Exchange, requirePermission } from "../../http/exchange.ts";
 import type { Lists } from "../../http/lists/lists.ts";
 import { serverJson } from "../../http/picture.ts";
@@ -204,10 +205,10 @@ export function createHubLists(
 /** Sorts heads by one field of their records; null keeps their order. */
 function sorted(
   heads: readonly ServerPicture[],
-  sort: Sort<keyof ServerRecord> | null,
+  sort: SortBy<keyof ServerRecord> | null,
 ): readonly ServerPicture[] {
   if (sort === null) return heads;
   const byId = new Map(heads.map((head) => [head.server.id, head]));
-  const records = ordered(heads.map(serverRecord), sort, ["id"]);
+  const records = sortedBy(heads.map(serverRecord), sort, "id");
   return records.flatMap(({ id }) => byId.get(id) ?? []);
 }

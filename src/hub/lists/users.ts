@@ -1,8 +1,8 @@
+import type { SortBy } from "../../domain/order.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
 import { serverAt } from "../../domain/server.ts";
 
 import type { UserKind } from "../../domain/words.ts";
-import type { Sort } from "../../http/answers/list.ts";
 import type { UserSort } from "../../http/lists/lists.ts";
 import { userRecords } from "../../http/records.ts";
 import { type Pool, whole } from "../database/connect.ts";
@@ -25,7 +25,7 @@ export interface UsersAsked {
   readonly kind?: readonly UserKind[];
   /** Part of the user or the host; ignores the case of a to z. */
   readonly search?: string;
-  readonly sort: Sort<UserSort>;
+  readonly sort: SortBy<UserSort>;
   readonly limit: number;
   readonly offset: number;
   /** Filter, sort and show users and hosts by their aliases. */

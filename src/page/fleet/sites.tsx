@@ -1,7 +1,7 @@
+import { compareNullsLast } from "../../domain/order.ts";
 import type { SiteRecord } from "../../domain/service/sites.ts";
 import { byName, day, duration, moment, number } from "../format.ts";
 import { now } from "../live/live.ts";
-import { compare } from "../model.ts";
 import { Age, State } from "../parts/marks.tsx";
 import { Section } from "../parts/section.tsx";
 import { linkTo, query } from "../router.ts";
@@ -178,10 +178,10 @@ export function Sites({ sites, search }: { readonly sites: readonly SiteRecord[]
 function sorted(rows: Row[]): Row[] {
   const sort = query.value.get("sort") ?? FIRST;
   const by = ORDERS[sort.replace("-", "")] ?? (() => null);
-  const ties = TIES.map((tie) => (a: Row, b: Row) => compare(tie(a), tie(b), false));
+  const ties = TIES.map((tie) => (a: Row, b: Row) => compareNullsLast(tie(a), tie(b), false));
   return rows.sort(
     (a, b) =>
-      compare(by(a), by(b), sort.startsWith("-")) ||
+      compareNullsLast(by(a), by(b), sort.startsWith("-")) ||
       ties.map((tie) => tie(a, b)).find((order) => order !== 0) ||
       byName(a.site, b.site),
   );

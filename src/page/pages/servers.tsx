@@ -1,9 +1,10 @@
+import { compareNullsLast } from "../../domain/order.ts";
 import type { KeptServer } from "../../domain/polls/kept-picture.ts";
 import { aloneOf, isOld, KINDS, kindOf, MARK_OF, membersUp, placeOf, readAt } from "../daily/condition.ts";
 import { daily } from "../daily/words-pages.ts";
 import { byName, milliseconds, number } from "../format.ts";
 import { site } from "../live/live.ts";
-import { compare, labelsOf } from "../model.ts";
+import { labelsOf } from "../model.ts";
 import { Known } from "../parts/cells.tsx";
 import { ALL, Csv } from "../parts/csv.tsx";
 import { Age, State, Unknown, UsedOf } from "../parts/marks.tsx";
@@ -125,5 +126,5 @@ function matches(server: KeptServer): boolean {
 
 function sorted(servers: KeptServer[], sort: string): KeptServer[] {
   const by = ORDERS[sort.replace("-", "")] ?? (() => null);
-  return servers.sort((a, b) => compare(by(a), by(b), sort.startsWith("-")) || byName(a.id, b.id));
+  return servers.sort((a, b) => compareNullsLast(by(a), by(b), sort.startsWith("-")) || byName(a.id, b.id));
 }

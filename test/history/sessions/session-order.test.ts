@@ -1,9 +1,9 @@
 import { afterEach, expect, test } from "bun:test";
 import fc from "fast-check";
 import { SessionRecord } from "../../../src/domain/history-records.ts";
+import { sortedBy } from "../../../src/domain/order.ts";
 import { END_REASONS } from "../../../src/domain/session.ts";
 import { MINUTE_MS } from "../../../src/domain/time/clock.ts";
-import { sortedBy } from "../../../src/history/range.ts";
 import { createReader } from "../../../src/history/reader.ts";
 import { sessionsQuery } from "../../../src/history/sessions/session-list.ts";
 import type { SessionOrder } from "../../../src/history/sessions/session-order.ts";

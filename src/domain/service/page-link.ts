@@ -1,4 +1,4 @@
-import type { PagePath } from "./words.ts";
+import type { PagePath } from "../words.ts";
 
 /** Mail programs and browsers reject longer links. */
 const LONGEST = 2_000;
