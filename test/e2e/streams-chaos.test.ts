@@ -3,7 +3,7 @@ import { type Daemon, SLOW, until } from "./harness.ts";
 import { createStreamSite, publish, replay, requestIdOf } from "./stream-site.ts";
 
 const CLIENTS = 50;
-const SECONDS = 30;
+const SECONDS = 16;
 const RATE = 1_000;
 const LIMITS = "streams = 200\nstreams_per_key = 200\n";
 

@@ -1,6 +1,6 @@
 import { type Daemon, type StartOptions, until } from "./harness.ts";
 import { type FlexnetState, flexnetSays } from "./lmstat.ts";
-import { createSite, type FakeTool, type Site } from "./site.ts";
+import { createSite, type FakeTool, NO_LIMITS } from "./site.ts";
 
 /** An alert in the API. */
 export interface AlertRow {
@@ -13,46 +13,17 @@ export interface AlertRow {
   readonly resolvedAt: string | null;
 }
 
-/** A FlexNet server `eda` that is polled on request, and its daemon. */
-export interface WatchedSite extends Site {
-  readonly lmutil: FakeTool;
-  /** Writes the config with additional keys of the server. */
-  write(toml: string, serverToml?: string): Promise<void>;
-  /** `aheadMs` moves the daemon's clock; negative = behind. */
-  watch(options?: Partial<StartOptions>, aheadMs?: number): Promise<Watching>;
-}
+export type WatchedSite = Awaited<ReturnType<typeof createWatchedSite>>;
+export type Watching = ReturnType<typeof watch>;
 
-export interface Watching extends AsyncDisposable {
-  readonly daemon: Daemon;
-  /** Key of an admin, valid for each daemon of the site. */
-  readonly key: string;
-  /** Sets the server's state and polls it `times` times. */
-  poll(state: FlexnetState | string, times?: number): Promise<void>;
-  /** Reloads the config, which also evaluates everything that depends on time. */
-  reload(): Promise<void>;
-  /** Returns the JSON of a GET; throws on an error. */
-  ask<Body>(path: string): Promise<Body>;
-  alerts(query: string): Promise<readonly AlertRow[]>;
-  /** Returns firing alerts. The store is some milliseconds behind the engine. */
-  firing(): Promise<readonly AlertRow[]>;
-  post(path: string, body?: unknown): Promise<Response>;
-}
-
-/** The daemon polls once at startup; tests request the other polls. */
-export async function createWatchedSite(toml = "", serverToml = ""): Promise<WatchedSite> {
+/** Creates a site with a FlexNet server `eda`. The daemon polls once at startup; tests request the other polls. */
+export async function createWatchedSite(toml = "", serverToml = "") {
   const site = await createSite();
   const lmutil = await site.tool("lmutil");
   let key: string | null = null;
-
-  const watched: WatchedSite = {
-    ...site,
-    lmutil,
-    write: (toml, serverToml = "") =>
-      site.configure(`
-[limits]
-requests_per_minute = 1000000
-burst = 1000000
-
+  /** Writes the config with additional keys of the server. */
+  const write = (toml: string, serverToml = "") =>
+    site.configure(`${NO_LIMITS}
 [[servers]]
 id = "eda"
 manager = "flexnet"
@@ -63,8 +34,14 @@ interval = "24h"
 timeout = "5s"
 ${serverToml}
 
-${toml}`),
-    async watch(options, aheadMs = 0) {
+${toml}`);
+  await write(toml, serverToml);
+  return {
+    ...site,
+    lmutil,
+    write,
+    /** Starts the daemon. `aheadMs` is the offset of its clock; negative = behind. */
+    async watch(options?: Partial<StartOptions>, aheadMs = 0) {
       const startedAt = Date.now() + aheadMs;
       const daemon = await site.serve(options);
       key ??= await site.key("admin");
@@ -78,41 +55,48 @@ ${toml}`),
       return watching;
     },
   };
-  await watched.write(toml, serverToml);
-  return watched;
 }
 
-function watch(daemon: Daemon, key: string, lmutil: FakeTool): Watching {
+function watch(daemon: Daemon, key: string, lmutil: FakeTool) {
   const answered = async (path: string, sent: Promise<Response>) => {
     const response = await sent;
     if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
     return response;
   };
-  const watching: Watching = {
+  /** Returns the JSON of a GET; throws on an error. */
+  const ask = async <Body>(path: string) =>
+    (await (await answered(path, daemon.get(path, key))).json()) as Body;
+  const post = (path: string, body?: unknown) => daemon.post(path, key, body);
+  const alerts = async (query: string) =>
+    (await ask<{ alerts: readonly AlertRow[] }>(`/api/licenses/alerts?limit=1000&${query}`)).alerts;
+  return {
     daemon,
+    /** Key of an admin, valid for each daemon of the site. */
     key,
-    async poll(state, times = 1) {
+    /** Sets the server's state and polls it `times` times. */
+    async poll(state: FlexnetState | string, times = 1) {
       await lmutil.says(typeof state === "string" ? state : flexnetSays(state));
       for (let time = 0; time < times; time++) {
         // Two polls need different times.
         await Bun.sleep(2);
-        await watching.post("/api/licenses/rescan");
+        await post("/api/licenses/rescan");
       }
     },
-    reload: async () => void (await answered("reload", watching.post("/api/reload"))),
-    ask: async <Body>(path: string) => (await (await answered(path, daemon.get(path, key))).json()) as Body,
-    alerts: async (query) =>
-      (await watching.ask<{ alerts: AlertRow[] }>(`/api/licenses/alerts?limit=1000&${query}`)).alerts,
+    /** Reloads the config, which also evaluates everything that depends on time. */
+    reload: async () => void (await answered("reload", post("/api/reload"))),
+    ask,
+    alerts,
+    /** Returns firing alerts. The store is some milliseconds behind the engine. */
     firing: () =>
-      until("what fires is stored", async () => {
-        const listed = await watching.alerts("state=firing");
-        const { alerts } = await watching.ask<{ alerts: Record<string, number> }>("/api/licenses/summary");
+      until("firing alerts are stored", async () => {
+        const listed = await alerts("state=firing");
+        const { alerts: counts } = await ask<{ alerts: Record<string, number> }>("/api/licenses/summary");
         const count = (severity: string) => listed.filter((alert) => alert.severity === severity).length;
-        const same = Object.entries(alerts).every(([severity, number]) => count(severity) === number);
-        return same ? listed : undefined;
+        return Object.entries(counts).every(([severity, number]) => count(severity) === number)
+          ? listed
+          : undefined;
       }),
-    post: (path, body) => daemon.post(path, key, body),
+    post,
     [Symbol.asyncDispose]: () => daemon[Symbol.asyncDispose](),
   };
-  return watching;
 }
