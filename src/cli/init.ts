@@ -8,9 +8,7 @@ import { Failure } from "./io.ts";
 
 /** `licmond init`: writes a commented config. */
 export const init = command({
-  options: {
-    output: text("<file>", "file to write (default: the file of --config), - for stdout"),
-  },
+  options: { output: text("<file>", "file to write (default: the file of --config), - for stdout") },
   async run({ options: { output }, config }, io) {
     if (output === "-") return io.out(INITIAL_CONFIG);
     const { file } = configFile(output ?? config, io.env);

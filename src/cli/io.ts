@@ -70,10 +70,7 @@ export function processIo() {
       out: process.stdout.isTTY === true,
       err: process.stderr.isTTY === true,
       // A terminal without a size reports 0.
-      ...(process.stdout.isTTY && {
-        columns: process.stdout.columns || 80,
-        rows: process.stdout.rows || 24,
-      }),
+      ...(process.stdout.isTTY && { columns: process.stdout.columns || 80, rows: process.stdout.rows || 24 }),
     },
     /**
      * Exits without waiting for the event loop: a host name lookup cannot be canceled, and without a name server it would

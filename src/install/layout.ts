@@ -64,11 +64,7 @@ export const TEXTS: readonly InstalledText[] = [
     changeBy: "add your lines to another file in /etc/tmpfiles.d",
   },
   { path: LAYOUT.unit, text: unit, changeBy: "use a drop-in: systemctl edit licmond" },
-  {
-    path: LAYOUT.hubUnit,
-    text: hubUnit,
-    changeBy: "use a drop-in: systemctl edit licmond-hub",
-  },
+  { path: LAYOUT.hubUnit, text: hubUnit, changeBy: "use a drop-in: systemctl edit licmond-hub" },
   completion("bash-completion/completions/licmond", bash),
   completion("fish/vendor_completions.d/licmond.fish", fish),
   completion("zsh/site-functions/_licmond", zsh),

@@ -7,7 +7,6 @@ import { createWatchedSite } from "./watched-site.ts";
 const webhook = ({ url }: Receiver, path: string, more = "") =>
   `[[notifications]]\ntype = "webhook"\ngroup = "0s"\nurl = "${url}${path}"\n${more}\n`;
 
-/** Returns a state with these seats in use, of ten each. */
 const used = (features: Readonly<Record<string, number>>): FlexnetState => ({
   features: Object.fromEntries(
     Object.entries(features).map(([name, seats]) => [name, { total: 10, used: seats }]),
@@ -55,7 +54,6 @@ describe("an alert", () => {
       state: "firing",
       comment: "Ann looks into it\r\nBcc: all@company.example",
     });
-    // Text of users cannot start a new log line.
     await untilPrinted(at.daemon, "Ann looks into it");
     expect(at.daemon.output()).not.toMatch(/^Bcc/m);
     for (let round = 0; round < 2; round++) {
@@ -111,7 +109,6 @@ describe("a restart", () => {
   test.concurrent("while alerts wait for their group: it goes out once, as one message, with all of them", async () => {
     await using receiver = createReceiver();
     await using site = await createWatchedSite();
-    // 30 seconds is the default.
     await site.write(
       `[alerts]\nfor = "0s"\n[[notifications]]\ntype = "webhook"\nurl = "${receiver.url}/hook"\nrules = ["seats"]\n`,
     );

@@ -53,7 +53,6 @@ test("every rule about a server and its features fires for its cause, and ends w
   await using at = await site.watch();
   for (const [state, begins, ends, ...fires] of CAUSES) {
     await at.poll(state, begins - 1);
-    // No alert fires before the last of the polls.
     if (begins > 1) expect(await at.firing()).toEqual([]);
     await at.poll(state);
     const firing = (await at.firing()).map(
@@ -67,12 +66,10 @@ test("every rule about a server and its features fires for its cause, and ends w
     expect(await at.firing()).toEqual([]);
   }
 
-  // All of them are in the list of resolved alerts.
   const over = await at.alerts("state=resolved");
   expect(new Set(over.map(({ rule }) => rule)).size).toBe(9);
   for (const { startedAt, resolvedAt } of over)
     expect(Date.parse(resolvedAt ?? "")).toBeGreaterThan(Date.parse(startedAt));
-  // The stream sent an event when each alert fired and when it ended.
   const told = new Map<number, string[]>();
   for await (const { data } of framesOf(at.daemon, "/stream/combined?events=alert&last_event_id=1", at.key)) {
     if (data.alert === undefined) continue;

@@ -8,7 +8,6 @@ const MODULES = join(import.meta.dir, "../../node_modules");
 const CACHE = join(import.meta.dir, "../../.cache");
 const GENERATOR = "datamodel-code-generator==0.89.0";
 
-/** A list of the API: its path and the name of its rows. */
 export interface ApiList {
   readonly path: string;
   readonly rows: string;
@@ -95,7 +94,6 @@ export async function modelGenerator(): Promise<{ python: string; generator: str
   return got.exitCode === 0 ? { python, generator } : null;
 }
 
-/** Writes a program that reads every list into generated models, and prints the number of rows of each. */
 export async function writePythonClient(
   folder: string,
   document: ApiDocument,
@@ -166,7 +164,6 @@ export async function compileGoClient(folder: string, document: ApiDocument, gen
   }
 }
 
-/** Runs a program and waits for its end. */
 export async function finished(
   argv: readonly string[],
   cwd = "/",

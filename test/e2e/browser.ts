@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { chromium, type Page } from "playwright-core";
+import { chromium } from "playwright-core";
 import { UNTIL_DEADLINE_MS } from "../until.ts";
 
 const CHROMIUM = "/usr/bin/chromium";
@@ -10,27 +10,17 @@ const CHROMIUM = "/usr/bin/chromium";
 /** Whether a browser is installed. `scripts/test` installs one if it can. */
 export const HAS_BROWSER = existsSync(CHROMIUM);
 
-if (!HAS_BROWSER) {
+if (!HAS_BROWSER)
   console.error(`tests in a browser are skipped: no ${CHROMIUM} (Debian: apt-get install chromium)`);
-}
 
-export interface Browser extends AsyncDisposable {
-  /** Opens an empty page, to add listeners before it navigates. */
-  blank(): Promise<Page>;
-  /** Opens a page at a URL. */
-  open(url: string): Promise<Page>;
-}
+export type Browser = Awaited<ReturnType<typeof startBrowser>>;
 
 /**
  * Starts Debian's Chromium, headless, with its own profile. It can only connect to the page's server. Pages lose their
  * content policy, so that tests can run scripts; `keepPolicy` keeps it. `trustsAll` accepts any certificate. `textSize` is
  * the reader's, in pixels.
  */
-export async function startBrowser({
-  keepPolicy = false,
-  trustsAll = false,
-  textSize = 16,
-} = {}): Promise<Browser> {
+export async function startBrowser({ keepPolicy = false, trustsAll = false, textSize = 16 } = {}) {
   const profile = await mkdtemp(join(tmpdir(), "licmond-browser-"));
   const context = await chromium.launchPersistentContext(profile, {
     executablePath: CHROMIUM,
@@ -46,8 +36,9 @@ export async function startBrowser({
   // Playwright's default of 30 s is too short for Swagger UI (4 s of script) while other tests run.
   context.setDefaultTimeout(UNTIL_DEADLINE_MS);
   return {
+    /** Opens an empty page, to add listeners before it navigates. */
     blank: () => context.newPage(),
-    async open(url) {
+    async open(url: string) {
       const page = await context.newPage();
       await page.goto(url);
       return page;

@@ -33,7 +33,6 @@ test.skipIf(!SLOW)("check --alerts reports the alerts that the daemon fired", as
       { ...state(1, {}, { total: 6 }), members: ["up", "up", "down"] as const },
     ],
     ...[state(1), REFUSED, state(1), REFUSED, state(1), { ...state(1), daemon: "down" as const }, state(1)],
-    // A tool without output, and then a server that is down.
     ...["", "", state(1), "", REFUSED, state(1)],
   ];
   for (const poll of polls) await at.poll(poll);
@@ -65,7 +64,6 @@ test.skipIf(!SLOW)("check --alerts reports the alerts that the daemon fired", as
   ]);
   expect(stdout).toMatch(/^seats +eda\/acmed\/solver +3 times .* 1 of 1 target$/m);
   expect(stdout).toMatch(/^denials +eda\/acmed\/solver +1 time .* 0 of 1 target$/m);
-  // JSON has the same alerts, one object each.
   const json = await site.run(["check", "--alerts", "--days", "1", "--json"]);
   const { firings } = JSON.parse(json.stdout) as { firings: Record<string, unknown>[] };
   expect(firings).toHaveLength(fired.length);

@@ -58,11 +58,9 @@ test.skipIf(!HAS_COMPILER)(
         return (status === "degraded" && checks.clock.status === "degraded") || undefined;
       });
       expect(usersOf(await sessionsOf(at, "start=2020-01-01"))).toEqual(["ada", "bob"]);
-      // Seats that are taken and returned under the wrong clock.
       await holds(at, "bob", "eve");
       await holds(at, "zoe");
 
-      // The clock is corrected, and the uptime does not shrink.
       const { uptimeSeconds: before } = await healthOf(at);
       await clock.set(0);
       await until("a second passes", async () => {

@@ -16,7 +16,6 @@ const DESCRIPTORS = Number(
   /^Max open files\s+(\d+)/m.exec(isLinux ? readFileSync("/proc/self/limits", "utf8") : "")?.[1] ?? 0,
 );
 
-/** Opens `count` connections and sends `first` on each. */
 async function crowd(port: number, count: number, first: string) {
   let closed = 0;
   const sockets: Socket[] = [];

@@ -164,7 +164,6 @@ test("damage found by the history worker is an error in the answer, and repaired
     503,
     expect.stringContaining("The database is damaged"),
   ]);
-  // The daemon still answers from memory.
   expect((await daemon.get("/api/licenses", key)).status).toBe(200);
   await daemon.kill();
   await using next = await site.serve();

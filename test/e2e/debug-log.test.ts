@@ -69,7 +69,6 @@ test.concurrent("a log is followed over rotations of every kind and a kill -9: n
     await Bun.write(log, next());
     await seen(at);
 
-    // Copied and truncated.
     await appendFile(log, next());
     await copyFile(log, `${log}-20260101`);
     await truncate(log, 0);

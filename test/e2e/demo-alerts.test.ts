@@ -53,7 +53,6 @@ test.skipIf(!SLOW)(
     expect([ended.exitCode, ended.stderr]).toEqual([0, ""]);
     const month = JSON.parse(ended.stdout) as { start: string; end: string; firings: readonly Told[] };
     const long = await fullFor(directory, Date.parse(month.start), Date.parse(month.end));
-    // Print figures for tuning the defaults.
     process.stderr.write(`${month.firings.length} firings, ${long.length} stretches\n`);
     expect(month.firings.length).toBeLessThanOrEqual(MAX_FIRINGS);
     const degraded = month.firings.filter(({ rule }) => rule === "server_degraded");

@@ -6,8 +6,6 @@ import { join } from "node:path";
 import { HAS_POSTGRES } from "../hub/postgres.ts";
 import { type Daemon, freePort, run, SLOW, start, until, untilPrinted } from "./harness.ts";
 
-/** Starts and stops `licmond demo --fleet` as users do. */
-
 interface Demo {
   readonly daemon: Daemon;
   readonly key: string;
@@ -68,7 +66,6 @@ describe.skipIf(!HAS_POSTGRES)("licmond demo --fleet", () => {
     expect(await first.stop()).toBe(0);
     expect([existsSync(demo.directory), existsSync(`/proc/${postgres}`)]).toEqual([false, false]);
     expect((await second.get("/api/licenses/summary", other.key)).status).toBe(200);
-    // The demo was killed, but its PostgreSQL ends too.
     const left = await postgresOf(other);
     await second.kill();
     await gone(left);

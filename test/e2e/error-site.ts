@@ -55,13 +55,11 @@ export async function createErrorSite(more = ""): Promise<Site> {
   return site;
 }
 
-/** Checks every answer against the daemon's own document. */
 export async function createAsker(site: Site, daemon: Daemon) {
   const conformance = createConformance(await daemon.json<ApiDocument>("/swagger/json"));
   const codes = new Set<string>();
   return {
     codes,
-    /** Sends a request, and checks the answer against the document and for leaks. */
     async ask(path: string, key?: string, init: BunFetchRequestInit = {}) {
       const response = await daemon.get(path, key, init);
       const text = await response.text();

@@ -248,7 +248,6 @@ describe("every error code of the built binary under its real condition", () => 
   });
 });
 
-/** Repeats a request until the status is not 200. */
 async function drain<T extends { status: number }>(ask: () => Promise<T>): Promise<T> {
   for (let n = 0; n < 200; n++) {
     const got = await ask();

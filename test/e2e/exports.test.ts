@@ -8,7 +8,6 @@ import { createWatchedSite, type Watching } from "./watched-site.ts";
 const USER = "=cmd|'/c_calc'!A1_";
 const FEATURES = ["=1+1", "+sum", "-neg", "@at", 'plain,"quoted"'];
 
-/** Parses cells as RFC 4180 says. */
 function cellsOf(text: string): string[][] {
   const rows: string[][] = [];
   let row: string[] = [];
@@ -21,7 +20,6 @@ function cellsOf(text: string): string[][] {
   return rows;
 }
 
-/** Returns cells that a spreadsheet would run. */
 function dangerous(text: string): string[] {
   return cellsOf(text)
     .flat()
@@ -79,7 +77,6 @@ test("every list and export as CSV is complete, counted, and safe in a spreadshe
     expect([path, Math.min(total, 100)]).toEqual([path, Math.min(matches, 100)]);
     expect([path, new Set(rows.map((row) => row.length)).size]).toEqual([path, 1]);
     expect([path, dangerous(text)]).toEqual([path, []]);
-    // `Accept` selects CSV too.
     const accepted = await at.daemon.get(`${path}?${query}`, at.key, { headers: { Accept: "text/csv" } });
     expect([path, accepted.headers.get("content-type")]).toEqual([path, "text/csv; charset=utf-8"]);
   }

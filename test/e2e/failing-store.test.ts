@@ -14,7 +14,6 @@ const AFTER_MS = 25_000;
 /** Readings shortly before a fault may not have been stored yet. */
 const LATE_MS = 5_000;
 
-/** A period in which the store failed, epoch ms. */
 interface Hole {
   readonly from: number;
   readonly to: number;
@@ -91,7 +90,6 @@ async function liveThrough(site: Site, fault: Fault): Promise<void> {
     }
     expect(groups).toHaveLength(SERVERS.length);
     expect(groups.filter(({ peakHeld }) => !(peakHeld > 0 && peakHeld <= SEATS))).toEqual([]);
-    // No reading could be stored, so the period has no coverage.
     expect(features.filter(({ coverage }) => coverage > 0)).toEqual([]);
   } finally {
     await daemon[Symbol.asyncDispose]();

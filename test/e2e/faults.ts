@@ -3,14 +3,11 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Mounts a small file system. */
 export async function smallDisk(folder: string, megabytes: number): Promise<AsyncDisposable> {
   await mkdir(folder, { recursive: true });
   const mounted = Bun.spawnSync(["mount", "-t", "tmpfs", "-o", `size=${megabytes}m`, "tmpfs", folder]);
   if (!mounted.success) throw new Error(`mount: ${mounted.stderr}`);
-  return {
-    [Symbol.asyncDispose]: async () => void Bun.spawnSync(["umount", "-l", folder]),
-  };
+  return { [Symbol.asyncDispose]: async () => void Bun.spawnSync(["umount", "-l", folder]) };
 }
 
 /** Containers may forbid mounts even for root. Prints that `what` is skipped. */
@@ -34,7 +31,6 @@ export function fill(folder: string): () => void {
   return () => rmSync(ballast);
 }
 
-/** Takes the write lock of a database, prints a line, and holds it until stdin closes. */
 const HOLDER = `
   const sqlite = new (require("bun:sqlite").Database)(process.argv[1]);
   sqlite.run("PRAGMA busy_timeout = 30000");

@@ -4,7 +4,6 @@ import type { Fleet, FleetSite } from "./fleet-rig.ts";
 
 /** Compares a hub's answers about a site with the site's own answers, from one table of questions. */
 
-/** A request that both daemon and hub answer. */
 export interface Question {
   /** Path without `site=`; `{server}` is replaced by each server of the site. */
   readonly path: string;
@@ -17,19 +16,16 @@ export interface Question {
 /** Leave out the hub's own rules about sites. */
 const RULES = `&rule=${DAEMON_RULES}`;
 const START = "start={start}&end={end}";
+const MAY_BE_EMPTY = { adds: ["total"], mayBeEmpty: true } as const;
 /** Every list, session range and statistic that both have. Ranges end in the past. */
 export const QUESTIONS: readonly Question[] = [
   { path: "/api/licenses/features?limit=10000", adds: ["total"] },
   { path: "/api/licenses/features?limit=10000&sort=-utilization" },
   { path: "/api/licenses/features?limit=3&offset=2&sort=name" },
-  {
-    path: "/api/licenses/features?limit=10000&search=a&min_utilization=30&state=ok",
-    adds: ["total"],
-    mayBeEmpty: true,
-  },
+  { path: "/api/licenses/features?limit=10000&search=a&min_utilization=30&state=ok", ...MAY_BE_EMPTY },
   { path: "/api/licenses/features?limit=10000&server={server}" },
   { path: "/api/licenses/users?limit=10000", adds: ["total"] },
-  { path: "/api/licenses/users?limit=10000&kind=queued,reservation", adds: ["total"], mayBeEmpty: true },
+  { path: "/api/licenses/users?limit=10000&kind=queued,reservation", ...MAY_BE_EMPTY },
   { path: "/api/licenses/users?limit=10000&sort=-count&server={server}" },
   { path: "/api/licenses/servers?limit=10000", adds: ["total"] },
   { path: "/api/licenses/servers?limit=10000&sort=-name" },
@@ -58,11 +54,10 @@ export const QUESTIONS: readonly Question[] = [
   { path: `/api/licenses/denials?limit=10000&${START}`, adds: ["total"] },
   { path: `/api/licenses/denials?limit=10000&start={middle}&end={end}&server={server}` },
   { path: `/api/licenses/alerts?limit=10000${RULES}`, adds: ["total"] },
-  { path: `/api/licenses/alerts?limit=10000&state=firing${RULES}`, adds: ["total"], mayBeEmpty: true },
+  { path: `/api/licenses/alerts?limit=10000&state=firing${RULES}`, ...MAY_BE_EMPTY },
   {
     path: `/api/licenses/alerts?limit=10000&severity=critical,warning&state=resolved${RULES}`,
-    adds: ["total"],
-    mayBeEmpty: true,
+    ...MAY_BE_EMPTY,
   },
   { path: `/api/licenses/outages?limit=10000&${START}`, adds: ["total"] },
   { path: `/api/licenses/outages?limit=10000&${START}&status=down&server={server}` },
@@ -86,7 +81,6 @@ export interface Range {
   readonly end: number;
 }
 
-/** Returns one line for each difference. */
 export async function differences(fleet: Fleet, range: Range, sites = fleet.sites): Promise<string[]> {
   const found: string[] = [];
   for (const question of QUESTIONS) {
@@ -97,14 +91,9 @@ export async function differences(fleet: Fleet, range: Range, sites = fleet.site
         const answer = await atHub(fleet, site, path);
         const own = await site.get<unknown>(path);
         answers.push(own);
-        if (!answer.ok) found.push(`${site.name}: ${path}: ${answer.status} ${await answer.text()}`);
-        else
-          difference(
-            plain(own, site.name),
-            plain(await answer.json(), site.name),
-            `${site.name}: ${path}`,
-            found,
-          );
+        const where = `${site.name}: ${path}`;
+        if (!answer.ok) found.push(`${where}: ${answer.status} ${await answer.text()}`);
+        else difference(plain(own, site.name), plain(await answer.json(), site.name), where, found);
       }
       for (const [place, sum] of sums) sums.set(place, sum + Number(at(answers[0], place)));
     }
@@ -185,18 +174,13 @@ function difference(own: unknown, hub: unknown, where: string, found: string[]):
   const before = found.length;
   const walk = (x: unknown, y: unknown, path: string): void => {
     if (Object.is(x, y) || found.length >= before + 5) return;
-    if (
-      typeof x !== "object" ||
-      typeof y !== "object" ||
-      x === null ||
-      y === null ||
-      Array.isArray(x) !== Array.isArray(y)
-    )
+    if (!isRecord(x) || !isRecord(y) || Array.isArray(x) !== Array.isArray(y))
       return void found.push(`${where}: ${path}: ${shown(x)} at the site, ${shown(y)} at the hub`);
-    for (const key of new Set([...Object.keys(x), ...Object.keys(y)]))
-      walk((x as Record<string, unknown>)[key], (y as Record<string, unknown>)[key], `${path}.${key}`);
+    for (const key of new Set([...Object.keys(x), ...Object.keys(y)])) walk(x[key], y[key], `${path}.${key}`);
   };
   walk(own, hub, "");
 }
 
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null;
 const shown = (value: unknown) => (JSON.stringify(value) ?? "nothing").slice(0, 200);

@@ -9,7 +9,7 @@ import { claimed, titleOf } from "../docs/claims.ts";
 import type { Block } from "../docs/markdown.ts";
 import { HAS_POSTGRES, type Postgres, startPostgres } from "../hub/postgres.ts";
 import { BINARY, type Daemon, freePort, run, start, until } from "./harness.ts";
-import { HAS_NGINX, NGINX } from "./nginx.ts";
+import { HAS_NGINX, runNginx } from "./nginx.ts";
 
 const FILE = "docs/fleet.md";
 const DAY_MS = 86_400_000;
@@ -92,19 +92,9 @@ describe.skipIf(!HAS_POSTGRES || !HAS_OPENSSL)(FILE, () => {
       .replaceAll("https://hub.example", hubUrl());
 
   const spawn = async (script: string) => {
-    const child = Bun.spawn(["bash", "-c", script], {
-      cwd: folder,
-      env: {
-        PATH: `${folder}/bin:/usr/bin:/bin`,
-        HOME: folder,
-        PGPASSFILE: place("pgpass"),
-      },
-      stdin: "ignore",
-      stdout: "pipe",
-      stderr: "pipe",
-    });
-    const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-    return { exitCode: child.exitCode, output: out + err };
+    const env = { PATH: `${folder}/bin:/usr/bin:/bin`, HOME: folder, PGPASSFILE: place("pgpass") };
+    const ended = await run(["-c", script], { program: ["bash"], cwd: folder, env });
+    return { exitCode: ended.exitCode, output: ended.stdout + ended.stderr };
   };
   const administrator = createAdministrator({
     get memory() {
@@ -147,7 +137,6 @@ describe.skipIf(!HAS_POSTGRES || !HAS_OPENSSL)(FILE, () => {
   const steps: Readonly<Record<string, (text: string) => Promise<void>>> = {
     "pg_hba.conf": async (text) => {
       const errors = await configureHba(`${text}\n`);
-      // The test has no TLS.
       expect(errors.map(({ error }) => error)).toEqual([expect.stringContaining("SSL is disabled")]);
     },
     "hub.toml": async (text) => void (await Bun.write(place("hub.toml"), text)),
@@ -158,26 +147,11 @@ describe.skipIf(!HAS_POSTGRES || !HAS_OPENSSL)(FILE, () => {
       const { cert, key } = await selfSigned(folder, "proxy", now - DAY_MS, now + DAY_MS);
       await Bun.write(place("hub.pem"), Bun.file(cert));
       await Bun.write(place("hub.key"), Bun.file(key));
-      await mkdir(place("nginx"));
-      const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
-      const paths = temporary.map((name) => `${name}_temp_path ${folder}/nginx/${name};`);
-      await Bun.write(
-        place("nginx/nginx.conf"),
-        `daemon off;\nerror_log stderr crit;\npid ${folder}/nginx/pid;\nevents {}\nhttp {\naccess_log off;\n${paths.join("\n")}\n${text}\n}\n`,
-      );
       const config = place("other.toml");
       const first = await Bun.file(place("hub.toml")).text();
       await Bun.write(config, first.replace(`port = ${ports.hub}`, `port = ${ports.other}`));
       other = await start({ args: ["hub", "--config", config], port: ports.other });
-      const nginx = Bun.spawn([NGINX, "-p", place("nginx"), "-c", "nginx.conf", "-e", "stderr"], {
-        stdin: "ignore",
-        stdout: "ignore",
-        stderr: "inherit",
-      });
-      stack.defer(async () => {
-        nginx.kill();
-        await nginx.exited;
-      });
+      stack.use(await runNginx(folder, text));
       const fleet = `[fleet]\nsite = "muc"\nurl = "https://127.0.0.1:${ports.proxy}"\napi_key_file = "${place("muc.key")}"\nca_file = "${place("hub.pem")}"\n`;
       await startSite(fleet);
     },
@@ -210,7 +184,6 @@ describe.skipIf(!HAS_POSTGRES || !HAS_OPENSSL)(FILE, () => {
   });
 });
 
-/** Fake systemctl for the unit in the document. */
 const SYSTEMCTL = `case "$*" in
   *stop*) [ -f FOLDER/hub.pid ] || exit 0
     kill "$(cat FOLDER/hub.pid)" && while kill -0 "$(cat FOLDER/hub.pid)" 2>/dev/null; do sleep 0.1; done

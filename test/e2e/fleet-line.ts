@@ -6,16 +6,10 @@ import { connect, createServer, type Socket } from "node:net";
  */
 export type LineState = "fine" | "cut" | "half-open" | "swallow" | "slow";
 
-/** A proxy between a site and its hubs, which also balances between them. */
-export interface Line extends AsyncDisposable {
-  readonly url: string;
-  be(state: LineState): void;
-}
-
 const LATE_MS = 400;
 
-/** Proxies connections to the ports round-robin, and skips ports that refuse. */
-export async function startLine(port: number, ports: readonly number[]): Promise<Line> {
+/** Starts a proxy between a site and its hubs. Balances connections round-robin, and skips ports that refuse. */
+export async function startLine(port: number, ports: readonly number[]) {
   let state: LineState = "fine";
   let turn = 0;
   const clients = new Set<Socket>();
@@ -37,7 +31,6 @@ export async function startLine(port: number, ports: readonly number[]): Promise
     });
   });
 
-  /** Passes pieces on in order, delayed on a slow line. */
   function pass(from: Socket, to: Socket, isLost: () => boolean): void {
     let last: Promise<void> = Promise.resolve();
     from.on("data", (piece) => {
@@ -54,7 +47,7 @@ export async function startLine(port: number, ports: readonly number[]): Promise
   await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${port}`,
-    be(next) {
+    be(next: LineState) {
       // Data sent into a dead line is lost, so its connections are closed.
       if (next === "cut" || state === "half-open") for (const client of clients) client.destroy();
       state = next;
@@ -67,7 +60,6 @@ export async function startLine(port: number, ports: readonly number[]): Promise
   };
 }
 
-/** Connects to the first port that accepts. */
 async function reach(ports: readonly number[]): Promise<Socket | null> {
   for (const port of ports) {
     const socket = connect(port, "127.0.0.1");

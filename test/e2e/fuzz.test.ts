@@ -6,6 +6,7 @@ import { type HostileRequest, hostileRequests } from "../http/hostile-requests.t
 import { chance } from "../http/hostile-values.ts";
 import { createErrorSite } from "./error-site.ts";
 import { SLOW, until } from "./harness.ts";
+import { NO_LIMITS } from "./site.ts";
 
 const SEED = Number(process.env.FUZZ_SEED ?? 20260302);
 const REQUESTS = SLOW ? 30_000 : 2_000;
@@ -13,7 +14,6 @@ const AT_ONCE = 8;
 const DEADLINE_MS = 60_000;
 /** Bun answers invalid HTTP with one of these statuses, without a body (see listen.test.ts). */
 const BARE = [400, 413, 431, 505];
-const LIMITS = "[limits]\nrequests_per_minute = 1000000\nburst = 1000000\nanonymous_per_minute = 1000000\n";
 const GROWTH_KB = 60_000;
 
 async function residentKb(pid: number): Promise<number> {
@@ -21,7 +21,7 @@ async function residentKb(pid: number): Promise<number> {
 }
 
 test(`${REQUESTS} hostile requests over a socket do not harm the daemon`, async () => {
-  await using site = await createErrorSite(LIMITS);
+  await using site = await createErrorSite(`${NO_LIMITS}anonymous_per_minute = 1000000\n`);
   await using daemon = await site.serve();
   const keys: (readonly [role: string, key: string | null])[] = [["no key", null]];
   for (const role of ["admin", "operator", "viewer", "calendar"]) keys.push([role, await site.key(role)]);
@@ -71,13 +71,8 @@ test(`${REQUESTS} hostile requests over a socket do not harm the daemon`, async 
   const before = await residentKb(daemon.pid);
   await batch(REQUESTS);
   const after = await residentKb(daemon.pid);
-  console.log(
-    `${[...statuses]
-      .sort()
-      .map(([status, count]) => `${status}×${count}`)
-      .join(" ")}; resident ${before} → ${after} KB`,
-  );
-  // Garbage is collected eventually; a leak stays.
+  const counts = [...statuses].sort().map(([status, count]) => `${status}×${count}`);
+  console.log(`${counts.join(" ")}; resident ${before} → ${after} KB`);
   await until(
     "it has no more than before",
     async () => (await residentKb(daemon.pid)) - before < GROWTH_KB || undefined,
@@ -97,18 +92,14 @@ interface RawAnswer {
   readonly text: string | null;
 }
 
-/** Sends raw bytes and reads the answer. Rejects after a timeout. */
 function sendRaw(port: number, request: HostileRequest, chunked: boolean): Promise<RawAnswer | null> {
   const { promise, resolve, reject } = Promise.withResolvers<RawAnswer | null>();
   const parts: Buffer[] = [];
   const socket = connect(port, "127.0.0.1");
   const timer = setTimeout(() => {
     socket.destroy();
-    reject(
-      new Error(
-        `no answer in ${DEADLINE_MS} ms, after ${Buffer.concat(parts).toString("latin1").slice(0, 300)}`,
-      ),
-    );
+    const got = Buffer.concat(parts).toString("latin1").slice(0, 300);
+    reject(new Error(`no answer in ${DEADLINE_MS} ms, after ${got}`));
   }, DEADLINE_MS);
   const finish = () => {
     clearTimeout(timer);
@@ -150,15 +141,8 @@ function wire({ method, target, headers, body }: HostileRequest, chunked: boolea
   if (body === null || !chunked) return Buffer.concat([head, sent]);
   const half = Math.ceil(sent.length / 2);
   const pieces = [sent.subarray(0, half), sent.subarray(half)].filter((piece) => piece.length > 0);
-  return Buffer.concat([
-    head,
-    ...pieces.flatMap((piece) => [
-      Buffer.from(`${piece.length.toString(16)}\r\n`),
-      piece,
-      Buffer.from("\r\n"),
-    ]),
-    Buffer.from("0\r\n\r\n"),
-  ]);
+  const chunks = pieces.flatMap((piece) => [`${piece.length.toString(16)}\r\n`, piece, "\r\n"]);
+  return Buffer.concat([head, ...[...chunks, "0\r\n\r\n"].map((part) => Buffer.from(part))]);
 }
 
 function answerOf(bytes: Buffer): RawAnswer | null {

@@ -79,7 +79,6 @@ async function killSoon(broken: Site & { readonly log: string }): Promise<void> 
       using database = new Database(join(broken.folder, "storage", "licmond.db"), { readonly: true });
       return database.query("SELECT 1 FROM sessions LIMIT 1").get() !== null;
     } catch {
-      // The database or the table does not exist yet.
       return false;
     }
   };

@@ -16,7 +16,6 @@ async function image() {
     root,
     at: (path: string) => join(root, path),
     text: (path: string) => Bun.file(join(root, path)).text(),
-    /** Paths of all files. */
     files: () => treeOf(root).map((line) => line.split(" ")[3] ?? ""),
     install: (...args: string[]) => run(["install", "--root", root, ...args]),
     uninstall: (...args: string[]) => run(["uninstall", "--root", root, ...args]),
@@ -195,7 +194,6 @@ test.each([
 
 test.skipIf(process.getuid?.() !== 0)("without root it suggests sudo, and changes nothing", async () => {
   await using place = await image();
-  // A folder that every user can reach.
   const binary = place.at("licmond");
   copyFileSync(BINARY, binary);
   chmodSync(place.root, 0o755);

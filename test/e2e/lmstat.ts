@@ -6,7 +6,6 @@ export interface FlexnetState {
   readonly members?: readonly ("up" | "down")[];
   readonly daemon?: "up" | "down";
   readonly features?: Readonly<Record<string, FeatureState>>;
-  /** Lines without a known format. */
   readonly unknown?: readonly string[];
 }
 
@@ -21,7 +20,6 @@ export interface FeatureState {
   readonly expires?: string;
   /** Hours between the checkouts and the start of the test. */
   readonly heldHours?: number;
-  /** User name, without the number. */
   readonly user?: string;
 }
 
@@ -113,7 +111,6 @@ const seats = (count: number) => `Total of ${count} license${count === 1 ? "" : 
 const date = (at: Date) => `${at.getUTCMonth() + 1}/${at.getUTCDate()}`;
 const time = (at: Date) => `${at.getUTCHours()}:${String(at.getUTCMinutes()).padStart(2, "0")}`;
 
-/** Output of lmstat when nothing listens at the address. */
 export const REFUSED = `lmutil - Copyright (c) 1989-2022 Flexera. All Rights Reserved.
 Flexible License Manager status on Mon 1/5/2026 09:30
 

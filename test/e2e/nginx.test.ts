@@ -14,14 +14,10 @@ describe.skipIf(!SLOW || !HAS_BROWSER || !HAS_NGINX || !HAS_OPENSSL)("below a pr
   test.each(["http", "https"] as const)("the page works without configuration, over %s", async (scheme) => {
     await using site = await createWatchedSite();
     await using watching = await site.watch();
-    const held = (...users: string[]) => ({
-      features: {
-        "ARC/INFO": {
-          total: 2,
-          holders: users.map((user, at) => ({ user, host: "ws01", handle: at + 1 })),
-        },
-      },
-    });
+    const held = (...users: string[]) => {
+      const holders = users.map((user, at) => ({ user, host: "ws01", handle: at + 1 }));
+      return { features: { "ARC/INFO": { total: 2, holders } } };
+    };
     await watching.poll(held("ada"));
     await using nginx = await startNginx(site.folder, watching.daemon.url, PREFIX);
     const address = nginx[scheme];
@@ -38,7 +34,6 @@ describe.skipIf(!SLOW || !HAS_BROWSER || !HAS_NGINX || !HAS_OPENSSL)("below a pr
     await isRead(page);
     const [cookie] = await page.context().cookies();
     expect(cookie).toMatchObject({ httpOnly: true, sameSite: "Strict", path: "/" });
-    // The stream passes the proxy.
     await page.getByText("1 of 2", { exact: true }).waitFor();
     await watching.poll(held("ada", "bob"));
     await page.getByText("2 of 2", { exact: true }).waitFor();

@@ -8,11 +8,9 @@ import { until, untilPrinted } from "./harness.ts";
 import { createReceiver, type JsonMessage } from "./receiver.ts";
 import { createWatchedSite } from "./watched-site.ts";
 
-/** Feature names that a license server may print. */
 const HOSTILE = ["<!channel>|click", "=cmd()", "@all*bold*`code`", "back\u2028line\u0085\u001b[31mred"];
 const MANY = 36;
 
-/** Features that all become full at once, with an alert each. */
 const burst = {
   features: Object.fromEntries(
     [...HOSTILE, ...Array.from({ length: MANY }, (_, index) => `feature_${index}`)].map((name) => [
@@ -25,7 +23,7 @@ const ALERTS = HOSTILE.length + MANY;
 
 test("a burst of alerts with hostile names is one message per target; failures are retried or reported", async () => {
   await using other = createReceiver();
-  await using receiver = createReceiver(({ path }, before) => {
+  await using receiver = createReceiver((path, before) => {
     if (path === "/flaky/token-HUSH" && before === 0) return new Response("HUSH", { status: 500 });
     if (path === "/redirect/token-HUSH")
       return new Response(null, { status: 307, headers: { location: `${other.url}/stolen` } });
@@ -73,7 +71,6 @@ to = ["ann@company.example"]
   await untilPrinted(at.daemon, /\(notifications\[7\]\).*redirects/);
   await untilPrinted(at.daemon, /\(notifications\[8\]\).*cannot be reached/);
 
-  // One message per receiver, with all alerts.
   const [json, ...more] = receiver.got.filter(({ path }) => path === "/json/token-HUSH");
   expect(more).toEqual([]);
   const body = json?.body ?? "";
@@ -106,14 +103,12 @@ to = ["ann@company.example"]
   expect(letter).toMatch(new RegExp(`^Subject: \\[licmond\\] CRITICAL: ${ALERTS} firing at eda\r$`, "m"));
   expect(letter).not.toMatch(/[\u001b\u0085\u2028]/);
 
-  // The command gets the same JSON on stdin.
   expect(await Bun.file(paged).json()).toMatchObject({ type: "alerts", alerts: { length: ALERTS } });
   expect(await Bun.file(`${paged}.args`).text()).toBe(
     `--token\nHUSH; touch ${paged}.shell\n$(touch ${paged}.shell)\n`,
   );
   expect(await Bun.file(`${paged}.shell`).exists()).toBe(false);
 
-  // Other receivers got nothing, and the log has no secret.
   expect([other.got, untrusted.got]).toEqual([[], []]);
   expect(at.daemon.output()).not.toContain("HUSH");
 });

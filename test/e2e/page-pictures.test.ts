@@ -6,7 +6,6 @@ import { ROOT } from "../docs/claims.ts";
 import { HAS_BROWSER, startBrowser } from "./browser.ts";
 import { SLOW } from "./harness.ts";
 import { isLive, leads, listenTo, startDemo } from "./page-rig.ts";
-import { smallPng } from "./small-png.ts";
 
 const TAKES = process.env.UPDATE_PICTURES === "1";
 const FOLDER = join(ROOT, "docs/screenshots");
@@ -38,8 +37,10 @@ test.skipIf(!HAS_BROWSER || !(SLOW || TAKES))("nine pages have screenshots", asy
     if (!TAKES) continue;
     for (const colorScheme of THEMES) {
       await page.emulateMedia({ colorScheme });
-      const picture = smallPng(await page.screenshot({ animations: "disabled" }));
-      await Bun.write(join(FOLDER, `${name}-${colorScheme}.png`), picture);
+      const picture = new Bun.Image(await page.screenshot({ animations: "disabled" }));
+      await picture
+        .png({ palette: true, compressionLevel: 9 })
+        .write(join(FOLDER, `${name}-${colorScheme}.png`));
     }
   }
   expect(heard).toEqual([]);

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { until } from "./harness.ts";
-import { createSite } from "./site.ts";
+import { createSite, NO_LIMITS } from "./site.ts";
 
 interface Server {
   readonly id: string;
@@ -11,8 +11,6 @@ interface Server {
 }
 
 const ask = "/api/licenses";
-/** The test polls the API. */
-const LIMITS = "[limits]\nrequests_per_minute = 1000000\nburst = 1000000\n";
 
 test("profiles of the config are polled, one that hangs is reported, and a reload changes them", async () => {
   await using site = await createSite();
@@ -34,7 +32,7 @@ address = "127.0.0.1"
 interval = "5s"
 `;
   const hangs = profile("evil", "ignore = '^(a|aa)*(\\1)+$'");
-  await site.configure(`${LIMITS}${profile("good", "checkout = '^ user (?<user>.+)$'")}${hangs}`);
+  await site.configure(`${NO_LIMITS}${profile("good", "checkout = '^ user (?<user>.+)$'")}${hangs}`);
   const key = await site.key("admin");
   await using daemon = await site.serve();
 
@@ -66,7 +64,7 @@ interval = "5s"
   const none = await daemon.get(`${ask}/servers?manager=godo`, key);
   expect([none.status, await none.text()]).toEqual([400, expect.stringContaining("good, evil")]);
 
-  await site.configure(`${LIMITS}${profile("good", "ignore = '^ user'", "(?<name>solve)r")}`);
+  await site.configure(`${NO_LIMITS}${profile("good", "ignore = '^ user'", "(?<name>solve)r")}`);
   expect((await daemon.post("/api/reload", key)).status).toBe(200);
   await until("the new expression is used", async () => {
     const { features } = await daemon.json<{ features: { name: string }[] }>(`${ask}/features`, key);

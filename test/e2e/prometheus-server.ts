@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { freePort, until } from "./harness.ts";
+import { freePort, run, until } from "./harness.ts";
 
 /** `scripts/lib/packages.sh` unpacks Prometheus if it is not installed. */
 const FOLDERS = [join(import.meta.dir, "../../.cache/prometheus"), "/usr/bin"];
@@ -10,23 +10,11 @@ const FOLDER = FOLDERS.find((folder) =>
 );
 export const HAS_PROMETHEUS = FOLDER !== undefined;
 
-const ENVIRONMENT = { PATH: "/usr/bin:/bin", LANG: "C.UTF-8", TZ: "UTC" };
+type Vector = { readonly metric: Readonly<Record<string, string>>; readonly value: [number, string] };
+export type Prometheus = Awaited<ReturnType<typeof startPrometheus>>;
 
-/** A series of an instant query. */
-export interface Found {
-  readonly metric: Readonly<Record<string, string>>;
-  readonly value: number;
-}
-
-/** A Prometheus with its own database. Disposing stops it. */
-export interface Prometheus extends AsyncDisposable {
-  readonly url: string;
-  /** Runs an instant query at epoch seconds, or now. Throws Prometheus' errors. */
-  query(expression: string, at?: number): Promise<Found[]>;
-}
-
-/** `config` is the whole config file. */
-export async function startPrometheus(folder: string, config: string): Promise<Prometheus> {
+/** Starts a Prometheus with its own database. `config` is the whole config file. */
+export async function startPrometheus(folder: string, config: string) {
   const file = join(folder, "prometheus.yml");
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
@@ -41,28 +29,20 @@ export async function startPrometheus(folder: string, config: string): Promise<P
       `--web.listen-address=127.0.0.1:${port}`,
       "--web.enable-remote-write-receiver",
     ],
-    { cwd: folder, env: ENVIRONMENT, stdin: "ignore", stdout: log, stderr: log },
+    { cwd: folder, env: { PATH: "/usr/bin:/bin", TZ: "UTC" }, stdin: "ignore", stdout: log, stderr: log },
   );
   await until("Prometheus is ready", async () => {
     if (child.exitCode !== null) throw new Error(`Prometheus ended: ${await log.text()}`);
     return (await fetch(`${url}/-/ready`).catch(() => null))?.ok || undefined;
   });
-
-  const ask = async (path: string, parameters: Record<string, string>): Promise<unknown> => {
-    const response = await fetch(`${url}${path}?${new URLSearchParams(parameters)}`);
-    const body = (await response.json()) as { status: string; error?: string; data: unknown };
-    if (body.status !== "success") throw new Error(`${parameters.query}: ${body.error}`);
-    return body.data;
-  };
-
   return {
     url,
-    async query(query, at) {
-      const data = (await ask("/api/v1/query", {
-        query,
-        ...(at !== undefined && { time: String(at) }),
-      })) as { result: { metric: Record<string, string>; value: [number, string] }[] };
-      return data.result.map(({ metric, value }) => ({ metric, value: Number(value[1]) }));
+    /** Runs an instant query. Throws Prometheus' errors. */
+    async query(query: string) {
+      const response = await fetch(`${url}/api/v1/query?${new URLSearchParams({ query })}`);
+      const body = (await response.json()) as { status: string; error?: string; data: { result: Vector[] } };
+      if (body.status !== "success") throw new Error(`${query}: ${body.error}`);
+      return body.data.result.map(({ metric, value }) => ({ metric, value: Number(value[1]) }));
     },
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");
@@ -71,20 +51,8 @@ export async function startPrometheus(folder: string, config: string): Promise<P
   };
 }
 
-export interface Promtool {
-  readonly exitCode: number;
-  readonly output: string;
-}
-
-/** Runs promtool. */
-export async function promtool(args: readonly string[], cwd: string, stdin = ""): Promise<Promtool> {
-  const child = Bun.spawn([join(FOLDER ?? "", "promtool"), ...args], {
-    cwd,
-    env: ENVIRONMENT,
-    stdin: new Blob([stdin]),
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [out, err, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-  return { exitCode, output: out + err };
+export async function promtool(args: readonly string[], cwd: string, stdin = "") {
+  const program = [join(FOLDER ?? "", "promtool")];
+  const { exitCode, stdout, stderr } = await run(args, { program, cwd, stdin });
+  return { exitCode, output: stdout + stderr };
 }

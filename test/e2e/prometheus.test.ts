@@ -5,7 +5,7 @@ import { parseText } from "../export/parse-text.ts";
 import { type Daemon, until } from "./harness.ts";
 import { lmstat, REFUSED } from "./lmstat.ts";
 import { HAS_PROMETHEUS, type Prometheus, promtool, startPrometheus } from "./prometheus-server.ts";
-import { createSite, type Site } from "./site.ts";
+import { createSite, NO_LIMITS, type Site, serverToml } from "./site.ts";
 
 const HOSTILE = 'we"ird\\name{x="1"}';
 const people = (count: number) =>
@@ -16,18 +16,8 @@ const FEATURES = {
   [HOSTILE]: { total: 7, holders: people(2) },
 };
 
-const servers = (tool: string) => `[limits]
-requests_per_minute = 1000000
-burst = 1000000
-[collector]
-interval = "5s"
-[[servers]]
-id = "eda"
-manager = "flexnet"
-address = "27000@127.0.0.1"
-tool = "${tool}"
-labels = { site = "muc" }
-`;
+const servers = (tool: string) =>
+  `${NO_LIMITS}[collector]\ninterval = "5s"\n${serverToml("eda", tool, 'labels = { site = "muc" }')}`;
 
 const pushing = (prometheus: Prometheus, more = "") => `[export.remote_write]
 url = "${prometheus.url}/api/v1/write"
@@ -49,7 +39,6 @@ const features = (daemon: Daemon, key: string) =>
     return rows.length > 0 ? rows : undefined;
   });
 
-/** Waits until a query returns a series. */
 const answered = (prometheus: Prometheus, query: string) =>
   until(query, async () => {
     const found = await prometheus.query(query);
@@ -110,11 +99,7 @@ describe.skipIf(!HAS_PROMETHEUS)("with a real Prometheus", () => {
       ["test", "rules", "licmond.rules.test.yml", "licmond.expiry.test.yml"],
     ]) {
       const { exitCode, output } = await promtool(args, docs);
-      expect({ args, exitCode, output }).toEqual({
-        args,
-        exitCode: 0,
-        output: expect.stringMatching(/SUCCESS/),
-      });
+      expect([args, exitCode, output]).toEqual([args, 0, expect.stringContaining("SUCCESS")]);
     }
   });
 
@@ -142,22 +127,19 @@ describe.skipIf(!HAS_PROMETHEUS)("with a real Prometheus", () => {
     await until("the queries find something", async () => {
       const found = await Promise.all(dashboard.map((expression) => prometheus.query(expression)));
       const empty = dashboard.filter((_, index) => found[index]?.length === 0);
-      return empty.every((expression) => /denials|queued|expiry/.test(expression)) ? true : undefined;
+      return empty.every((expression) => /denials|queued|expiry/.test(expression)) || undefined;
     });
     expect(dashboard.length).toBeGreaterThan(20);
-    const rules = (await (await fetch(`${prometheus.url}/api/v1/rules`)).json()) as {
-      data: { groups: { rules: { name: string; lastError?: string }[] }[] };
-    };
-    expect(rules.data.groups.flatMap((group) => group.rules).filter(({ lastError }) => lastError)).toEqual(
-      [],
-    );
+    const rules = await (await fetch(`${prometheus.url}/api/v1/rules`)).text();
+    expect(rules).toContain('"rules":[{');
+    expect(rules).not.toMatch(/"lastError":"[^"]/);
 
     // The server goes down: both ways lose its counts at once, and report its state.
     await tool.says(REFUSED, 1);
-    await until("the numbers end", async () => {
-      const left = await prometheus.query("license_feature_seats_used");
-      return left.length === 0 ? true : undefined;
-    });
+    await until(
+      "the numbers end",
+      async () => (await prometheus.query("license_feature_seats_used")).length === 0 || undefined,
+    );
     const down = await prometheus.query('license_server_status{status="down"} == 1');
     expect(down.map(({ metric }) => metric.job).toSorted()).toEqual(["licmond", "pushed"]);
     const states = await prometheus.query('license_feature_state{state="stale"}');

@@ -58,7 +58,6 @@ async function make(): Promise<readonly ReleaseTarget[]> {
 const made = SLOW && DPKG ? await make() : [];
 const isMade = (name: string) => made.some((target) => target.name === name);
 
-/** Runs a program. Throws its output if it fails. */
 async function must(argv: string[], cwd = place): Promise<string> {
   const child = Bun.spawn(argv, {
     cwd,

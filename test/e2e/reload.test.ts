@@ -56,7 +56,6 @@ test("streams stay open over a valid and an invalid reload, and report the new s
     lastReload: { outcome: "refused", message: details },
   });
 
-  // The server is removed, with its picture.
   await site.configure(one);
   expect(await (await daemon.post("/api/reload", admin)).json()).toEqual(APPLIED);
   await saw("log", { message: "Configuration reloaded" });
@@ -103,7 +102,6 @@ test("limits, alerts, CORS, execute, the body limit and the log level apply at o
   expect((await longName()).status).toBe(413);
   await daemon.post("/api/licenses/rescan", admin);
   await until("the alert fires", async () => (await seatsFire()) || undefined);
-  // Requests are logged only at level debug.
   await untilPrinted(daemon, "DEBUG http");
   expect(await daemon.stop()).toBe(0);
 });

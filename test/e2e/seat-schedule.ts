@@ -38,7 +38,6 @@ export function takings(server: number, begin: number, start: number, end: numbe
   return found;
 }
 
-/** One run of the tool. */
 export interface Asked {
   readonly server: number;
   /** Instant of the printed state, epoch ms. */

@@ -85,7 +85,6 @@ test("a polled server: its answers, a rescan, and stale data when it is down, al
         expect([path, (await at.daemon.get(path, at.key, { headers })).status]).toEqual([path, 304]);
     }
 
-    // A read does not run the tool; a rescan does.
     const solver = () => at.ask<object>("/api/licenses/features?feature=solver");
     await site.lmutil.says(lmstat({ solver: { total: 4, holders: [ada, grace] }, mesher }));
     expect(await solver()).toMatchObject({ features: [{ used: 1 }] });

@@ -61,7 +61,6 @@ test("reports readiness when it answers, then reloads and the end", async () => 
   await site.configure("");
   await using service = startService(join(site.folder, "notify"));
   const ready = await service.message(/^READY=1$/m);
-  // It reports readiness only when requests are answered.
   expect((await fetch(url("/api/ping"))).status).toBe(200);
   expect(ready).toBe(`READY=1\nSTATUS=http://127.0.0.1:${site.port}, no servers configured`);
   expect(service.told()[0]).toBe("STATUS=Opening the database");

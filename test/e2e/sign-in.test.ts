@@ -115,7 +115,6 @@ describe.skipIf(!HAS_BROWSER)("in Chromium", () => {
         const shown = await submit(foreign, at(path), enctype);
         expect([path, enctype, shown]).toEqual([path, enctype, expect.stringContaining(seen)]);
       }
-      // A link shows the answer, but starts no poll.
       const refreshed = await foreign.goto(at("/api/licenses?refresh=true"), { referer: elsewhere });
       expect(refreshed?.status()).toBeGreaterThanOrEqual(401);
       await foreign.goto(elsewhere);
@@ -139,7 +138,6 @@ describe.skipIf(!HAS_BROWSER)("in Chromium", () => {
     expect((await own.context().cookies(daemon.url)).map(({ value }) => value)).toEqual([
       cookie?.value ?? "",
     ]);
-    // No poll was started for another page.
     expect(daemon.output()).not.toMatch(/path=\/api\/licenses status=200/);
     expect(daemon.output().match(/path=\/api\/licenses\/rescan status=200/g)).toHaveLength(1);
     expect(await ask(own, at("/api/signout"), change)).toBe("basic 204");

@@ -5,18 +5,10 @@ export const ws = (key: string, path = "/ws/logs") =>
   `GET ${path} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
   "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 
-/** A client that sends a request and does not read until `resume`, so that bytes pile up on the other side. */
-export interface Stalled {
-  /** Bytes read so far, as text. */
-  text(): string;
-  /** Starts reading. */
-  resume(): void;
-  /** Resolves when the other side has closed the connection. */
-  readonly closed: Promise<void>;
-  close(): void;
-}
+export type Stalled = Awaited<ReturnType<typeof connectStalled>>;
 
-export async function connectStalled(port: number, request: string): Promise<Stalled> {
+/** Sends a request and reads nothing until `resume`, so that bytes pile up at the server. */
+export async function connectStalled(port: number, request: string) {
   const { promise: closed, resolve } = Promise.withResolvers<void>();
   const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
   const parts: Buffer[] = [];
@@ -37,11 +29,13 @@ export async function connectStalled(port: number, request: string): Promise<Sta
   });
   await answered;
   return {
+    /** Bytes read so far, as text. */
     text: () => Buffer.concat(parts).toString("latin1"),
     resume() {
       reading = true;
       socket.resume();
     },
+    /** Resolves when the server has closed the connection. */
     closed,
     close: () => void socket.terminate(),
   };

@@ -1,24 +1,15 @@
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { EventSource } from "eventsource";
-import type { Seen } from "./stream-site.ts";
+import { asObject, type Seen } from "./stream-site.ts";
 
 /** Bun replaces the npm package `ws` by its own version, so load the package by its path. */
 const { WebSocket: NpmWebSocket } = createRequire(import.meta.url)(
   join(import.meta.dir, "../../node_modules/ws/index.js"),
 ) as Pick<typeof import("ws"), "WebSocket">;
-export type NpmSocket = InstanceType<typeof NpmWebSocket>;
 
-/** A client that records events. */
-export interface Client {
-  readonly seen: Seen[];
-  /** Number of connections. */
-  opened(): number;
-  close(): void;
-}
-
-/** The npm package `eventsource`, which reconnects by itself. */
-export function npmEventSource(url: string, names: readonly string[]): Client {
+/** Connects with the npm package `eventsource`, which reconnects by itself. */
+export function npmEventSource(url: string, names: readonly string[]) {
   const source = new EventSource(url);
   const seen: Seen[] = [];
   let opened = 0;
@@ -31,17 +22,13 @@ export function npmEventSource(url: string, names: readonly string[]): Client {
   return { seen, opened: () => opened, close: () => source.close() };
 }
 
-export interface SocketClient extends Client {
-  readonly socket: NpmSocket;
-  readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
-  /** Messages that are not events: resume, pong, subscribed, error. */
-  readonly answers: Readonly<Record<string, unknown>>[];
-}
+export type SocketClient = Awaited<ReturnType<typeof npmWebSocket>>;
 
-/** The npm package `ws`. Resolves once the socket is open. */
-export async function npmWebSocket(url: string): Promise<SocketClient> {
+/** Connects with the npm package `ws`. Resolves once the socket is open. */
+export async function npmWebSocket(url: string) {
   const socket = new NpmWebSocket(url.replace(/^http/, "ws"));
   const seen: Seen[] = [];
+  /** Messages that are not events: resume, pong, subscribed, error. */
   const answers: Readonly<Record<string, unknown>>[] = [];
   socket.on("message", (bytes) => {
     const data = asObject(String(bytes));
@@ -55,15 +42,6 @@ export async function npmWebSocket(url: string): Promise<SocketClient> {
   const closed = new Promise<{ code: number; reason: string }>((resolve) => {
     socket.on("close", (code, reason) => resolve({ code, reason: String(reason) }));
   });
-  await new Promise<void>((resolve, reject) => {
-    socket.on("open", resolve);
-    socket.on("error", reject);
-  });
+  await new Promise<void>((resolve, reject) => socket.on("open", resolve).on("error", reject));
   return { socket, seen, answers, closed, opened: () => 1, close: () => socket.close() };
-}
-
-export function asObject(text: unknown): Readonly<Record<string, unknown>> {
-  const value: unknown = JSON.parse(String(text));
-  if (typeof value !== "object" || value === null) throw new Error(`not an object: ${String(text)}`);
-  return { ...value };
 }

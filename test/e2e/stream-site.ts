@@ -1,39 +1,26 @@
 import { type Daemon, until } from "./harness.ts";
-import { createSite, type Site } from "./site.ts";
-
-/** Every request is logged, and limits do not interfere. */
-const CONFIG = `
-[log]
-level = "debug"
-format = "json"
-[limits]
-requests_per_minute = 1000000
-burst = 1000000
-anonymous_per_minute = 1000000
-`;
+import { createSite, NO_LIMITS, type Site } from "./site.ts";
 
 /** Creates a site whose daemon logs every request, so that a test can create any number of events. */
-export async function createStreamSite(limits = ""): Promise<Site> {
-  const site = await createSite();
-  await site.configure(CONFIG + limits);
-  return site;
+export function createStreamSite(limits = ""): Promise<Site> {
+  const log = '[log]\nlevel = "debug"\nformat = "json"\n';
+  return createSite(`${log}${NO_LIMITS}anonymous_per_minute = 1000000\n${limits}`);
 }
 
-export interface Published {
-  /** Prefix of the events' request ids: `<tag>-<n>`. */
+interface Published {
   readonly tag: string;
   readonly count: number;
   /** Events per second; default: as fast as possible. */
   readonly rate?: number;
-  /** Length of the requested path, at most 500, which makes events longer. */
   readonly length?: number;
 }
 
-/** Makes the daemon log `count` lines, by requests for an unknown path. Returns the number of answered requests. */
-export async function publish(
-  daemon: Pick<Daemon, "url">,
-  { tag, count, rate, length = 10 }: Published,
-): Promise<number> {
+/**
+ * Makes the daemon log `count` lines with the request ids `<tag>-<n>`, by requests for an unknown path of the given length,
+ * at most 500. Returns the number of answered requests.
+ */
+export async function publish(daemon: Pick<Daemon, "url">, published: Published): Promise<number> {
+  const { tag, count, rate, length = 10 } = published;
   const path = `/api/${"x".repeat(length)}`;
   const startedAt = performance.now();
   let next = 0;
@@ -66,14 +53,12 @@ export interface Seen {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** Returns the request id of an access-log line, or null for other events. */
-export function requestIdOf({ data }: Seen): string | null {
+export function requestIdOf({ data }: Pick<Seen, "data">): string | null {
   const { metadata } = data;
   if (typeof metadata !== "object" || metadata === null || !("requestId" in metadata)) return null;
   return typeof metadata.requestId === "string" ? metadata.requestId : null;
 }
 
-/** Waits until the client has received the event of this request. */
 export function untilSeen(seen: readonly Seen[], requestId: string): Promise<true> {
   return until(
     `the event ${requestId} arrives`,
@@ -82,32 +67,22 @@ export function untilSeen(seen: readonly Seen[], requestId: string): Promise<tru
 }
 
 /** Returns the stored log events above an id up to `requestId`, read from a resumed stream. */
-export async function replay(
-  daemon: Daemon,
-  key: string,
-  from: number,
-  requestId: string,
-): Promise<readonly Seen[]> {
+export async function replay(daemon: Daemon, key: string, from: number, requestId: string) {
   const seen: Seen[] = [];
-  for await (const frame of framesOf(daemon, `/stream/logs?events=log&last_event_id=${from}`, key)) {
-    if (frame.name === null) continue;
-    const event = { id: frame.id, name: frame.name, data: frame.data };
-    seen.push(event);
-    if (requestIdOf(event) === requestId) break;
+  for await (const { id, name, data } of framesOf(
+    daemon,
+    `/stream/logs?events=log&last_event_id=${from}`,
+    key,
+  )) {
+    if (name === null) continue;
+    seen.push({ id, name, data });
+    if (requestIdOf({ data }) === requestId) break;
   }
   return seen;
 }
 
-export interface Frame {
-  readonly id: number;
-  /** Null for comments and for `retry`. */
-  readonly name: string | null;
-  readonly data: Readonly<Record<string, unknown>>;
-  readonly text: string;
-}
-
 /** Yields the frames of an event stream until it ends or breaks, or the caller leaves the loop. */
-export async function* framesOf(daemon: Daemon, path: string, key: string): AsyncGenerator<Frame> {
+export async function* framesOf(daemon: Daemon, path: string, key: string) {
   const stop = new AbortController();
   const { body } = await daemon.get(path, key, { signal: stop.signal });
   if (body === null) throw new Error("there is no stream");
@@ -128,11 +103,17 @@ export async function* framesOf(daemon: Daemon, path: string, key: string): Asyn
   }
 }
 
-function parseFrame(text: string): Frame {
+/** `name` is null for comments and for `retry`. */
+function parseFrame(text: string) {
   const field = (name: string) => new RegExp(`^${name}: (.*)$`, "m").exec(text)?.[1];
-  const data: unknown = JSON.parse(field("data") ?? "{}");
-  if (typeof data !== "object" || data === null) throw new Error(`not an object: ${text}`);
-  return { id: Number(field("id") ?? "NaN"), name: field("event") ?? null, data: { ...data }, text };
+  const data = asObject(field("data") ?? "{}");
+  return { id: Number(field("id") ?? "NaN"), name: field("event") ?? null, data, text };
+}
+
+export function asObject(text: string): Readonly<Record<string, unknown>> {
+  const value: unknown = JSON.parse(text);
+  if (typeof value !== "object" || value === null) throw new Error(`not an object: ${text}`);
+  return { ...value };
 }
 
 /** Returns the private resident memory of a process in MB. */

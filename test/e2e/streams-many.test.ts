@@ -15,7 +15,6 @@ async function refusal(daemon: Daemon, path: string, key: string) {
   return { status: response.status, retryAfter: response.headers.get("retry-after"), body };
 }
 
-/** A close frame (RFC 6455 5.5.1) with 1001 and its reason. */
 const GOING_AWAY = `\x88\x1a\x03\xe9licmond is shutting down`;
 const GOODBYE = ":licmond is shutting down\n\n";
 

@@ -11,7 +11,6 @@ import { createStreamSite, framesOf, publish, replay, requestIdOf, untilSeen } f
 async function resumeComments(daemon: Daemon, key: string, from: number): Promise<string[]> {
   const comments: string[] = [];
   for await (const { text, name } of framesOf(daemon, `/stream/logs?last_event_id=${from}`, key)) {
-    // The line of this request is the last one.
     if (name !== null) break;
     if (text.startsWith(":")) comments.push(text.slice(1));
   }
@@ -33,7 +32,6 @@ test.skipIf(!MAY_MOUNT)(
     await publish(daemon, { tag: "before", count: 10 });
     await untilSeen(client.seen, "before-9");
 
-    // The disk is full.
     const free = fill(storage);
     await publish(daemon, { tag: "full", count: 3_000, length: 500 });
     await untilSeen(client.seen, "full-2999");
@@ -117,9 +115,8 @@ test("no secret appears in the terminal, the database or a stream", async () => 
     "the terminal": daemon.output(),
     "the stream": JSON.stringify(seen.seen),
   };
-  for await (const name of new Bun.Glob("**").scan({ cwd: join(site.folder, "storage") })) {
+  for await (const name of new Bun.Glob("**").scan({ cwd: join(site.folder, "storage") }))
     places[name] = Buffer.from(await Bun.file(join(site.folder, "storage", name)).bytes()).toString("latin1");
-  }
   expect(Object.keys(places).length).toBeGreaterThan(2);
   const found = Object.entries(places).flatMap(([place, text]) =>
     [...secrets, password].filter((secret) => text.includes(secret)).map((secret) => `${secret} in ${place}`),

@@ -6,7 +6,6 @@ import { belowPrefix } from "./prefix-proxy.ts";
 import { createSite, serverToml } from "./site.ts";
 
 interface Heard {
-  /** Blocked requests to other hosts. */
   readonly elsewhere: string[];
   readonly complaints: string[];
 }

@@ -142,7 +142,6 @@ test("managers need only their folder and an entry in the registry, and keep sec
     unparsed: [{ line: 1, text: "odd ***" }],
   });
 
-  // Lists the commands of the site's managers.
   const { commands } = await daemon.json<{ commands: { command: string }[] }>("/api/execute", key);
   expect(commands.map(({ command }) => command)).toEqual(["status"]);
   const none = await daemon.post("/api/execute", key, { command: "status", server: "fourth" });

@@ -14,7 +14,6 @@ const pairIn = (site: Site, name: string) => selfSigned(site.folder, name, now -
 const lines = ({ cert, key }: Pair) => `tls_cert = "${cert}"\ntls_key = "${key}"\n`;
 const textOf = (path: string) => Bun.file(path).text();
 
-/** Copies one of two certificates and keys to the site's files. */
 async function livePair(site: Site) {
   const files = { cert: join(site.folder, "live.crt"), key: join(site.folder, "live.key") };
   const [one, two] = [await pairIn(site, "one"), await pairIn(site, "two")];
@@ -26,7 +25,6 @@ async function livePair(site: Site) {
   return { files, one, two, put };
 }
 
-/** Returns the first message of a socket. */
 function firstMessage(url: string, tls: { readonly ca: string }): Promise<unknown> {
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
   const socket = new WebSocket(url, { tls });
@@ -82,7 +80,6 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
     expect(daemon.output()).not.toContain("Plain HTTP");
 
     // TLS 1.2 only has forward secrecy and authenticated encryption, and TLS 1.3 works.
-    /** Returns the negotiated cipher, or null. */
     const agreed = (...offer: string[]) =>
       /^New, TLSv1\.[23], Cipher is (\S+)$/m.exec(
         Bun.spawnSync(["openssl", "s_client", "-connect", `127.0.0.1:${site.port}`, ...offer], {
@@ -121,7 +118,6 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
     hup(daemon);
     await until("the new one is served", async () => (await servedTo(site)) === "two" || undefined);
 
-    // Both open connections stay.
     const before = messages.length;
     await until("the socket gets more", () => messages.length > before + 2 || undefined);
     expect((await reader.read()).done).toBe(false);
@@ -198,7 +194,6 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
       hup(daemon);
       const name = turn % 2 === 0 ? "one" : "two";
       await until(`${name} is served`, async () => (await servedTo(site)) === name || undefined);
-      // Wait until each client has sent more requests.
       const before = served;
       await until("some are served", () => served >= before + 10 || undefined);
     }

@@ -83,9 +83,8 @@ export function afterKey(view: View, key: string, page: number, count: number): 
     return /\p{Cc}/u.test(key) ? view : { ...view, search: view.search + key, offset: 0 };
   }
   const step = key.startsWith("\u001b") ? STEPS[key.slice(1).replace("O", "[")] : undefined;
-  if (step !== undefined) {
+  if (step !== undefined)
     return { ...view, offset: Math.max(0, Math.min(view.offset + step(page), count - page)) };
-  }
   const top = { ...view, offset: 0 };
   const sort = SORT_KEYS[key];
   if (sort !== undefined) return { ...top, sort };

@@ -73,9 +73,8 @@ export async function featuresNamed(
   name: string,
   narrow: { readonly server: string | undefined; readonly daemon: string | undefined },
 ): Promise<readonly FeatureRecord[]> {
-  const find = async (by: "feature" | "search") => {
-    return (await client.get<Features>(licenses("features", { [by]: name, ...narrow }))).features;
-  };
+  const find = async (by: "feature" | "search") =>
+    (await client.get<Features>(licenses("features", { [by]: name, ...narrow }))).features;
   const containing = await find("search");
   const alike = containing.filter((one) => one.name.toLowerCase() === name.toLowerCase());
   const exact = alike.filter((one) => one.name === name);

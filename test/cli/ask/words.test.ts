@@ -249,10 +249,7 @@ test("denials: one column says what came of it, and the names stay whole at 80 c
     { server: "on", state: "on" },
     { server: "cae", ...off },
   ];
-  await using api = Bun.serve({
-    port: 0,
-    fetch: () => Response.json({ denials, total: 2, logging }),
-  });
+  await using api = Bun.serve({ port: 0, fetch: () => Response.json({ denials, total: 2, logging }) });
   const terminal = { out: true, err: true, columns: 80, rows: 24 };
   const env = { LICMOND_URL: api.url.href, NO_COLOR: "1" };
   const ran = await run(["denials"], { now: NOW, terminal, env });
