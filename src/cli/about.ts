@@ -2,7 +2,6 @@ import type { AppDeps } from "../http/routes/deps.ts";
 import { versionLine } from "../system/build-info.ts";
 import { command, flag } from "./command.ts";
 
-/** `licmond version`. `--version` prints the same. */
 export const version = command({
   options: { licenses: flag("print the licenses of all bundled software") },
   async run({ options }, io) {
@@ -13,7 +12,6 @@ export const version = command({
   },
 });
 
-/** `licmond openapi`: prints the OpenAPI document without a daemon. */
 export const openapi = command({
   async run(_, { build, out }) {
     // Loading the app takes a quarter of a second; `--help` must not wait for it.

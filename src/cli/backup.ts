@@ -10,7 +10,6 @@ import { createProgress, type Progress } from "./terminal.ts";
 
 const VERIFY = flag("only check the file and print its schema, rows, times and integrity");
 
-/** `licmond backup FILE`: copies both databases to one file. Works while the daemon runs. */
 export const backup = command({
   args: [["<file>", "file to write; it appears once it is complete and checked"]],
   options: {
@@ -36,7 +35,6 @@ export const backup = command({
 
 const SOURCE = "a file written by `licmond backup`, a daily backup, or a copy of a licmond database";
 
-/** `licmond restore FILE`: replaces the databases by a backup. */
 export const restore = command({
   args: [["<file>", SOURCE]],
   options: { verify: VERIFY, json: flag("with --verify: as JSON") },

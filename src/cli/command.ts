@@ -7,7 +7,6 @@ import type { CommandIo } from "./io.ts";
 export interface Command<O extends Options = Options> {
   /** Arguments: `<file>` is required, `[file]` is optional, `[files...]` takes all remaining ones. */
   readonly args?: readonly (readonly [name: string, help: string])[];
-  /** Options by name. */
   readonly options?: O;
   /** Usage line after the command's name; default: `[options]` and the arguments. */
   readonly usage?: string;
@@ -20,7 +19,6 @@ export type Options = Readonly<Record<string, Option<unknown>>>;
 
 /** Parsed command line of a command. */
 export interface Given<O extends Options = Options> {
-  /** Arguments. Required ones are present. */
   readonly args: readonly string[];
   readonly options: { readonly [Name in keyof O]: O[Name] extends Option<infer T> ? T : never };
   /** File of `--config`, before or after the command's name. */
@@ -45,12 +43,10 @@ export interface Option<T> {
   readonly help: string;
   /** Name of the value in the help, e.g. `<file>`; absent for a flag. */
   readonly value?: string;
-  /** One-letter name. */
   readonly short?: string;
   readonly isRequired?: true;
   readonly isHidden?: true;
   readonly default?: T;
-  /** Allowed values. */
   readonly choices?: readonly T[];
   /** Converts the text of the option; default: the text itself. `before`: value of an earlier occurrence. */
   read?(text: string, before: T): T;
@@ -64,7 +60,6 @@ export function text(value: string, help: string): Option<string | undefined> {
   return { help, value };
 }
 
-/** Creates an option that can be repeated. */
 export function texts(value: string, help: string): Option<readonly string[] | undefined> {
   return { help, value, read: (text, before = []) => [...before, text] };
 }

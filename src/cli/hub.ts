@@ -2,10 +2,8 @@ import { loadConfig } from "../config/load.ts";
 import { command } from "./command.ts";
 import { EXIT_FAILURE, listenToSignals, readConfig } from "./io.ts";
 
-/** Time after which a hub that has not stopped is killed. */
 const STOP_DEADLINE_MS = 9_500;
 
-/** `licmond hub`: runs a hub in the foreground until a signal stops it. */
 export const hub = command({
   async run({ config: named }, io) {
     const { config, file } = await readConfig(named, io);

@@ -6,7 +6,6 @@ import { command, text } from "./command.ts";
 import initialConfig from "./initial-config.toml" with { type: "text" };
 import { Failure } from "./io.ts";
 
-/** `licmond init`: writes a commented config. */
 export const init = command({
   options: { output: text("<file>", "file to write (default: the file of --config), - for stdout") },
   async run({ options: { output }, config }, io) {
@@ -32,7 +31,6 @@ async function writeNew(file: string, text: string): Promise<void> {
 }
 
 const NOT_YOURS = "cannot be written by this user; use sudo, or another path with --output";
-/** Messages by system error code. */
 const WHY_NOT: Readonly<Record<string, string>> = {
   EEXIST: "already exists; use another path with --output",
   EROFS: "is on a read-only file system (EROFS); use another path with --output",
@@ -40,5 +38,4 @@ const WHY_NOT: Readonly<Record<string, string>> = {
   EPERM: NOT_YOURS,
 };
 
-/** Config that `licmond init` writes: valid without changes, with every setting explained. */
 export const INITIAL_CONFIG: string = initialConfig;

@@ -30,7 +30,6 @@ import { manPage } from "./man-page.ts";
 
 const DRY_RUN = flag("print the steps without changing anything");
 
-/** `licmond install`: installs the running binary as a service. */
 export const installCommand = (createProgram: CreateProgram) =>
   command({
     options: {
@@ -64,7 +63,6 @@ export const installCommand = (createProgram: CreateProgram) =>
     },
   });
 
-/** `licmond uninstall`: removes the files that `install` installed. */
 export const uninstall = command({
   options: {
     purge: flag("also delete config, data and user, after a confirmation"),
@@ -92,7 +90,6 @@ export const uninstall = command({
 
 const UNASKED = "--purge permanently deletes config, history and keys; without a terminal confirm with --yes";
 
-/** Asks for confirmation on a terminal; elsewhere requires `--yes`. */
 async function confirmPurge(root: string | null, io: CommandIo): Promise<void> {
   if (!io.terminal.out || !process.stdin.isTTY) throw misused(UNASKED);
   const where = root === null ? "on this host" : `below ${root}`;
@@ -111,7 +108,6 @@ async function configText(file: string | undefined, io: CommandIo): Promise<stri
   return Bun.file(file).text();
 }
 
-/** Returns the next steps after an installation. */
 async function nextSteps({ root, run }: Host, systemd: boolean, started: boolean, path: string) {
   if (root !== null)
     return `Installed below ${root}. The image creates the directories when it boots. It also needs:
@@ -133,7 +129,6 @@ Next:
 `;
 }
 
-/** Returns the failure for options that cannot be combined. */
 export function misused(message: string): Failure {
   return new Failure(message, EXIT_USAGE);
 }
@@ -161,7 +156,6 @@ export async function hostFor(root: string | null, needsSystemd: boolean, io: Co
   return host;
 }
 
-/** Fails if a package manager has installed licmond. */
 export function refusePackaged(host: Host): void {
   // dpkg keeps the paragraph of a removed package, with another status.
   const isInstalled = (paragraph: string) =>
@@ -182,7 +176,6 @@ export function storageOf(host: Host): string | null {
   return loaded.ok ? loaded.config.storage.directory : null;
 }
 
-/** Hint for commands that can be repeated. */
 export const GOES_ON = "  Completed steps stay; run the same command again to continue.\n";
 
 /**

@@ -63,7 +63,6 @@ export function processIo() {
     exitCode: (code: number) => {
       process.exitCode = code;
     },
-    /** Epoch ms. */
     now: Date.now,
     /** Whether stdout / stderr is a terminal. `columns`, `rows`: size of stdout's terminal; absent otherwise. */
     terminal: {
@@ -83,7 +82,6 @@ export function processIo() {
   };
 }
 
-/** Ends a command with a message on stderr. */
 export class Failure extends Error {
   override readonly name = "Failure";
   constructor(
@@ -94,23 +92,19 @@ export class Failure extends Error {
   }
 }
 
-/** The command line is wrong. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** Reads all of stdin. */
 export async function wholeStdin({ stdin }: CommandIo): Promise<Uint8Array> {
   return Buffer.concat(await Array.fromAsync(stdin(), (piece) => Buffer.from(piece)));
 }
 
-/** Creates a log that prints only warnings and errors. */
 export function warningsOn({ err }: Pick<CommandIo, "err">): Log {
   const show = (message: string) => err(`licmond: ${escapeControls(message)}\n`);
   return { debug() {}, info() {}, warn: show, error: show };
 }
 
-/** Prints a line on stderr and sets the exit code of a failure. */
 export function fail(io: CommandIo, message: string): void {
   io.err(`licmond: ${escapeControls(message)}\n`);
   io.exitCode(EXIT_FAILURE);
@@ -148,13 +142,11 @@ export async function readConfig(
   throw new Failure(`invalid config: ${countOf(loaded.problems.length, "problem")}`);
 }
 
-/** Returns one line per problem. */
 export async function problemLines(loaded: LoadedConfig): Promise<string[]> {
   const { printProblem } = await import("../config/problem.ts");
   return loaded.ok ? [] : loaded.problems.map(printProblem);
 }
 
-/** Handlers of operating system signals. */
 export interface SignalHandlers {
   /** First SIGTERM or SIGINT: shut down cleanly. */
   stop(signal: string): void;
@@ -164,7 +156,6 @@ export interface SignalHandlers {
   reload(): void;
 }
 
-/** Listens until the returned function is called. */
 export function listenToSignals(
   { stop, exitNow, reload }: SignalHandlers,
   source: Pick<NodeJS.EventEmitter, "on" | "off"> = process,

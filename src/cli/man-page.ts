@@ -54,7 +54,6 @@ The sockets by which root and the group licmond ask the daemon without a key.
 `;
 }
 
-/** Yields all commands and subcommands with their full names, except `help`. */
 function* commandsOf(parent: Command, title: string): Generator<readonly [string, Command]> {
   for (const command of parent.commands) {
     const full = `${title} ${command.name()}`;
@@ -63,7 +62,6 @@ function* commandsOf(parent: Command, title: string): Generator<readonly [string
   }
 }
 
-/** Formats text verbatim, line by line. */
 function example(text: string): string {
   return `.EX\n${escaped(text.trimEnd())}\n.EE`;
 }

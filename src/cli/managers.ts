@@ -4,7 +4,6 @@ import { command } from "./command.ts";
 import { readConfig, UsageError } from "./io.ts";
 import { printTable } from "./terminal.ts";
 
-/** `licmond managers`: lists license managers and prints built-in profiles. */
 export const managers = command({
   args: [
     ["[show]", "print the profile of a manager"],

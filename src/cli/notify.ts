@@ -7,10 +7,8 @@ import { command, flag } from "./command.ts";
 import { Failure, readConfig, UsageError } from "./io.ts";
 import { createReport } from "./terminal.ts";
 
-/** Time limit per target. */
 const TIMEOUT_MS = 30_000;
 
-/** `licmond notify --test`: tests whether alerts reach their targets. */
 export const notify = command({
   options: { test: flag("send a test message and print it (required)") },
   async run({ options, config }, io) {

@@ -20,7 +20,6 @@ import { printJson, printTable } from "./terminal.ts";
 /** The text was read, but its numbers are incomplete. */
 const EXIT_PARTIAL = 3;
 
-/** `licmond parse`: parses a tool's output like the daemon. */
 export const parse = command({
   args: [["[file]", "the output; default or -: stdin"]],
   options: {
@@ -91,7 +90,6 @@ async function readingOf(bytes: Uint8Array, manager: Manager, context: Omit<Pars
   return apart.read(profile, bytes, context, false).finally(apart.stop);
 }
 
-/** Returns a server that is not in the config. */
 export function serverOf(
   id: string,
   manager: ManagerName,
@@ -133,7 +131,6 @@ async function bytesOf(file: string): Promise<Uint8Array> {
   }
 }
 
-/** Formats a picture as API records: one JSON text with `servers`, `features`, `users`. */
 export function printRecords(picture: ServerPicture): string {
   const { id } = picture.server;
   const records = {

@@ -14,7 +14,6 @@ import { command, flag, text } from "./command.ts";
 import { failPoll, readConfig, toolWords, UsageError } from "./io.ts";
 import { printPicture, printRecords, serverOf } from "./parse.ts";
 
-/** `licmond probe`: polls once with the daemon's collector. */
 export const probe = command({
   args: [
     ["<server>", `id of a configured server, or a manager: ${MANAGERS.join(", ")}, or one from the config`],

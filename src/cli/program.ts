@@ -71,7 +71,6 @@ function refuseUnknown({ command }: AddHelpTextContext): string {
   const { commands } = command;
   const isUnknown =
     name !== undefined && commands.length > 0 && commands.every((each) => each.name() !== name);
-  // parse() reports the unknown command.
   if (isUnknown) command.parse([name], { from: "user" });
   return "";
 }

@@ -7,10 +7,8 @@ import { daemonGroups, exposureOf } from "../system/secret-file.ts";
 import { command } from "./command.ts";
 import { EXIT_FAILURE, listenToSignals, readConfig } from "./io.ts";
 
-/** Time after which a daemon that has not stopped is killed. */
 const STOP_DEADLINE_MS = 9_500;
 
-/** `licmond serve`: runs the daemon in the foreground until a signal stops it. */
 export const serve = command({
   async run({ config: named }, io) {
     const { config, file } = await readConfig(named, io);
@@ -50,7 +48,6 @@ export const serve = command({
   },
 });
 
-/** Logs hints for the administrator after startup: next steps and risks. */
 export function startHints(
   log: LogOf,
   { host, port, activeKeys }: Started,
@@ -82,7 +79,6 @@ export function startHints(
 
 export const HOST_UNSET = 'http.host is not set; set host = "0.0.0.0" to allow other hosts';
 
-/** Reports whether a host, as such or in a URL, is reachable only from this host. */
 export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || host === "[::1]" || /^127(\.\d+){3}$/.test(host);
 }

@@ -3,7 +3,6 @@ import { simulate as runTool, SIMULATED, SimulateUsageError } from "../simulator
 import { command } from "./command.ts";
 import { UsageError, wholeStdin } from "./io.ts";
 
-/** `licmond simulate <manager> …`: imitates a manager's tool on a simulated license server. */
 export const simulate = command({
   args: [
     ["<manager>", `license manager: ${SIMULATED.join(", ")}`],

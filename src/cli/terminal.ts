@@ -45,7 +45,6 @@ export function printTable(
 
 const sumOf = (widths: readonly number[]) => widths.reduce((sum, width) => sum + width, 0);
 
-/** Returns the column widths for a line of `columns` characters without gaps. */
 function widthsThatFit(wanted: readonly number[], heads: readonly string[], columns: number): number[] {
   const words = heads.findIndex((head) => head.startsWith("~"));
   const narrowed = (limit: number) =>
@@ -85,7 +84,6 @@ export function printJson(value: unknown): string {
 }
 
 const WIDTH = 30;
-/** Minimum time between two repaints. */
 const PAINT_MS = 50;
 
 export type Progress = ReturnType<typeof createProgress>;
@@ -108,9 +106,7 @@ export function createProgress(what: string, { err, terminal }: Pick<CommandIo, 
       const full = Math.round(share * WIDTH);
       err(`\r${what}  ${"█".repeat(full)}${"░".repeat(WIDTH - full)} ${Math.floor(share * 100)} %`);
     },
-    /** Removes the bar. */
     clear: () => void clear(),
-    /** Replaces the bar by a line. */
     end(line: string) {
       clear();
       err(`${line}\n`);
@@ -118,10 +114,8 @@ export function createProgress(what: string, { err, terminal }: Pick<CommandIo, 
   };
 }
 
-/** Receives findings one by one. */
 export type Report = Omit<ReturnType<typeof createReport>, "end">;
 
-/** Creates a report that prints each finding on stdout. */
 export function createReport(io: CommandIo) {
   const colour = mayColour(io, "out");
   let problems = 0;
@@ -137,7 +131,6 @@ export function createReport(io: CommandIo) {
       line("PROBLEM", "31", what, message);
       if (fix !== null) io.out(`         fix: ${escapeControls(fix)}\n`);
     },
-    /** Prints the number of problems and sets the exit code of a failure, or prints `fine`. */
     end(fine: string) {
       io.out(problems === 0 ? fine : `${countOf(problems, "problem")}.\n`);
       if (problems > 0) io.exitCode(EXIT_FAILURE);

@@ -10,7 +10,6 @@ import { type CommandIo, EXIT_FAILURE, Failure } from "./io.ts";
 
 const OLDER = "allow an older version, which may reject the current database";
 
-/** `licmond upgrade [FILE]`: replaces the installed binary, and rolls back if the new one does not start. */
 export const upgrade = command({
   args: [["[file]", "the new binary (default: the running one)"]],
   options: {
@@ -49,7 +48,6 @@ export const upgrade = command({
   },
 });
 
-/** Restores the previous version after a failed step. */
 async function undo(pass: Pass, service: ServiceNow, storage: string | null, io: CommandIo): Promise<void> {
   const say = (words: string) => io.err(`licmond: ${words}\n`);
   try {

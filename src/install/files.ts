@@ -68,7 +68,6 @@ function inPlaceOf(path: string, { mode, owner }: FileRights, make: (fresh: stri
 
 /** Last bytes of every executable that Bun has compiled. */
 const TRAILER = "\n---- Bun! ----\n";
-/** Name of the embedded entry file. */
 const ENTRY = "/$bunfs/root/licmond";
 
 /** Reports whether a file is a licmond executable, by its content: it may be any program, so it is not run. */
@@ -77,14 +76,12 @@ export function isLicmondBinary(path: string): boolean {
   return bytes.includes(TRAILER) && bytes.includes(ENTRY);
 }
 
-/** Reports whether both files have the same bytes. */
 export function sameBytes(one: string, other: string): boolean {
   const [a, b] = [statSync(one), statSync(other)];
   if (a.dev === b.dev && a.ino === b.ino) return true;
   return a.size === b.size && readFileSync(one).equals(readFileSync(other));
 }
 
-/** Output of `--version`: `licmond 1.2.3 (commit)`. */
 const VERSION_LINE = /^licmond (\d+\.\d+\.\d+\S*) \((\S+)\)$/m;
 const VERSION_TIMEOUT_MS = 10_000;
 

@@ -7,7 +7,6 @@ import { SERVICE_NAME, UNIT_NAME } from "./layout.ts";
 
 /** Result of a program. `words`: its output, for messages. */
 export interface Ran {
-  /** Exited with code 0. */
   readonly ok: boolean;
   /** Null if it did not start or was killed by a signal. */
   readonly exitCode: number | null;
@@ -26,9 +25,7 @@ export function createHost(root: string | null, uid: number, run: Run) {
   return {
     /** Null = this host. Otherwise install below this directory and run nothing. */
     root: base,
-    /** Numeric id of the installing user. */
     uid,
-    /** Returns the real path of a path of the host. */
     at: (path: string) => (base === null ? path : join(base, path)),
     run: base === null ? run : refuse,
   };
@@ -36,7 +33,6 @@ export function createHost(root: string | null, uid: number, run: Run) {
 
 export type FileKind = "missing" | "file" | "directory" | "symlink" | "other";
 
-/** Returns the kind of a file. Links are not followed. */
 export function kindOf(path: string): FileKind {
   try {
     const stats = lstatSync(path);
@@ -115,7 +111,6 @@ export async function serviceAccount(host: Host): Promise<NonNullable<Owner> | n
   return uid === null || gid === null ? null : { uid, gid };
 }
 
-/** Returns the id, which is the third field in both files. */
 async function idOf(host: Host, table: "passwd" | "group"): Promise<number | null> {
   const lines = textOf(host.at(`/etc/${table}`)).split("\n");
   let line = lines.find((each) => each.startsWith(`${SERVICE_NAME}:`));
@@ -126,7 +121,6 @@ async function idOf(host: Host, table: "passwd" | "group"): Promise<number | nul
   return /^\d+$/.test(number) ? Number(number) : null;
 }
 
-/** Returns the text of a file; empty if it does not exist. */
 export function textOf(path: string): string {
   try {
     return readFileSync(path, "utf8");
@@ -151,7 +145,6 @@ export async function serviceState(run: Run, unit = UNIT_NAME) {
   return {
     isActive: ["active", "activating", "reloading"].includes(value("ActiveState")),
     isEnabled: value("UnitFileState") === "enabled",
-    /** The unit's files changed since systemd read them. */
     needsReload: value("NeedDaemonReload") === "yes",
   };
 }
@@ -184,7 +177,6 @@ export async function restartService(run: Run, unit = UNIT_NAME): Promise<void> 
 const SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 const RUN_TIMEOUT_MS = 30_000;
 
-/** Runs programs of this host without the caller's environment. */
 export function systemRun(): Run {
   const runner = createCommandRunner({ path: SYSTEM_PATH, home: "/" });
   return async (argv, timeoutMs = RUN_TIMEOUT_MS) => {
@@ -199,7 +191,6 @@ export function systemRun(): Run {
   };
 }
 
-/** Reports whether the system has a program. */
 export function hasProgram(program: string): boolean {
   return locate(program, SYSTEM_PATH) !== null;
 }

@@ -30,22 +30,15 @@ import {
 import { fileAt, mayWrite, type Pass, runStep } from "./pass.ts";
 
 export interface InstallWanted {
-  /** Path of the new binary. */
   readonly binary: string;
   readonly version: string;
-  /** Text of a new config. */
   readonly configText: string;
-  /** Text of licmond(1). */
   readonly manPage: string;
-  /** Install only the binary and the config. */
   readonly withoutSystemd: boolean;
-  /** Start the service, now and at boot. */
   readonly start: boolean;
-  /** The host has systemd-sysusers. */
   readonly hasSysusers: boolean;
 }
 
-/** Runs all steps of `licmond install`. */
 export async function install(pass: Pass, wanted: InstallWanted): Promise<void> {
   const { binary, version, configText } = wanted;
   // Create missing system directories with the usual mode.
@@ -173,7 +166,6 @@ async function layConfig(pass: Pass, text: string, mode: number, owner: OwnerNam
   });
 }
 
-/** Returns the kind of a path's target, through links. */
 function leadsTo(path: string): "file" | "directory" | null {
   const stats = statSync(path, { throwIfNoEntry: false });
   return stats?.isFile() ? "file" : stats?.isDirectory() ? "directory" : null;

@@ -42,7 +42,6 @@ export interface InstalledText {
   readonly changeBy: string;
 }
 
-/** Completion scripts by shell. */
 export const COMPLETIONS: Readonly<Record<string, string>> = { bash, zsh, fish };
 
 const completion = (place: string, text: string): InstalledText => ({

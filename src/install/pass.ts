@@ -4,14 +4,12 @@ import { dirname } from "node:path";
 import { codeOf, messageOf } from "../domain/error-code.ts";
 import { type Host, kindOf, must, obstacle } from "./host.ts";
 
-/** Result of one step. */
 export interface Finding {
   /** Path on the host, or a command line. */
   readonly subject: string;
   /** `keep`: the administrator's own file is kept. */
   readonly kind: "nothing" | "do" | "keep" | "refuse";
   readonly words: string;
-  /** Advice for the administrator. */
   readonly advice: string | null;
 }
 
@@ -45,7 +43,6 @@ export function createPass(host: Host, acts: boolean, tell: (finding: Finding) =
   return {
     ...host,
     found,
-    /** Nothing to do. */
     fine: (subject: string, why: string) => note(subject, "nothing", why),
     async change(subject: string, what: string, apply: Apply) {
       await run(subject, apply);
@@ -61,9 +58,7 @@ export function createPass(host: Host, acts: boolean, tell: (finding: Finding) =
       if (acts) throw new StepError(subject, why);
       note(subject, "refuse", why, fix);
     },
-    /** Reports whether this pass changes the subject. */
     changed: (subject: string) => found.some((each) => each.subject === subject && each.kind === "do"),
-    /** Reports whether any step has work. */
     hasWork: () => work,
   };
 }
@@ -76,12 +71,10 @@ export class StepError extends Error {
   }
 }
 
-/** Runs a command line as a step. */
 export function runStep(pass: Pass, line: string, what: string, timeoutMs?: number): Promise<void> {
   return pass.change(line, what, () => must(pass.run, line, timeoutMs));
 }
 
-/** Reports whether a path of the host is writable; refuses the step if not. */
 export function mayWrite(pass: Pass, path: string): boolean {
   const hindered = obstacle(pass, path);
   if (hindered !== null) pass.refuse(path, ...hindered);

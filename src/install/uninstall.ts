@@ -16,13 +16,9 @@ import {
 import { mayWrite, type Pass, runStep } from "./pass.ts";
 
 export interface UninstallWanted {
-  /** Also delete config, data and user. */
   readonly purge: boolean;
-  /** Also remove changed texts. */
   readonly force: boolean;
-  /** systemd runs on the host and answers. */
   readonly withSystemd: boolean;
-  /** Storage directory of the config if it is not the default; never deleted. */
   readonly otherData: string | null;
 }
 
@@ -40,7 +36,6 @@ const ADMINISTRATORS = [
   [LAYOUT.data, "the database", "the database, with its history and keys"],
 ] as const;
 
-/** Runs all steps of `licmond uninstall`. */
 export async function uninstall(pass: Pass, wanted: UninstallWanted): Promise<void> {
   const { purge, force, withSystemd, otherData } = wanted;
   for (const [unit, path] of UNITS) {
@@ -67,7 +62,6 @@ async function stopService(pass: Pass, unit: string, path: string): Promise<void
   await runStep(pass, line, what, SERVICE_TIMEOUT_MS);
 }
 
-/** Makes systemd forget the unit and its failures. */
 async function forgetUnit(pass: Pass): Promise<void> {
   const line = "systemctl daemon-reload";
   const removed = UNITS.filter(([, path]) => pass.changed(path));
@@ -79,7 +73,6 @@ async function forgetUnit(pass: Pass): Promise<void> {
   });
 }
 
-/** Removes a file if it is ours; keeps anything else. */
 async function removeOurs(
   pass: Pass,
   path: string,

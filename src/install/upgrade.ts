@@ -9,7 +9,6 @@ import { fileAt, type Pass, runStep } from "./pass.ts";
 export type ServiceNow = "runs" | "stopped" | "none";
 
 export interface UpgradeWanted {
-  /** Path of the new binary. */
   readonly file: string;
   readonly allowDowngrade: boolean;
   /** Directory of the database to roll back with the binary; null = keep the database. */
@@ -19,7 +18,6 @@ export interface UpgradeWanted {
 
 /** Exit code of `check --config-only` in versions without the option. */
 const EXIT_USAGE = 2;
-/** Stops the daemon before its database is replaced. */
 export const STOP = `systemctl stop ${UNIT_NAME}`;
 
 /** Runs all steps of `licmond upgrade`. If a step after the first fails, {@link goBack} undoes it. */

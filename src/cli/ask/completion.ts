@@ -7,7 +7,6 @@ import { type Command, type CreateProgram, command } from "../command.ts";
 import { type CommandIo, UsageError } from "../io.ts";
 import { connect, type Features, licenses } from "./output.ts";
 
-/** Maximum time to wait for names after a Tab. */
 const PATIENCE_MS = 1_500;
 
 /**

@@ -19,7 +19,6 @@ import { featuresNamed, NARROW } from "./who.ts";
 
 export const FEATURE_HEADS = ["feature", "of", ">used", ">total", ">free", ">waiting", ">expires", "~state"];
 
-/** `licmond features`: lists features, their usage and their expiry. */
 export const features = command({
   args: [["[glob]", 'part of the name, or a pattern with * and ?, e.g. "LogicSim_*"; case-insensitive']],
   options: {
@@ -46,7 +45,6 @@ export const features = command({
   },
 });
 
-/** Fields of a feature's record that tables show. */
 type FeatureCounts = Omit<FeatureRecord, "pools" | "assigned">;
 
 /** Returns a feature as a row for {@link FEATURE_HEADS}. */
@@ -62,7 +60,6 @@ export function featureRow(feature: FeatureCounts, now: number): Row {
     String(used ?? "?"),
     `${unlimited ? "no limit" : (total ?? "?")}${unit === "seats" ? "" : ` ${unit}`}`,
     String(available ?? ""),
-    // An empty queue stays blank.
     queued === 0 ? "" : String(queued ?? "?"),
     expiresOn ?? "",
     state === "" && groupLimit(feature) > 0 ? "limited by its seat group" : state,

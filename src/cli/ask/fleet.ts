@@ -6,7 +6,6 @@ import { command, type Group } from "../command.ts";
 import { type CommandIo, EXIT_FAILURE, Failure } from "../io.ts";
 import { ASK, ask, minuteOf, printLine, show } from "./output.ts";
 
-/** `licmond fleet status`: shows the daemon's connection to its hub. */
 const status = command({
   options: ASK,
   async run({ options }, io) {

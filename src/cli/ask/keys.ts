@@ -93,7 +93,6 @@ const list = command({
   },
 });
 
-/** Lists the keys of the daemon that `--url` or $LICMOND_URL names. */
 async function listRemote(options: ClientOptions & { readonly json: boolean }, io: CommandIo): Promise<void> {
   const { keys } = await createClient(await findTarget(options, io.env)).get<{
     readonly keys: readonly Key[];
@@ -113,7 +112,6 @@ const revoke = command({
   },
 });
 
-/** `licmond keys …`: manages API keys. Works while the daemon runs. */
 export const keys: Group = {
   commands: { create: async () => create, list: async () => list, revoke: async () => revoke },
 };
@@ -144,7 +142,6 @@ async function withKeys(
   }
 }
 
-/** Opens the keys of a hub, which are in PostgreSQL. */
 async function withKeysOfHub(
   hub: NonNullable<Config["hub"]>,
   io: CommandIo,

@@ -20,7 +20,6 @@ const sinceOr = (usual: string) =>
 const sinceWords = (start: string) =>
   start.startsWith("-") ? `in the last ${start.slice(1)}` : `since ${start}`;
 
-/** `licmond denials`: lists denied requests. */
 export const denials = command({
   args: [["[feature]", "only this feature; case-insensitive"]],
   options: { since: sinceOr("-1d"), ...NARROW, limit: LIMIT, ...ASK },
@@ -56,7 +55,6 @@ export const denials = command({
 /** Days before an expiry from which a feature is marked, and listed by `status`. */
 export const SOON_DAYS = 30;
 
-/** `licmond expiring`: lists expired features and upcoming expiries. */
 export const expiring = command({
   options: {
     days: optionOr("<days>", "days to look ahead", integer(0, 36_500, "Expected 0 to 36500."), 90),
@@ -82,7 +80,6 @@ export const expiring = command({
   },
 });
 
-/** `licmond outages`: lists outages and the availability of servers. */
 export const outages = command({
   options: { since: sinceOr("-7d"), server: NARROW.server, limit: LIMIT, ...ASK },
   async run({ options }, io) {

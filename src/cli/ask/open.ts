@@ -10,7 +10,6 @@ const span = reader((text) => {
   return ms >= 60_000 && ms <= 365 * 86_400_000 ? ms / 1000 : null;
 }, "Expected a duration from 1m to 365d, e.g. 8h.");
 
-/** `licmond open`: prints a sign-in link for a browser. */
 export const open = command({
   options: {
     role: option("<role>", "role of the sign-in, at most your own", ["viewer", "operator", "admin"]),

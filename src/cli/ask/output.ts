@@ -10,7 +10,6 @@ import { flag, integer, option } from "../command.ts";
 import { type CommandIo, mayColour, toolWords, UsageError } from "../io.ts";
 import { printJson, printTable } from "../terminal.ts";
 
-/** Options of every command that prints an answer of the daemon. */
 export const ASK = {
   ...CLIENT_OPTIONS,
   json: flag("print the API's answer"),
@@ -22,7 +21,6 @@ interface Asked extends ClientOptions {
   readonly csv: boolean;
 }
 
-/** Connects to the daemon that the options name. */
 export async function connect(options: ClientOptions, io: CommandIo): Promise<Client> {
   return createClient(await findTarget(options, io.env));
 }
@@ -33,10 +31,8 @@ export function ask(options: Asked, io: CommandIo): Promise<Client> {
   return connect(options, io);
 }
 
-/** Query parameters; undefined ones are left out. */
 type Query = Readonly<Record<string, string | number | readonly string[] | undefined>>;
 
-/** Returns the path of an API endpoint below `/api/licenses/`. */
 export function licenses(path: string, query: Query = {}): string {
   const sent = new URLSearchParams();
   for (const [name, value] of Object.entries(query))
@@ -44,7 +40,6 @@ export function licenses(path: string, query: Query = {}): string {
   return `/api/licenses/${path}${sent.size === 0 ? "" : `?${sent}`}`;
 }
 
-/** Answer of the API's list of features. */
 export interface Features {
   readonly features: readonly FeatureRecord[];
 }
@@ -104,7 +99,6 @@ export async function showList<R extends object, Beside>(
     io.err(`Showing ${limit} of ${total}; raise --limit (up to ${MOST_ROWS}) to see more.\n`);
 }
 
-/** Prints a line, with control characters escaped. */
 export function printLine(io: CommandIo, line: string): void {
   io.out(`${escapeControls(line)}\n`);
 }
@@ -115,12 +109,10 @@ export const PLAIN = "";
 export const RED = "31";
 export const YELLOW = "33";
 
-/** Colors a text for a terminal. */
 export function painted(text: string, paint: string): string {
   return paint === PLAIN ? text : `\u001b[${paint}m${text}\u001b[0m`;
 }
 
-/** Returns the lines of a table for the given width, heads first. */
 export function tableLines(
   heads: readonly string[],
   rows: readonly Row[],
@@ -173,12 +165,10 @@ export function minuteOf(time: string | null, now: number): string {
   return shown.startsWith(year) ? shown.slice(year.length) : shown;
 }
 
-/** Feature of a picture, with the other fields of its record. */
 export interface LiveFeature extends PictureFeature {
   readonly server: string;
 }
 
-/** Returns the selected features of a site. */
 export function featuresOf(
   site: Site,
   isWanted: (feature: PictureFeature, server: string) => boolean,

@@ -8,18 +8,14 @@ const LEAVE = "\u001b[?7h\u001b[?25h\u001b[?1049l";
 /** Key: a control sequence, e.g. of a cursor key, or one character. */
 const KEYS = /\u001b(?:\[[0-9;]*[A-Za-z~]|O[A-Z])|[\s\S]/gu;
 
-/** Events of a screen. */
 export interface ScreenEvents {
   key(key: string): void;
-  /** The size changed; the screen is empty. */
   resized(): void;
   /** A signal asks the program to exit. */
   ended(exitCode: number): void;
-  /** An uncaught exception. */
   failed(error: unknown): void;
 }
 
-/** Exit codes of shells for these signals. */
 const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
 
 /**

@@ -23,10 +23,8 @@ import {
   YELLOW,
 } from "./output.ts";
 
-/** Number of lines of a terminal that does not report its size. */
 const USUAL_ROWS = 24;
 
-/** `licmond status`: shows problems, full features, expiries, and the age of the data on one screen. */
 export const status = command({
   options: ASK,
   async run({ options }, io) {
@@ -68,7 +66,6 @@ async function askAll(client: Client) {
   return { summary, servers, alerts, features, expirations, logging };
 }
 
-/** Finding to report. `since`: ISO 8601, null if unknown. */
 interface Finding {
   readonly severity: Severity;
   readonly server: string | null;
@@ -132,7 +129,6 @@ function fullOf({ features, alerts }: Answers): Finding[] {
   });
 }
 
-/** Groups expiries by day and server. */
 function expiringOf({ expirations }: Answers): Finding[] {
   const groups = Map.groupBy(expirations, ({ server, expiresOn }) => `${expiresOn} ${server}`);
   return [...groups.values()].flatMap((group) => {
@@ -147,7 +143,6 @@ function expiringOf({ expirations }: Answers): Finding[] {
   });
 }
 
-/** Returns the totals and the age of the data. */
 function headOf({ summary, servers }: Answers, now: number): string[] {
   const { seats, users, queued, staleFeatures, features } = summary;
   const counts = Object.entries(summary.servers).filter(([, count]) => count > 0);
@@ -184,7 +179,6 @@ function printPart(io: CommandIo, part: string, findings: readonly Finding[], li
   io.out(`\n${[...table, ...more].join("\n")}\n`);
 }
 
-/** Returns the number of lines for each part, so that all parts fit. */
 export function fairShare(lines: number, wanted: readonly number[]): number {
   const used = (most: number) => wanted.reduce((sum, want) => sum + Math.min(want, most), 0);
   let most = 0;

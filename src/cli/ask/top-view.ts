@@ -12,7 +12,6 @@ export interface View {
   readonly filter: (typeof FILTERS)[number];
   /** Part of the names of features and servers; case-insensitive. */
   readonly search: string;
-  /** Whether the user is typing the search. */
   readonly isTyping: boolean;
   /** Features above the first line. */
   readonly offset: number;
@@ -99,20 +98,16 @@ export function afterKey(view: View, key: string, page: number, count: number): 
 /** Lines around the list: two above, the column heads, and one below. */
 export const FRAME_LINES = 4;
 
-/** Data of a frame. */
 export interface Shown {
   readonly site: Site;
-  /** As {@link shownFeatures} returns them. */
   readonly features: readonly LiveFeature[];
   /** Reason why the data is not live; null while it is. */
   readonly lost: string | null;
-  /** Epoch ms. */
   readonly now: number;
   readonly size: { readonly columns: number; readonly rows: number };
   readonly colour: boolean;
 }
 
-/** Returns the lines of a screen. */
 export function frame(view: View, { site, features, lost, now, size, colour }: Shown): string[] {
   const { columns, rows } = size;
   const servers = [...site.values()];

@@ -10,7 +10,6 @@ import { NARROW } from "./who.ts";
 /** Repaint interval: limits repaints on busy sites and updates ages on quiet ones. Keys repaint at once. */
 const PAINT_MS = 1_000;
 
-/** `licmond top`: shows all features live in full screen. */
 export const top = command({
   options: { server: NARROW.server, ...CLIENT_OPTIONS },
   async run({ options }, io) {

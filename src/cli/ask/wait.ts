@@ -12,7 +12,6 @@ import { featuresNamed, NARROW } from "./who.ts";
 
 const EXIT_TIMEOUT = 3;
 const EXIT_INTERRUPTED = 130;
-/** Longest delay of a timer. */
 const LONGEST_MS = 2 ** 31 - 1;
 
 const count = integer(1, 1_000_000, "Expected a whole number of 1 or more.");
@@ -21,7 +20,6 @@ const timeout = reader((given) => {
   return ms === null || ms > LONGEST_MS ? null : ms;
 }, "Expected a duration of at most 24d, e.g. 90s, 30m, 2h.");
 
-/** `licmond wait`: waits on one event stream until seats are free, then runs a command. */
 export const wait = command({
   args: [
     ["<feature>", "name of a feature; case-insensitive"],
@@ -109,7 +107,6 @@ function createNote({ err, terminal }: CommandIo) {
   };
 }
 
-/** Exit codes of shells for a missing command, and for one that cannot run. */
 const NOT_FOUND = 127;
 const NOT_RUNNABLE = 126;
 

@@ -22,13 +22,11 @@ import {
   show,
 } from "./output.ts";
 
-/** Options that select one of several servers or daemons with the feature. */
 export const NARROW = {
   server: text("<id>", "only this server"),
   daemon: text("<name>", "only this daemon"),
 };
 
-/** `licmond who`: shows holders, reservations and the queue of a feature. */
 export const who = command({
   args: [["<feature...>", "feature names or parts of them; case-insensitive"]],
   options: { ...NARROW, ...ASK },

@@ -22,7 +22,6 @@ import { createPictures } from "../../store/pictures.ts";
 import { type CommandIo, Failure, readConfig } from "../io.ts";
 import { printJson, printTable } from "../terminal.ts";
 
-/** Maximum number of subjects shown per rule. */
 const MAX_SHOWN = 20;
 const NO_DAEMON = { version: null, error: null, totals: null };
 const NO_CHECKOUT: Omit<CheckoutPicture, "user" | "host"> = {
@@ -75,7 +74,6 @@ function firingRecord({ rule, severity, server, daemon, feature, peakValue, ...a
   return { rule, severity, server, daemon, feature, ...times, peakValue };
 }
 
-/** Returns the stored pictures of servers. */
 export function lastPictures(config: Config, now: number): ReadonlyMap<string, ServerPicture> {
   const quiet = { debug() {}, info() {}, warn() {}, error() {} };
   const store = openStore({ directory: config.storage.directory, log: quiet, mode: "cli" });
@@ -133,7 +131,6 @@ function replayServer(past: Past, last: ServerPicture): Firing[] {
   return [...replays, dates].flatMap((replay) => replay.firings());
 }
 
-/** Returns the denied requests, oldest first. */
 function deniedIn({ read, blank, start, end }: Past): Denied[] {
   const server = blank.server.id;
   const sql = `SELECT daemon, feature, at, code FROM denials
@@ -222,7 +219,6 @@ function countSpans(past: Past, set: readonly KnownFeature[]): Span[] {
   return spansOf(past, looks);
 }
 
-/** Duration from which a seat is held for too long; 0 = never. */
 function heldMsOf({ conditions }: Past, { server, daemon, feature }: KnownFeature): number {
   return conditions.settingsOf(server, daemon, feature).heldHours * HOUR_MS;
 }

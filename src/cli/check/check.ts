@@ -18,7 +18,6 @@ const DAYS = integer(1, MAX_DAYS, `Expected a whole number of days from 1 to ${M
 
 const UNIT = "test in the sandbox of this unit file instead of the installed unit";
 
-/** `licmond check`: finds mistakes in the config and the setup. */
 export const check = command({
   options: {
     "config-only": flag("check only for mistakes that a reload rejects; print only problems"),

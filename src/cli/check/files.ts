@@ -14,17 +14,14 @@ import type { StatFs } from "../../system/host-metrics.ts";
 import { daemonGroups, exposureOf, exposureWords } from "../../system/secret-file.ts";
 import type { Report } from "../terminal.ts";
 
-/** Context of each check. */
 export interface Look {
   readonly config: Config;
-  /** Config file; null if the defaults apply. */
   readonly file: string | null;
   readonly env: Environment;
   readonly now: number;
   readonly report: Report;
 }
 
-/** Warns about secrets that other users can read, and configs that they can write. */
 export function checkExposed({ config, file, env, report }: Look, groups = daemonGroups()): void {
   for (const { setting, file: path, kind } of guardedFiles(config, file, env)) {
     const exposure = exposureOf(path, kind, groups);
@@ -32,7 +29,6 @@ export function checkExposed({ config, file, env, report }: Look, groups = daemo
   }
 }
 
-/** Checks that the daemon can read the files in the config. */
 export function checkFiles({ config, env, report }: Look): void {
   const check = (what: string, file: string, shown: string, fix: string) => {
     const why = whyUnreadable(file);
@@ -195,7 +191,6 @@ export async function fromDatabase<T>(
   }
 }
 
-/** Names of a known feature. */
 type Seen = Readonly<Record<"server" | "daemon" | "feature", string>>;
 
 /** Warns about names in the config that match nothing: a typo has no effect and gives no error. */

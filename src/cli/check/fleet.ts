@@ -105,7 +105,6 @@ function helloOf(site: string): Uint8Array<ArrayBuffer> {
   return new Uint8Array(Bun.zstdCompressSync(JSON.stringify(push)));
 }
 
-/** Checks the database of a hub and its replica. */
 export async function checkHub({ config: { hub }, report }: Look): Promise<void> {
   if (hub === null) return;
   const { openPool } = await import("../../hub/database/connect.ts");

@@ -44,7 +44,6 @@ async function loadRecheck(): Promise<CheckSync> {
   return module.exports.checkSync;
 }
 
-/** Reports whether the end of the output is recognizable. JSON and XML end with their root; a wrapped list lost its brackets. */
 function hasEnd({ format, end, wrap }: Profile): boolean {
   return end !== undefined || (format !== "lines" && wrap === undefined);
 }

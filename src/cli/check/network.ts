@@ -49,7 +49,6 @@ export async function checkListening({ config, env, report }: Look): Promise<voi
   if (tls === null && !isLoopback(host)) report.warning(WHAT, clear);
   const everybody = `everyone who can reach ${where} sees ${SHOWN[page.public]} without a key ([page] public = "${page.public}")`;
   if (page.public !== "off" && !isLoopback(host)) report.warning("page", everybody);
-  // `checkUnit` checks credentials, which only the service can read.
   if (tls === null || Object.values(tls).some((path) => credentialOfPath(path, env) !== null)) return;
   try {
     const warning = certificateWarning(readTls(tls), Date.now());

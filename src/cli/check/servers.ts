@@ -43,7 +43,6 @@ function toolOf({ manager, tool }: MonitoredServer, own: OwnManagers, { PATH = "
   return tools.length === 0 ? null : inspectTool(tool?.slice(0, 1) ?? tools, PATH);
 }
 
-/** Warns about a secret that is not used, or that plain HTTP exposes. */
 function checkSecret(
   { id, manager, address, secretFile }: MonitoredServer,
   own: OwnManagers,
@@ -144,7 +143,6 @@ function tell(server: MonitoredServer, outcome: PollOutcome, inMaintenance: bool
   else if (reportTime !== null) report.fine(`${server.id}: clock`, "in sync with this host");
 }
 
-/** Describes the parts of a polled server that are not up; null if all are. */
 function troubleOf({ status, members, daemons }: ServerPicture): string | null {
   if (status === "up") return null;
   const parts = [...members.map(({ host, status }) => ({ name: host, status })), ...daemons];
@@ -154,7 +152,6 @@ function troubleOf({ status, members, daemons }: ServerPicture): string | null {
 
 const MAX_NAMES = 5;
 
-/** Lists the gaps of a poll that succeeded. */
 function gapsOf({ state, features, cut, unparsedLines }: ServerPicture): string[] {
   if (state !== "partial") return [];
   const names = features.flatMap((feature) => (feature.state === "partial" ? [feature.name] : []));
@@ -173,7 +170,6 @@ function gapsOf({ state, features, cut, unparsedLines }: ServerPicture): string[
   return gaps;
 }
 
-/** Describes a wrong clock or time zone of a server, and the fix. */
 export function clockWords(skew: ClockSkew, zone: string): [string, string] {
   const off = span(Math.abs(skew.ahead));
   const differs = `its clock is ${off} ${skew.ahead > 0 ? "ahead of" : "behind"} this host's`;

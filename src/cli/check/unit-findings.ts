@@ -11,9 +11,7 @@ export interface Finding {
   readonly message: string;
   /** Drop-in lines that fix the problem. */
   readonly lines: readonly string[];
-  /** Other fix, or how to use the lines; absent if the lines are enough. */
   readonly fix?: string;
-  /** Whether the service may work nevertheless. */
   readonly isWarning?: boolean;
 }
 
@@ -111,7 +109,6 @@ function hidden(need: Need, place: string, { property }: Trial): Finding {
   const { what, path, access, mayShow } = need;
   const message = `the service cannot reach ${mayShow ? path : "the file"}: its unit hides ${mayShow || place !== path ? place : "it"}`;
   if (need.credential !== null) return handedOver(need, need.credential, message);
-  // An inaccessible place allows no bind mounts; an emptied one does.
   if (property("InaccessiblePaths").split(" ").includes(place))
     return { what, message, lines: [], fix: `remove ${place} from InaccessiblePaths=` };
   const lines = (): string[] => {
@@ -134,7 +131,6 @@ function handedOver({ what, path, mayShow }: Need, credential: string, message: 
   return { what, message, lines: mayShow ? [line] : [], fix };
 }
 
-/** Finds set-user-ID and set-group-ID programs, which NoNewPrivileges=yes disables. */
 function powerless({ what, path }: Need, trial: Trial): Finding[] {
   if (((modeOf(path) ?? 0) & 0o6000) === 0) return [];
   const message = `${path} is a set-user-ID or set-group-ID program; NoNewPrivileges=yes keeps it from gaining privileges`;

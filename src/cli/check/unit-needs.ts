@@ -6,7 +6,6 @@ import { credentialOfPath } from "../../config/credentials.ts";
 import type { Environment } from "../../config/environment.ts";
 import { managerOf } from "../../managers/registry.ts";
 
-/** File of this host that the service needs. */
 export interface Need {
   /** Name of the setting in reports: `eda: tool`. */
   readonly what: string;
@@ -29,7 +28,6 @@ export type UnitNeeds = ReturnType<typeof unitNeeds>;
 /** Returns the files that the service needs. Missing files and files that are not executable are left to other checks. */
 export function unitNeeds(config: Config, configFile: string | null, environment: Environment) {
   const files: Need[] = [];
-  /** Required credentials, by setting. */
   const credentials: { what: string; name: string }[] = [];
   const add = (what: string, path: string, access: Need["access"], more: Partial<Need> = {}) => {
     const found = { places: placesOf(path), isNew: modeOf(path) === null };
@@ -85,7 +83,6 @@ export function unitNeeds(config: Config, configFile: string | null, environment
   return { files, credentials };
 }
 
-/** Returns the mode of a file, with links resolved; null if it is missing or inaccessible. */
 export function modeOf(path: string): number | null {
   return existsSync(path) ? statSync(path).mode : null;
 }

@@ -17,7 +17,6 @@ export interface Question extends UnitNeeds {
 export type Answer = ReturnType<typeof answerTo>;
 
 export interface Trial extends Answer {
-  /** Returns a property of the unit, as `systemctl show` prints it; empty if unknown. */
   property(name: string): string;
 }
 
@@ -100,17 +99,13 @@ export function answerTo({ files, credentials, port }: Question, env: Environmen
   const found = (names: readonly string[]) => names.map((name) => locate(name, env.PATH ?? "")).find(Boolean);
   const names = credentials.map(({ name }) => name);
   return {
-    /** In the order of the question. */
     files: files.map(({ path, names, access, places, isNew }) => ({
       /** System error code, `NOT_IN_PATH` for a program that is not found, or null if the file is usable. */
       error: errorOf(names.length === 0 ? path : (found(names) ?? null), access, isNew),
-      /** Identity of each place. */
       places: places.map(identityOf),
     })),
-    /** Credentials that the unit does not pass. */
     missing: names.filter((name) => given === "" || !existsSync(join(given, name))),
     mayListen: mayListen(port),
-    /** `PATH` and all variables that begin with `LICMOND_`. */
     environment: Object.fromEntries(shown.map(([name, value]) => [name, value ?? ""])),
     noNewPrivileges: /^NoNewPrivs:\s*1$/m.test(readFileSync("/proc/self/status", "utf8")),
   };
@@ -139,7 +134,6 @@ function errorOf(path: string | null, access: Need["access"], isNew: boolean): s
   }
 }
 
-/** Returns the existing directory in which a missing path would be created. */
 const nearest = (path: string): string => (existsSync(path) ? path : nearest(dirname(path)));
 
 /** Reports whether the process may listen on a privileged port (below 1024). Another check looks for ports in use. */

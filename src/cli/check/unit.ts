@@ -19,7 +19,6 @@ function thisHost() {
     // systemd can start only the binary.
     isRoot: process.getuid?.() === 0 && Bun.isStandaloneExecutable,
     hasSystemd: () => isSystemdHost(run),
-    /** Returns the unit with its drop-ins as one text; null = not installed. */
     unit: async () => {
       const { ok, stdout } = await run(["systemctl", "cat", "--no-pager", UNIT_NAME]);
       return ok && stdout.includes("[Service]") ? stdout : null;
@@ -121,7 +120,6 @@ function checkSources(unit: string, report: Report): boolean {
   return areThere;
 }
 
-/** Returns undefined for a file that cannot be read, after reporting it. */
 function readUnit(file: string, report: Report): string | undefined {
   try {
     return readFileSync(file, "utf8");

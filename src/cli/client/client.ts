@@ -6,7 +6,6 @@ import { notHere, type Target } from "./target.ts";
 /** Maximum silence of a connection. Streams send something every 15 s, and answers take less. */
 const SILENT_MS = 45_000;
 
-/** Error answer of the daemon. */
 export class Refusal extends Failure {
   constructor(
     message: string,
@@ -65,10 +64,8 @@ export function createClient({ where, url, unix, key }: Target) {
 
   return {
     where,
-    /** Returns the JSON of a GET. `path` begins with `/`. */
     get: <T>(path: string, ended?: AbortSignal): Promise<T> =>
       answerOf(path, ended === undefined ? [] : [ended]),
-    /** Returns the JSON of a POST. */
     post: <T>(path: string, body: object): Promise<T> => answerOf(path, [], body),
     /** Yields the data of a stream's events, and null once it is open. Throws Failure when the connection breaks. */
     async *events<T>(path: string, ended: AbortSignal): AsyncGenerator<T | null> {
@@ -115,7 +112,6 @@ function jsonOf<T>(text: string): T | null {
   }
 }
 
-/** Yields the text as it arrives. A broken connection is a Failure. */
 async function* piecesOf(body: Response["body"]): AsyncGenerator<string> {
   try {
     for await (const piece of body?.pipeThrough(new TextDecoderStream()) ?? []) yield piece;

@@ -7,7 +7,6 @@ import { readSecretFile } from "../../system/secret-file.ts";
 import { text } from "../command.ts";
 import { EXIT_UNREACHABLE, Failure } from "../io.ts";
 
-/** Options of every command that connects to a running daemon. */
 export const CLIENT_OPTIONS = {
   url: text(
     "<address>",
@@ -21,12 +20,10 @@ export interface ClientOptions {
   readonly "key-file": string | undefined;
 }
 
-/** Daemon that a command connects to. */
 export interface Target {
   /** Name in messages: a URL without a trailing slash, or the path of a socket. */
   readonly where: string;
   readonly url: string;
-  /** Path of a Unix socket; null for a URL. */
   readonly unix: string | null;
   readonly key: string | null;
 }
@@ -57,7 +54,6 @@ export async function findTarget(options: ClientOptions, env: Environment): Prom
   throw new Failure(`no permission for the sockets in ${directory}: ${groups}, use sudo, or ${elsewhere}`);
 }
 
-/** Returns the failure of a command that finds no daemon on this host. */
 export function notHere(why: string, elsewhere = "connect to another host with --url"): Failure {
   return new Failure(
     `licmond is not running on this host: ${why}. Start it (systemctl start licmond), or ${elsewhere}`,
@@ -96,7 +92,6 @@ async function keyOf(
 const CLIENT_KEYS = ["url", "key_file"] as const;
 type ClientFile = Partial<Record<(typeof CLIENT_KEYS)[number], string>>;
 
-/** Reads the user's settings for all commands. */
 async function clientFile(env: Environment): Promise<ClientFile> {
   const file = join(env.XDG_CONFIG_HOME || join(env.HOME || homedir(), ".config"), "licmond/client.toml");
   let toml: unknown;

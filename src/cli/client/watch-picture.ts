@@ -5,7 +5,6 @@ import { applyPatch, type KeptServer, keptServer } from "../../domain/polls/kept
 import { Failure } from "../io.ts";
 import { type Client, Refusal } from "./client.ts";
 
-/** Delay before reconnecting a stream. */
 const RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 15_000;
 

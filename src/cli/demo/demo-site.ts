@@ -18,7 +18,6 @@ import { createDenialSources, createDenials } from "../../store/denials.ts";
 import { openStore } from "../../store/open/open.ts";
 import { outcomeOf } from "../parse.ts";
 
-/** Site of a demo. */
 export type DemoSite = ReturnType<typeof demoSite>;
 
 /** Options of a demo site. `interval`: time between two polls of a server, e.g. `10s`. */
@@ -27,7 +26,6 @@ export interface SiteOptions extends Readonly<Record<"host" | "directory" | "int
   readonly seed: number;
   /** Ids of the site's simulated servers; default: all. */
   readonly servers?: readonly string[];
-  /** Additional config sections. */
   readonly more?: object;
 }
 
@@ -115,7 +113,6 @@ function writtenUpTo(path: string, begin: number): number {
 
 /** Time between two polls of the generated history. Shorter intervals only take longer to generate. */
 const INTERVAL_MS = 600_000;
-/** Poll rounds per transaction. */
 const ROUNDS = 6;
 const POLL_MS = 40;
 

@@ -15,7 +15,6 @@ import { demoSite, type SiteOptions } from "./demo-site.ts";
 import type { DemoFleet, startFleet } from "./fleet.ts";
 import { choosePort, type DemoDaemon, makeHistory, signInLink, startSite } from "./start-site.ts";
 
-/** Default port, if it is free. */
 const DEFAULT_PORT = 8080;
 const KEY_NAME = "demo";
 
@@ -48,7 +47,6 @@ const moment = reader(parseMomentOfWeek, 'expected a day and a time, e.g. "Tue 1
 const KEEP = "directory to keep the data in (default: a temporary directory)";
 const BEGIN = 'start time of the simulation in the week, e.g. "Tue 10:30" (default: working hours)';
 
-/** `licmond demo`: runs the daemon on simulated license servers, with its own admin key. */
 export const demo = demoCommand(REAL);
 
 /** Creates the command. Throws an Error with advice if the demo cannot start. */
@@ -107,13 +105,10 @@ function removeAll(directory: string): void {
 interface Wanted extends SiteOptions {
   readonly history: number;
   readonly ahead: number;
-  /** Reports whether to continue; false after Ctrl-C. */
   readonly goOn: () => boolean;
 }
 
-/** Running demo: address, admin key, and description. */
 interface RunningDemo extends Readonly<Record<"url" | "key" | "title", string>> {
-  /** Example requests. */
   readonly requests: readonly string[];
   stop(): Promise<void>;
 }
@@ -149,7 +144,6 @@ ${list.join("\n")}`,
   }
 }
 
-/** Starts three sites with some of the servers each, and a hub. Returns null if interrupted before they ran. */
 async function startAll(wanted: Wanted, deps: DemoDeps, io: CommandIo): Promise<RunningDemo | null> {
   const fleet = await deps.startFleet({ ...wanted, createDaemon: deps.createDaemon }, io);
   if (fleet === null) return null;

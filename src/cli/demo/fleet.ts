@@ -16,7 +16,6 @@ import { type DemoSite, demoSite, type SiteOptions } from "./demo-site.ts";
 import { startPostgres } from "./postgres.ts";
 import { choosePort, type DemoDaemon, makeHistory, startSite } from "./start-site.ts";
 
-/** Demo sites and their simulated servers. */
 const SITES: readonly { readonly site: string; readonly servers: readonly string[] }[] = [
   { site: "muc", servers: ["eda", "plm", "embedded", "remote"] },
   { site: "stu", servers: ["cae", "optim", "impact"] },
@@ -28,17 +27,14 @@ const PATIENCE_MS = 60_000;
 const LOOK_MS = 100;
 
 interface FleetOptions extends SiteOptions {
-  /** Days of history in new sites. */
   readonly history: number;
   readonly ahead: number;
   readonly createDaemon: (config: Config) => Promise<DemoDaemon>;
-  /** Reports whether to continue; false after Ctrl-C. */
   readonly goOn: () => boolean;
 }
 
 export interface DemoFleet {
   readonly url: string;
-  /** Admin key of the hub. */
   readonly key: string;
   readonly sites: readonly {
     readonly site: string;
@@ -126,7 +122,6 @@ async function makeKeys({ hub }: Config, directory: string) {
   }
 }
 
-/** Waits until the hub has all data of the sites. */
 async function caughtUp(url: string, key: string, goOn: () => boolean): Promise<void> {
   const client = createClient({ where: url, url, unix: null, key });
   const isDone = ({ state, lagFacts, daysLeft }: SiteRecord) =>

@@ -12,19 +12,15 @@ import { dirname, join } from "node:path";
 import { Failure } from "../io.ts";
 import { choosePort } from "./start-site.ts";
 
-/** Directory of PostgreSQL versions on Debian and Ubuntu. */
 const VERSIONS = "/usr/lib/postgresql";
 /** PostgreSQL refuses to run as root; root starts it under the first existing account of these. */
 const ACCOUNTS = ["postgres", "nobody"] as const;
 const ROLE = "licmond";
-/** Maximum time for PostgreSQL to start. */
 const PATIENCE_MS = 30_000;
 
-/** PostgreSQL server of the demo, with a database and a role for a hub. */
 export interface DemoPostgres {
   readonly url: string;
   readonly passwordFile: string;
-  /** Closes all connections and shuts down. */
   stop(): Promise<void>;
 }
 
@@ -84,7 +80,6 @@ export async function startPostgres(directory: string): Promise<DemoPostgres> {
   return postgres;
 }
 
-/** Returns the directory of PostgreSQL's programs for a version, or for the newest one. */
 function programsFor(version: string | null): string {
   const installed = existsSync(VERSIONS) ? readdirSync(VERSIONS) : [];
   const newestFirst = installed.sort((a, b) => Number(b) - Number(a));

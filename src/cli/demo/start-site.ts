@@ -6,7 +6,6 @@ import { type CommandIo, Failure, warningsOn } from "../io.ts";
 import { createProgress } from "../terminal.ts";
 import { createDemoLogs, type DemoSite, makeDemoHistory } from "./demo-site.ts";
 
-/** Interval between writes of the simulated debug logs. */
 const WRITE_MS = 1_000;
 
 /** Daemon of the demo. Runs from `start` until `stop`. */
@@ -80,7 +79,6 @@ function listenOnce(hostname: string, port: number): number {
   return probe.port;
 }
 
-/** Returns a sign-in link for the owner of the key. */
 export async function signInLink(url: string, key: string): Promise<string> {
   const client = createClient({ where: url, url, unix: null, key });
   return `${url}/signin#code=${(await client.post<SignInLink>("/api/signin/code", {})).code}`;

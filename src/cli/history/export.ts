@@ -13,7 +13,6 @@ import { createProgress } from "../terminal.ts";
 
 const FORMATS = ["csv", "json"] as const;
 
-/** `licmond export <table>`: exports a whole table as CSV or JSON. Works while the daemon runs. */
 export const exportTable = command({
   args: [["<table>", EXPORT_TABLES.join(", ")]],
   options: {
@@ -91,7 +90,6 @@ async function fileOutput(path: string) {
   return {
     /** Resolves once the piece is written, so that nothing piles up. */
     write: (text: string) => file.appendFile(text),
-    /** Removes the file if it is incomplete. */
     async end(isWhole: boolean) {
       await file.close();
       if (!direct) await (isWhole ? rename(target, path) : unlink(target));

@@ -89,7 +89,6 @@ export async function importCounts(
     /** `unclear`: no count, or an invalid, ambiguous or future time. */
     const counts = { added: 0, known: 0, old: 0, unclear: 0 };
     const time = { first: null as number | null, last: null as number | null };
-    /** Skipped features by reason. */
     const leftOut = new Map<string, string[]>();
     let features = 0;
     store.transaction(() => knowServer(store, now, server));

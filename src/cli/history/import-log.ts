@@ -19,7 +19,6 @@ export interface ImportTarget {
   readonly now: number;
   /** Sessions and denials that ended earlier are left out, epoch ms. */
   readonly keptFrom: number;
-  /** Bytes read so far, and in total. */
   readonly onProgress: (done: number, of: number) => void;
 }
 
@@ -63,7 +62,6 @@ export async function importLogs(
   let unwritten = 0;
   const pairing = createPairing((session) => waiting.push(session));
   const episodes = createEpisodes();
-  /** Episodes that may continue. */
   const going = new Set<Episode>();
 
   async function write(settledBy: number): Promise<void> {

@@ -9,12 +9,10 @@ import { createLineCutter, natureOf } from "../../managers/debug-log/lines.ts";
 import { ensureDirectory, makePrivateFile } from "../../store/database/files.ts";
 import { errorCode } from "../../store/database/store-error.ts";
 
-/** Log to import. */
 export interface LogSource {
   readonly name: string;
   /** Size of the file in bytes, compressed or not. */
   readonly size: number;
-  /** Time of the last write, epoch ms. */
   readonly lastWrite: number;
   /**
    * Yields the text from the start; can be called repeatedly. A piece is valid until the next one. `onRead` gets the number
@@ -23,7 +21,6 @@ export interface LogSource {
   pieces(onRead?: (bytes: number) => void): AsyncIterable<Uint8Array>;
 }
 
-/** A log cannot be read completely. The message is for administrators. */
 export class LogReadError extends Error {
   override readonly name = "LogReadError";
 }

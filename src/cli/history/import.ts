@@ -23,7 +23,6 @@ import {
   type LogSource,
 } from "./import-sources.ts";
 
-/** `licmond import`: imports sessions and denials from debug logs of vendor daemons, or counts from CSV. */
 export const importFiles = command({
   args: [["[files...]", "debug logs, in any order, also compressed by gzip; default or -: stdin"]],
   options: {
@@ -116,7 +115,6 @@ function openForImport({ storage, fleet }: Config, io: CommandIo) {
   return { store, isBeside: alone === null };
 }
 
-/** Imports counts from a CSV file. Checks the whole file before storing the first count. */
 async function importCsv(
   config: Config,
   file: string,
@@ -189,7 +187,6 @@ function printReport({ counts, pairing, sessions, denials, from, to }: ImportRep
 `;
 }
 
-/** Warns on stderr about rows that are older than the retention. */
 function tooOld(what: string, retention: string, keptFrom: number): string {
   const [day] = iso(keptFrom).split("T");
   return (

@@ -16,7 +16,6 @@ const period = reader(
   "Expected a month or a week, e.g. 2026-10 or 2026-W43.",
 );
 
-/** `licmond report`: writes the report that [[reports]] mails to a file. Works while the daemon runs. */
 export const report = command({
   options: {
     period: required("<month or week>", "2026-10, or 2026-W43", period),
