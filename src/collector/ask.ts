@@ -1,5 +1,5 @@
 import type { PollRaw } from "../domain/poll.ts";
-import type { Reading } from "../domain/reading.ts";
+import { emptyReading, type Reading } from "../domain/reading.ts";
 import type { Manager, Step } from "../managers/manager.ts";
 import { decodeOutput } from "../managers/read-output.ts";
 import { isUsable, type StepResult } from "./poll-error.ts";
@@ -57,7 +57,7 @@ export async function askInTurn(
   if (steps.length === 1) return { answers, deciding: first, reading: first.reading };
   if (merge === undefined) throw new Error(`${name} has several steps and does not merge their readings`);
   if (answers.every(({ reading }) => reading === null)) return { answers, deciding: failed, reading: null };
-  const readings = steps.map((_, index) => answers[index]?.reading ?? missing(name));
+  const readings = steps.map((_, index) => answers[index]?.reading ?? { ...emptyReading(name), cut: true });
   const merged = merge(readings);
   const isWhole = !answers.some(isSilent) && readings.every(({ cut }) => !cut);
   const reading = isWhole ? merged : { ...merged, cut: true };
@@ -70,11 +70,6 @@ export function isSilent({ reading }: StepAnswer): boolean {
 
 function isCancelled({ result }: StepAnswer): boolean {
   return result.started ? result.aborted : result.failure.reason === "aborted";
-}
-
-function missing(manager: Reading["manager"]): Reading {
-  const nothing = { members: [], daemons: [], features: [], errors: [], unparsedLines: 0, unparsed: [] };
-  return { manager, reportTime: null, toolVersion: null, ...nothing, cut: true, recognised: false };
 }
 
 const NOTHING = new Uint8Array(0);

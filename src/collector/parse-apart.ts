@@ -1,4 +1,4 @@
-import type { Reading } from "../domain/reading.ts";
+import { emptyReading, type Reading } from "../domain/reading.ts";
 import { printPath } from "../domain/schema-problems.ts";
 import { inSlices } from "../domain/time/slices.ts";
 import type { ParseContext } from "../managers/manager.ts";
@@ -68,7 +68,7 @@ export function createParseApart({ startWorker = startParsingWorker, limitMs = L
     current = null;
     next();
     if ("pieces" in answer) void inSlices(joinChunks(from.pieces)).then(from.settle);
-    else from.settle(unread(profile, `Parsing failed: ${answer.failure}.`));
+    else from.settle({ ...emptyReading(profile.name), problem: `Parsing failed: ${answer.failure}.` });
   }
 
   /** Terminates the worker; the next answer starts a new one. */
@@ -78,7 +78,7 @@ export function createParseApart({ startWorker = startParsingWorker, limitMs = L
     worker?.terminate();
     worker = null;
     current = null;
-    if (ended !== null) ended.settle(unread(ended.order.profile, problem));
+    if (ended !== null) ended.settle({ ...emptyReading(ended.order.profile.name), problem });
     next();
   }
 
@@ -130,17 +130,4 @@ function whatHangs(profile: Profile, progress: SharedArrayBuffer): string {
   const expression = expressionsOf(profile)[index];
   if (line === 0 || expression === undefined) return `Parsing the answer for the manager ${profile.name}`;
   return `The expression ${printPath(expression.path)} of the manager ${profile.name}, on line ${line},`;
-}
-
-function unread({ name }: Profile, problem: string): Reading {
-  const nothing = { members: [], daemons: [], features: [], errors: [], unparsedLines: 0, unparsed: [] };
-  return {
-    manager: name,
-    reportTime: null,
-    toolVersion: null,
-    ...nothing,
-    cut: false,
-    recognised: false,
-    problem,
-  };
 }

@@ -7,7 +7,7 @@ import type { Reading, ToolError } from "../domain/reading.ts";
 import type { Manager } from "../managers/manager.ts";
 import { decodeOutput } from "../managers/read-output.ts";
 import type { RequestRun } from "./request.ts";
-import { type CommandResult, type CommandRun, DEFAULT_MAX_BYTES } from "./run-command.ts";
+import { type CommandResult, DEFAULT_MAX_BYTES } from "./run-command.ts";
 import { type StartFailure, WHY_NOT } from "./tool.ts";
 
 export type StepResult = CommandResult | RequestRun;
@@ -55,8 +55,8 @@ export function pollErrorOf({
   if (reading !== null && isUsable(reading)) return null;
   const said = quoteOutput(result.stdout, result.stderr);
   const error = (code: PollErrorCode, message: string, details = said) => ({ code, message, details });
-  const killed = "kind" in result ? unanswered(result, timeoutMs) : killedError(result, timeoutMs);
-  if (killed !== null) return error(...killed);
+  const broken = brokenOff(result, timeoutMs);
+  if (broken !== null) return error(...broken);
 
   const at = address === null ? "" : ` at ${address}`;
   const errors = reading?.recognised ? errorsOf(reading) : [];
@@ -76,78 +76,54 @@ export function pollErrorOf({
     const fix = "Check that the license server is running and that no firewall blocks the connection.";
     return error("LICENSE_SERVER_UNREACHABLE", `No license server answers${at}. ${fix}`, words);
   }
-  return error(...("kind" in result ? strangeAnswer(result, said) : endedError(result, said)));
+  return error(...useless(result, said));
 }
 
-function unanswered(run: RequestRun, timeoutMs: number): readonly [PollErrorCode, string] | null {
-  const host = hostOf(run);
-  if (run.aborted) return ["LICENSE_QUERY_FAILED", `The request to ${host} was cancelled.`];
+/** Returns the error of a run that did not end by itself, or whose answer cannot be used. */
+function brokenOff(run: StepRun, timeoutMs: number): readonly [PollErrorCode, string] | null {
+  const name = nameOf(run);
+  const isRequest = "kind" in run;
+  const wasKilled = isRequest ? "" : " and was killed";
+  if (run.aborted)
+    return ["LICENSE_QUERY_FAILED", `${isRequest ? `The request to ${name}` : name} was cancelled.`];
   if (run.timedOut) {
+    // Steps share the timeout, so it may be a fraction of seconds.
+    const within = `within ${Math.round(timeoutMs / 100) / 10} s${wasKilled}`;
     const fix = "Check that the server answers, or raise its `timeout`.";
-    return ["TIMEOUT", `${host} did not answer within ${seconds(timeoutMs)} s. ${fix}`];
+    return ["TIMEOUT", `${name} did not ${isRequest ? "answer" : "finish"} ${within}. ${fix}`];
   }
-  if (run.failure !== null) return [run.failure.code, run.failure.message];
+  if (isRequest && run.failure !== null) return [run.failure.code, run.failure.message];
   if (!run.truncated) return null;
   const size = `${DEFAULT_MAX_BYTES / 2 ** 20} MiB`;
-  return ["LICENSE_QUERY_FAILED", `${host} answered with more than ${size}; license lists are far shorter.`];
+  const message = `${name} ${isRequest ? "answered with" : "printed"} more than ${size}${wasKilled}`;
+  return ["LICENSE_QUERY_FAILED", `${message}; license lists are far shorter.`];
 }
 
-function strangeAnswer(run: RequestRun, said: string | null): readonly [PollErrorCode, string] {
-  const host = hostOf(run);
-  if (run.broken)
-    return ["LICENSE_QUERY_FAILED", `${host} closed the connection before the answer was complete.`];
-  const fix = "Check the server's `manager` and `address`.";
-  const strange = said === null ? "an empty answer." : `unrecognized output. ${fix}`;
-  return ["LICENSE_PARSE_ERROR", `${host} returned ${strange}`];
-}
-
-function hostOf({ argv: [, url = ""] }: RequestRun): string {
-  return URL.canParse(url) ? new URL(url).host : url;
-}
-
-/** Rounds to tenths of a second, because steps share the timeout. */
-function seconds(ms: number): number {
-  return Math.round(ms / 100) / 10;
-}
-
-function killedError(run: CommandRun, timeoutMs: number): readonly [PollErrorCode, string] | null {
-  const tool = toolOf(run);
-  if (run.truncated) {
-    const size = `${DEFAULT_MAX_BYTES / 2 ** 20} MiB`;
-    const fix = "Run it by hand to see its output; license lists are far shorter.";
-    const message = `${tool} printed more than ${size} and was killed. ${fix}`;
-    return ["LICENSE_QUERY_FAILED", message];
-  }
-  if (run.timedOut) {
-    const fix = "Check that the server answers, or raise its `timeout`.";
-    return ["TIMEOUT", `${tool} did not finish within ${seconds(timeoutMs)} s and was killed. ${fix}`];
-  }
-  return run.aborted ? ["LICENSE_QUERY_FAILED", `${tool} was cancelled before it finished.`] : null;
-}
-
-function endedError(run: CommandRun, said: string | null): readonly [PollErrorCode, string] {
-  const tool = toolOf(run);
-  const { signal, exitCode } = run;
-  if (signal !== null)
-    return ["LICENSE_QUERY_FAILED", `${tool} was killed by ${signal} before it printed usable output.`];
-  if (run.abandoned) return ["LICENSE_QUERY_FAILED", `${tool} hangs and cannot be killed.`];
-  if (exitCode !== 0) {
+/** Returns the error of a run without useful content. */
+function useless(run: StepRun, said: string | null): readonly [PollErrorCode, string] {
+  const name = nameOf(run);
+  const isRequest = "kind" in run;
+  const failed = (how: string) => ["LICENSE_QUERY_FAILED", `${name} ${how}.`] as const;
+  if (isRequest && run.broken) return failed("closed the connection before the answer was complete");
+  if (!isRequest) {
+    const { signal, exitCode } = run;
+    if (signal !== null) return failed(`was killed by ${signal} before it printed usable output`);
+    if (run.abandoned) return failed("hangs and cannot be killed");
     const library = /error while loading shared libraries: ([^:\s]+)/.exec(said ?? "")?.[1];
-    const why =
-      library === undefined ? "and unrecognized output" : `because its library ${library} is missing`;
-    return ["LICENSE_QUERY_FAILED", `${tool} exited with code ${exitCode} ${why}.`];
+    if (exitCode !== 0 && library !== undefined)
+      return failed(`exited with code ${exitCode} because its library ${library} is missing`);
+    if (exitCode !== 0) return failed(`exited with code ${exitCode} and unrecognized output`);
   }
-  const fix = "Check the server's `manager` and `tool`.";
-  return [
-    "LICENSE_PARSE_ERROR",
-    said === null
-      ? `${tool} exited with code 0 and no output.`
-      : `${tool} returned unrecognized output. ${fix}`,
-  ];
+  const empty = isRequest ? "returned an empty answer." : "exited with code 0 and no output.";
+  const fix = `Check the server's \`manager\` and \`${isRequest ? "address" : "tool"}\`.`;
+  return ["LICENSE_PARSE_ERROR", `${name} ${said === null ? empty : `returned unrecognized output. ${fix}`}`];
 }
 
-function toolOf({ argv: [tool = ""] }: CommandRun): string {
-  return basename(tool);
+/** Returns the file name of the tool, or the host of the request. */
+function nameOf(run: StepRun): string {
+  const [tool = "", url = ""] = run.argv;
+  if (!("kind" in run)) return basename(tool);
+  return URL.canParse(url) ? new URL(url).host : url;
 }
 
 function notStarted({ reason, message, fix, path }: StartFailure): PollError {

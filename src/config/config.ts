@@ -44,7 +44,8 @@ export function buildConfig(file: ConfigFile, environment: Environment) {
       maxBodyBytes: http.max_body_bytes ?? 65_536,
     },
     storage: {
-      directory: storage.directory ?? stateDirectory(environment) ?? STORAGE_DIRECTORY,
+      // systemd joins several state directories with colons.
+      directory: storage.directory ?? (environment.STATE_DIRECTORY?.split(":")[0] || STORAGE_DIRECTORY),
       backupBeforeUpgrade: storage.backup_before_upgrade ?? true,
       /** Daily backups to keep: of state.db only, and of both databases; 0 = off. */
       backups: { state: storage.backups?.state ?? 7, history: storage.backups?.history ?? 1 },
@@ -98,7 +99,7 @@ function buildServer(
   defaults: Pick<MonitoredServer, "intervalMs" | "timeoutMs">,
   environment: Environment,
 ): MonitoredServer {
-  const { tool, secret_file: secret, ca_file: ca } = server;
+  const { tool } = server;
   return {
     id: server.id,
     name: server.name ?? server.id,
@@ -110,8 +111,8 @@ function buildServer(
     timeoutMs: server.timeout === undefined ? defaults.timeoutMs : ms(server.timeout),
     enabled: server.enabled ?? true,
     labels: server.labels ?? {},
-    secretFile: secret === undefined ? null : pathOfFile(secret, environment),
-    caFile: ca === undefined ? null : pathOfFile(ca, environment),
+    secretFile: pathOfFile(server.secret_file, environment),
+    caFile: pathOfFile(server.ca_file, environment),
     encoding: server.encoding ?? null,
     logFile: server.log_file ?? null,
     logCommand: server.log_command ?? null,
@@ -227,11 +228,10 @@ function buildNotification(notification: Section<"notifications">[number], envir
     /** Alerts within this time are sent as one message. */
     groupMs: ms(notification.group, "30s"),
   } as const;
-  const fileOf = (file: string | undefined) => (file === undefined ? null : pathOfFile(file, environment));
-  const secretFile = fileOf(notification.secret_file);
+  const secretFile = pathOfFile(notification.secret_file, environment);
   switch (type) {
     case "webhook": {
-      const urlFile = fileOf(notification.url_file);
+      const urlFile = pathOfFile(notification.url_file, environment);
       return { ...common, type, url, urlFile, secretFile, template: notification.template ?? "json" };
     }
     case "email": {
@@ -268,7 +268,7 @@ function buildRemoteWrite(
   if (remote === undefined) return null;
   return {
     url: remote.url,
-    tokenFile: remote.token_file === undefined ? null : pathOfFile(remote.token_file, environment),
+    tokenFile: pathOfFile(remote.token_file, environment),
     /** Null: the token is a bearer token, else the password of this user. */
     username: remote.username ?? null,
     intervalMs: ms(remote.interval, "60s"),
@@ -280,19 +280,18 @@ export type FleetSettings = NonNullable<Config["fleet"]>;
 
 function buildFleet(fleet: ConfigFile["fleet"], environment: Environment) {
   if (fleet === undefined) return null;
-  const fileOf = (file: string | undefined) => (file === undefined ? null : pathOfFile(file, environment));
   return {
     site: fleet.site,
     /** The site pushes to `api/fleet/push` below this URL. */
     url: fleet.url,
     apiKeyFile: pathOfFile(fleet.api_key_file, environment),
     /** CA of the hub's certificate; null = the system's authorities. */
-    caFile: fileOf(fleet.ca_file),
-    certFile: fileOf(fleet.cert_file),
-    certKeyFile: fileOf(fleet.cert_key_file),
+    caFile: pathOfFile(fleet.ca_file, environment),
+    certFile: pathOfFile(fleet.cert_file, environment),
+    certKeyFile: pathOfFile(fleet.cert_key_file, environment),
     people: fleet.people ?? "names",
     /** Key of the pseudonyms, shared by all sites; null = unique to this site. */
-    peopleKeyFile: fileOf(fleet.people_key_file),
+    peopleKeyFile: pathOfFile(fleet.people_key_file, environment),
     allow: fleet.allow ?? (["rescan", "acknowledge"] as const),
     /** Daemon that sends notifications about this site's alerts. */
     notify: fleet.notify ?? "site",
@@ -312,12 +311,7 @@ function buildHub(hub: ConfigFile["hub"], environment: Environment) {
   if (hub === undefined) return null;
   const { database, database_password_file: file, read_database: readDatabase = null } = hub;
   /** `readDatabase`: replica for lists and statistics; null = `database`. */
-  return { database, passwordFile: file === undefined ? null : pathOfFile(file, environment), readDatabase };
-}
-
-/** Returns the first state directory of the unit; systemd joins several with colons. */
-function stateDirectory(environment: Environment): string | undefined {
-  return environment.STATE_DIRECTORY?.split(":")[0] || undefined;
+  return { database, passwordFile: pathOfFile(file, environment), readDatabase };
 }
 
 /** Parses a duration that has been checked. */

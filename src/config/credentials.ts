@@ -21,9 +21,11 @@ export function credentialName(text: string): string | null {
 }
 
 /** Resolves the path of a setting. */
-export function pathOfFile(text: string, environment: Environment): string {
-  const name = credentialName(text);
-  return name === null ? text : join(credentialsDirectory(environment), name);
+export function pathOfFile(text: string, environment: Environment): string;
+export function pathOfFile(text: string | undefined, environment: Environment): string | null;
+export function pathOfFile(text: string | undefined, environment: Environment): string | null {
+  const name = credentialName(text ?? "");
+  return name === null ? (text ?? null) : join(credentialsDirectory(environment), name);
 }
 
 /** Returns the credential's name for a resolved path; null for an ordinary file. */

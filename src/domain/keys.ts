@@ -63,10 +63,6 @@ export function keyFromSecret(text: string, random: RandomBytes): KeyParts | nul
   return parseKey(text) ?? parseKey(printKey({ ...makeKey(random), secret: text }));
 }
 
-export function isKeyId(text: string): boolean {
-  return KEY_ID.test(text);
-}
-
 export const KEY_STATES = ["active", "expired", "revoked"] as const;
 export type KeyState = (typeof KEY_STATES)[number];
 

@@ -31,6 +31,11 @@ export interface Reading {
 
 export const MAX_UNPARSED_KEPT = 200;
 
+export function emptyReading(manager: ManagerName): Reading {
+  const nothing = { members: [], daemons: [], features: [], errors: [], unparsedLines: 0, unparsed: [] };
+  return { manager, reportTime: null, toolVersion: null, ...nothing, cut: false, recognised: false };
+}
+
 export interface UnparsedLine {
   /** From 1. */
   readonly line: number;

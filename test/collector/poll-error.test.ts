@@ -83,7 +83,7 @@ const wrongFile = toolError({ message: "License file does not support. (-25,1)" 
 describe("what a failure is called", () => {
   const FAILED = "LICENSE_QUERY_FAILED";
   const UNREACHABLE = "LICENSE_SERVER_UNREACHABLE";
-  const TOO_MUCH = "lmutil printed more than 16 MiB and was killed.";
+  const TOO_MUCH = "lmutil printed more than 16 MiB and was killed; license lists are far shorter.";
   const EMBEDDED = "firewall blocks the connection; it is a FlexNet Embedded server";
   const triad = bare({ members: [{ ...down, error: refused }, down] });
   const wrong = bare({ errors: [refused, wrongFile] });
@@ -96,7 +96,7 @@ describe("what a failure is called", () => {
     ["No license server answers", {}, bare({ members: [down] }), UNREACHABLE],
     ["killed by SIGSEGV", { exitCode: null, signal: "SIGSEGV" }, unknown, FAILED],
     ["killed by SIGABRT", { exitCode: null, signal: "SIGABRT" }, bare(), FAILED],
-    ["cancelled before", { aborted: true, signal: "SIGTERM" }, unknown, FAILED],
+    ["lmutil was cancelled.", { aborted: true, signal: "SIGTERM" }, unknown, FAILED],
     ["cannot be killed", { abandoned: true, exitCode: null }, unknown, FAILED],
     ["exited with code 1", { exitCode: 1 }, unknown, FAILED],
     ["unrecognized output", {}, unknown, "LICENSE_PARSE_ERROR"],

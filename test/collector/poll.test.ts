@@ -113,7 +113,7 @@ describe("a poll with a real tool and the real parser", () => {
     const outcome = await poller().poll(serverSaying(text));
     expect(outcome.reading).toBeNull();
     expect(outcome.error).toMatchObject({ code: "LICENSE_QUERY_FAILED" });
-    expect(outcome.error?.message).toStartWith("lmstat printed more than 16 MiB and was killed.");
+    expect(outcome.error?.message).toStartWith("lmstat printed more than 16 MiB and was killed;");
     expect(outcome.raw.truncated).toBe(true);
     // Only the first 1 MiB is kept, as a sample.
     expect(new TextDecoder().decode(outcome.raw.stdout)).toBe(text.slice(0, 2 ** 20));

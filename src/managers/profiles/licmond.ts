@@ -3,6 +3,7 @@ import {
   type AssignedReading,
   type CheckoutReading,
   type Expiry,
+  emptyReading,
   type FeatureReading,
   PERMANENT,
   type PoolReading,
@@ -53,7 +54,7 @@ export function createLicmondParser(profile: Profile, { zone, now, maxAgeMs }: P
     const [server = {}] = recordsOf(answer.servers, unparsed.add);
     const lost = unparsed.read();
     return {
-      ...emptyReading(profile),
+      ...emptyReading(profile.name),
       ...lost,
       ...(lost.unparsedLines > 0 && { stray: true as const }),
       members: recordsOf(server.members, unparsed.add).flatMap((member) => {
@@ -75,7 +76,7 @@ export function createLicmondParser(profile: Profile, { zone, now, maxAgeMs }: P
 
   return {
     text(whole, truncated) {
-      const refused = (problem: string) => ({ ...emptyReading(profile), problem });
+      const refused = (problem: string) => ({ ...emptyReading(profile.name), problem });
       const parsed = parseJson(whole);
       if ("problem" in parsed) return refused(`The answer ${parsed.problem}.`);
       const { value } = parsed;
@@ -90,7 +91,7 @@ export function createLicmondParser(profile: Profile, { zone, now, maxAgeMs }: P
       if (maxAgeMs !== undefined && Math.abs(age) > maxAgeMs) {
         const off = `${span(Math.abs(age))} ${age > 0 ? "old" : "ahead of this host's clock"}`;
         const message = `The answer is ${off} (its asOf is ${new Date(asOf).toISOString()}).`;
-        return { ...emptyReading(profile), recognised: true, errors: [errorOf(message, "query")] };
+        return { ...emptyReading(profile.name), recognised: true, errors: [errorOf(message, "query")] };
       }
       return { ...read(value, truncated), reportTime: asOf };
     },
@@ -98,11 +99,6 @@ export function createLicmondParser(profile: Profile, { zone, now, maxAgeMs }: P
 }
 
 type Fields = Readonly<Record<string, unknown>>;
-
-function emptyReading({ name }: Profile): Reading {
-  const nothing = { members: [], daemons: [], features: [], errors: [], unparsedLines: 0, unparsed: [] };
-  return { manager: name, reportTime: null, toolVersion: null, ...nothing, cut: false, recognised: false };
-}
 
 /** Returns the objects of a list; other elements are rejected. */
 function recordsOf(list: unknown, reject: (text: string, place: number) => void): readonly Fields[] {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { createMask, readServerSecret } from "../../src/collector/secret.ts";
+import { createMask, readServerSecret } from "../../src/collector/ask-step.ts";
 
 const secrets = fc.oneof(
   fc.string({ unit: "grapheme-ascii", minLength: 8, maxLength: 40 }),
