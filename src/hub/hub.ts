@@ -133,14 +133,7 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
     const lag = teardown.part("event loop", createLoopLag());
     const pushes = createPushMeter();
     const pushHealth = createPushHealth(log("store"));
-    const takeDeps = {
-      pool,
-      partitions,
-      clock,
-      pseudonyms,
-      keep,
-      log: log("store"),
-    };
+    const takeDeps = { pool, partitions, clock, pseudonyms, keep, log: log("store") };
     const push = pushes.counted({
       take: (batch: Parameters<typeof takePush>[1], address: string) =>
         pushHealth.run(() => takePush(takeDeps, batch, address)),

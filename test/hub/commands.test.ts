@@ -280,13 +280,7 @@ describe.skipIf(!HAS_POSTGRES)("commands to sites", () => {
     );
     const response = await asked;
     expect(response.status).toBe(200);
-    expect(await response.json()).toMatchObject({
-      ...after,
-      id,
-      site: "muc",
-      siteId: 7,
-      server: "muc:eda",
-    });
+    expect(await response.json()).toMatchObject({ ...after, id, site: "muc", siteId: 7, server: "muc:eda" });
   });
 
   test("a silence is sent with its end, and the answer shows the site's alert", async () => {

@@ -41,10 +41,7 @@ async function wordsOf(database: string): Promise<Words> {
     }),
   );
   const read = bytes.flatMap((one) => [one.toString("latin1"), one.toString("utf8")]);
-  return {
-    text: [dump, ...unpacked].join("\n").toLowerCase(),
-    bytes: read.join("\n").toLowerCase(),
-  };
+  return { text: [dump, ...unpacked].join("\n").toLowerCase(), bytes: read.join("\n").toLowerCase() };
 }
 
 /** Returns the names that appear in the dump as whole words. */
@@ -189,9 +186,7 @@ describe.skipIf(!HAS_POSTGRES)("names in a hub's database", () => {
       { user: "ada.lovelace", host: "ws-ada-0815", since },
       { user: "grace_hopper", host: "ws-grace-4711", since },
     ];
-    const said = flexnetSays({
-      features: { solver: { total: 3, holders } },
-    })
+    const said = flexnetSays({ features: { solver: { total: 3, holders } } })
       .replace("Total of 2 licenses in use", "Total of 3 licenses in use")
       .replace("Feature usage info:", "a line that no rule knows, of ada.lovelace\n\nFeature usage info:")
       .replace(

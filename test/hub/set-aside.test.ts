@@ -100,21 +100,15 @@ describe.skipIf(!HAS_POSTGRES)("data that a hub cannot store", () => {
     ["firing alerts with an id of no 64 bits", { states: [firing] }],
     [
       "firing alerts with one alert twice",
-      {
-        states: [{ ...firing, firing: [1, 2].map(() => ({ ...madeUpAlert(), id: 7 })) }],
-      },
+      { states: [{ ...firing, firing: [1, 2].map(() => ({ ...madeUpAlert(), id: 7 })) }] },
     ],
     [
       "a picture without its expiries",
-      {
-        states: [{ ...whole, features: [{ daemon: "d", name: "f", checkouts: [], pools: [{ id: "1" }] }] }],
-      },
+      { states: [{ ...whole, features: [{ daemon: "d", name: "f", checkouts: [], pools: [{ id: "1" }] }] }] },
     ],
     [
       "a picture with one feature twice",
-      {
-        states: [{ ...whole, features: [1, 2].flatMap(() => (whole as { features: object[] }).features) }],
-      },
+      { states: [{ ...whole, features: [1, 2].flatMap(() => (whole as { features: object[] }).features) }] },
     ],
   ];
   test.each(CASES.map(([what, more], n) => [what, more, `case${n}`] as const))(

@@ -104,12 +104,3 @@ test("of one key there are 1,000 at most: that which was not used for longest en
   expect(signIns.list()).toHaveLength(1000);
   expect([first, second].map(({ token }) => signIns.verify(token).outcome)).toEqual(["valid", "ended"]);
 });
-
-test("a clock that was days ahead does not keep a sign-in for days", () => {
-  const { signIns, signIn, key, clock } = on(open(quickDirectory()));
-  const { signIn: made, token } = signIn(key());
-  clock.advance(-30 * 24 * HOUR);
-  signIns.touch(made.id);
-  clock.advance(12 * HOUR);
-  expect(signIns.verify(token).outcome).toBe("ended");
-});

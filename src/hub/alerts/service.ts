@@ -106,9 +106,7 @@ async function openQueue(sql: Pool, clock: Clock, log: Log) {
         DELETE FROM notifications WHERE id = ANY(
           SELECT json_array_elements_text(${JSON.stringify(ids)}::text::json)::bigint)`.catch(
         (error: unknown) =>
-          log.warn("Cannot remove sent notifications from the queue", {
-            error: messageOf(error),
-          }),
+          log.warn("Cannot remove sent notifications from the queue", { error: messageOf(error) }),
       );
     },
   };

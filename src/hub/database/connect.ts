@@ -20,12 +20,7 @@ export function openPool(
 ): Pool {
   const url = new URL(database);
   if (passwordFile !== null) url.password = encodeURIComponent(readFileSync(passwordFile, "utf8").trim());
-  return new SQL(url.href, {
-    max,
-    idleTimeout: 60,
-    connectionTimeout: 10,
-    maxLifetime: lifetimeSeconds,
-  });
+  return new SQL(url.href, { max, idleTimeout: 60, connectionTimeout: 10, maxLifetime: lifetimeSeconds });
 }
 
 /** Returns the SQLSTATE of a PostgreSQL error; null for other errors. */
