@@ -4,7 +4,7 @@ import { arrowsBackUp, bundlesIn, cyclesOf, filesIn } from "../../scripts/lib/ho
 
 const src = filesIn("src");
 
-test("no file of src imports itself by way of others", () => {
+test("src has no import cycles", () => {
   expect(cyclesOf(src)).toEqual([]);
   const circle = ["a", "b"].map((name, at) => {
     const text = `import "./${at === 0 ? "b" : "a"}.ts";\n`;
@@ -13,11 +13,11 @@ test("no file of src imports itself by way of others", () => {
   expect(cyclesOf(circle)).toEqual([["src/a.ts", "src/b.ts", "src/a.ts"]]);
 });
 
-test("no import points back up between two folders", () => {
+test("two folders import in one direction only", () => {
   expect(arrowsBackUp(src)).toEqual([]);
 });
 
-test("arguments are plain: src bundles none into objects that are spread at once", () => {
+test("arguments are not bundled into objects that are spread at once", () => {
   expect(src.filter((file) => bundlesIn([file]) > 0).map(({ path }) => path)).toEqual([]);
 });
 

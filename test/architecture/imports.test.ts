@@ -87,7 +87,7 @@ function packageOf(specifier: string): string {
   return specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
 }
 
-test("the walk finds the sources, and misses no import that Bun sees", () => {
+test("finds all sources, and all imports that Bun finds", () => {
   expect(code.length).toBeGreaterThan(20);
   const missed = code.flatMap((file) => {
     const seen = new Set(importsOf(file).map((found) => found.specifier));
@@ -114,7 +114,7 @@ describe("direction", () => {
     expect([...rooms].filter((room) => !(room in MAY_IMPORT) && !NO_ROOM.has(room))).toEqual([]);
   });
 
-  test("the table itself has no way back", () => {
+  test("the table has no cycles", () => {
     const order = Object.keys(MAY_IMPORT);
     const wrong = order.flatMap((room, index) =>
       (MAY_IMPORT[room] ?? [])
@@ -124,7 +124,7 @@ describe("direction", () => {
     expect(wrong).toEqual([]);
   });
 
-  test("every import goes the way of the table", () => {
+  test("every import follows the table", () => {
     const wrong: string[] = [];
     for (const { from, to } of allImports()) {
       if (to.file === null || to.file === "package.json") continue;
@@ -138,7 +138,7 @@ describe("direction", () => {
     expect(wrong).toEqual([]);
   });
 
-  test("a parser knows nothing but text: the domain and what lies in its own room", () => {
+  test("parsers import only the domain and their own room", () => {
     const wrong: string[] = [];
     for (const { from, to } of allImports()) {
       if (!/^src\/managers\/[^/]+\/parse/.test(from.path)) continue;
@@ -148,7 +148,7 @@ describe("direction", () => {
     expect(wrong).toEqual([]);
   });
 
-  test("packages stay in the rooms that brought them in", () => {
+  test("packages are imported only by their rooms", () => {
     const wrong: string[] = [];
     for (const { from, to } of allImports()) {
       const rooms = PACKAGE_LIVES_IN[packageOf(to.specifier)];
@@ -159,7 +159,7 @@ describe("direction", () => {
   });
 });
 
-test("every file of src is used by another one", () => {
+test("every file of src is imported", () => {
   const used = new Set([...allImports()].map(({ to }) => to.file));
   const starts = (path: string) =>
     path === "src/main.ts" || /^src\/(?:workers\/|page\/[^/]*$)/.test(path) || path.endsWith(".d.ts");

@@ -18,8 +18,8 @@ async function codeFiles(): Promise<SourceFile[]> {
   return [...(await filesOf("src/**/*.ts")), ...(await filesOf("scripts/**/*.ts"))];
 }
 
-describe("no hole in the types", () => {
-  test("src and scripts silence no message and have no any", async () => {
+describe("types are checked everywhere", () => {
+  test("src and scripts suppress no message and contain no any", async () => {
     const files = await codeFiles();
     expect(files.length).toBeGreaterThan(20);
     expect(
@@ -30,7 +30,7 @@ describe("no hole in the types", () => {
     ).toEqual([]);
   });
 
-  test("a cast by force says why in the line above", async () => {
+  test("a double cast has its reason in the line above", async () => {
     const unexplained = (await codeFiles()).flatMap((file) => {
       const lines = file.text.split("\n");
       return lines.flatMap((line, index) =>
@@ -42,7 +42,7 @@ describe("no hole in the types", () => {
     expect(unexplained).toEqual([]);
   });
 
-  test("tests silence no message either", async () => {
+  test("tests suppress no message", async () => {
     const files = (await filesOf("test/**/*.ts")).filter(
       (file) => !file.path.startsWith("test/architecture/"),
     );
@@ -50,7 +50,7 @@ describe("no hole in the types", () => {
   });
 });
 
-describe("no host but the user's own", () => {
+describe("no foreign hosts", () => {
   /** Loopback, names without a dot, RFC 2606 and RFC 6761 names, and those of XML's vocabularies, which nobody asks. */
   const OWN =
     /^(?:[a-z][a-z-]*|127(?:\.\d+){3}|0\.0\.0\.0|\[::1?\]|(?:[\w-]+\.)*(?:example(?:\.(?:com|net|org))?|test|invalid)|www\.w3\.org)$/;
@@ -76,7 +76,7 @@ describe("no host but the user's own", () => {
     expect([...new Set(foreignHosts(text))]).toEqual([...new Set(hosts)]);
   });
 
-  test("the code, the scripts, the unit and the documents name none", async () => {
+  test("code, scripts, unit and documents name none", async () => {
     // Comments may cite where a format is written down; the code is what could be asked to go there.
     const typescript = [...(await filesOf("src/**/*")), ...(await filesOf("scripts/**/*"))];
     const others = [

@@ -23,7 +23,7 @@ const ways: readonly ((secret: string) => string)[] = [
   (secret) => Buffer.from(secret).toString("base64url"),
 ];
 
-test("no form of a secret is left in a text", () => {
+test("every form of a secret is masked", () => {
   fc.assert(
     fc.property(
       secrets,
@@ -43,7 +43,7 @@ test("no form of a secret is left in a text", () => {
   );
 });
 
-test("basic auth hides it wherever it stands among the bytes", () => {
+test("a secret in basic auth is masked at every offset", () => {
   fc.assert(
     fc.property(fc.string({ unit: "grapheme-ascii", maxLength: 9 }), secrets, (user, secret) => {
       const sent = Buffer.from(`${user}:${secret}`).toString("base64");
@@ -54,13 +54,13 @@ test("basic auth hides it wherever it stands among the bytes", () => {
   );
 });
 
-test("of user:password the password alone is hidden as well", () => {
+test("the password of user:password is masked alone too", () => {
   expect(createMask(["monitor:open-sesame"])("wrong password open-sesame for monitor", false)).toBe(
     "wrong password *** for monitor",
   );
 });
 
-test("where a text was cut, the beginning of a secret is hidden too", () => {
+test("the start of a secret at the end of a cut text is masked", () => {
   const mask = createMask(["open-sesame"]);
   for (let length = 3; length < 11; length++)
     expect(mask(`token=${"open-sesame".slice(0, length)}`, true)).toBe("token=***");
@@ -75,7 +75,7 @@ test.each([
   ["abc", { problem: "has fewer than 4 characters" }],
   ["open\nsesame", { problem: "contains more than one line, or a control character" }],
   ["open\rsesame", { problem: "contains more than one line, or a control character" }],
-])("a file that holds %j", async (text, read) => {
+])("a secret file with %j", async (text, read) => {
   const folder = mkdtempSync(join(tmpdir(), "licmond-secret-"));
   try {
     writeFileSync(join(folder, "secret"), text);

@@ -13,16 +13,13 @@ describe("the schedule", () => {
     [0.5, [0, 60, 120, 180]],
     [0, [0, 54, 108, 162]],
     [0.999999, [0, 66, 132, 198]],
-  ])(
-    "begins at once and goes on at the interval, from start to start, a tenth early or late: %p",
-    async (value, starts) => {
-      const site = startSite(["a"], { random: () => value });
-      await site.time.pass(200_000);
-      expect(site.startsOf("a").map(Math.round)).toEqual(starts);
-    },
-  );
+  ])("polls at once and then at the interval, a tenth early or late: %p", async (value, starts) => {
+    const site = startSite(["a"], { random: () => value });
+    await site.time.pass(200_000);
+    expect(site.startsOf("a").map(Math.round)).toEqual(starts);
+  });
 
-  test("many servers begin spread over ten seconds, the first of them at once", async () => {
+  test("first polls are spread over ten seconds", async () => {
     const ids = Array.from({ length: 28 }, (_, index) => `s${index}`);
     const site = startSite(ids, { concurrency: 8 });
     for (const id of ids) site.behave(id, { takesMs: 10 });
@@ -32,7 +29,7 @@ describe("the schedule", () => {
     expect(starts.at(-1)).toBe(10);
   });
 
-  test("a slow poll is not doubled: the next one comes a tenth of an interval after it", async () => {
+  test("after a slow poll the next one waits a tenth of the interval", async () => {
     const site = startSite([server("a", { intervalMs: 5000 })]);
     site.behave("a", { takesMs: 20_000 });
     await site.time.pass(45_000);
@@ -40,7 +37,7 @@ describe("the schedule", () => {
     expect(site.most.ofOneServer).toBe(1);
   });
 
-  test("failures double the wait up to ten minutes, and the first success ends that", async () => {
+  test("failures double the wait up to ten minutes, a success resets it", async () => {
     const site = startSite(["a"]);
     site.behave("a", { error: UNREACHABLE, takesMs: 0 });
     await site.time.pass(2_800_000);
@@ -64,7 +61,7 @@ describe("the schedule", () => {
     expect(await codeOf(site.collector.rescan(["b", "a"], 1000))).toBe("CONFLICT");
   });
 
-  test("a store that fails is logged, told to who waits, and stops nothing", async () => {
+  test("a failing store is logged, fails pollNow, and stops no polls", async () => {
     const site = startSite(["a"]);
     site.store.take = () => Promise.reject(new Error("disk full"));
     const told = codeOf(site.collector.pollNow("a"));
@@ -80,7 +77,7 @@ describe("the schedule", () => {
     expect(site.recorded.length).toBe(1);
   });
 
-  test("a poll that breaks is recorded as failed", async () => {
+  test("a poll that throws is recorded as failed", async () => {
     const site = startSite(["a"]);
     site.behave("a", { breaks: true });
     await site.time.pass(2000);
@@ -110,7 +107,7 @@ describe("a forced poll", () => {
     expect(site.startsOf("a")).toEqual([0, 30, 90]);
   });
 
-  test("goes ahead of scheduled ones that wait, its own included", async () => {
+  test("goes ahead of waiting scheduled polls", async () => {
     const site = startSite(["a", "b", "c", "d"], { concurrency: 1 });
     for (const id of ["a", "b", "c", "d"]) site.behave(id, { takesMs: 15_000 });
     await site.time.pass(11_000);
@@ -120,7 +117,7 @@ describe("a forced poll", () => {
     expect(site.polls.map(({ id }) => id).slice(0, 4)).toEqual(["a", "d", "b", "c"]);
   });
 
-  test("is joined while its outcome is being stored, and another one begins meanwhile", async () => {
+  test("can be joined while its outcome is stored, and frees its slot", async () => {
     const site = createSite(["a", "b"], { concurrency: 1 });
     site.store.take = () => site.time.sleep(5000);
     const [first, other] = [site.collector.pollNow("a"), site.collector.pollNow("b")];
@@ -142,7 +139,7 @@ describe("a forced poll", () => {
 });
 
 describe("a rescan", () => {
-  test("has one row a server, in the given order, each with its outcome", async () => {
+  test("has one row per server, in the given order", async () => {
     const site = createSite(["ok", "cut", "dead", server("off", { enabled: false })]);
     site.behave("cut", { state: "partial" });
     site.behave("dead", { error: UNREACHABLE, takesMs: 2000 });
@@ -158,7 +155,7 @@ describe("a rescan", () => {
     expect((await all).map((row) => row.server)).toEqual(["ok", "cut", "dead"]);
   });
 
-  test("that takes too long answers TIMEOUT for what is not done, and that goes on", async () => {
+  test("reports unfinished polls as TIMEOUT, and they continue", async () => {
     const site = createSite(["quick", "slow"]);
     site.behave("slow", { takesMs: 20_000 });
     const rows = site.collector.rescan(null, 5000);
@@ -190,7 +187,7 @@ describe("a changed config", () => {
     expect(await site.collector.raw("b")).toBeNull();
   });
 
-  test("a new address ends the running poll and asks there, for those who wait as well", async () => {
+  test("a new address restarts the running poll, also for waiting callers", async () => {
     const site = startSite(["a"]);
     site.behave("a", { takesMs: 10_000 });
     await site.time.pass(2000);
@@ -206,7 +203,7 @@ describe("a changed config", () => {
     expect(site.most.ofOneServer).toBe(1);
   });
 
-  test("a new name or interval disturbs no running poll", async () => {
+  test("a new name or interval does not end the running poll", async () => {
     const site = startSite(["a"]);
     await site.time.pass(500);
     site.collector.setServers([server("a", { name: "other", intervalMs: 10_000 })]);
@@ -217,7 +214,7 @@ describe("a changed config", () => {
     expect(site.startsOf("a")).toEqual([0, 10, 20, 50]);
   });
 
-  test("disabling calls the poll off, enabling polls at once, but never beside the one that dies", async () => {
+  test("disabling cancels the poll; enabling polls once the old tool has ended", async () => {
     const site = startSite(["a"], { abortTakesMs: 3000 });
     site.behave("a", { takesMs: 10_000 });
     await site.time.pass(2000);
@@ -233,7 +230,7 @@ describe("a changed config", () => {
 });
 
 describe("stop", () => {
-  test("calls off what runs and what waits, waits for it, and starts nothing more", async () => {
+  test("cancels and awaits all polls, and starts none", async () => {
     const site = createSite(["a", "b"], { concurrency: 1, abortTakesMs: 2000 });
     site.behave("a", { takesMs: 15_000 });
     site.collector.start();
@@ -257,7 +254,7 @@ describe("stop", () => {
 });
 
 describe("the log", () => {
-  test("has one line when a server goes down and one when it is back", async () => {
+  test("has one line when a server goes down and one when it answers again", async () => {
     const site = startSite(["a"]);
     const loud = () => site.log.filter(({ level }) => level !== "debug");
     await site.time.pass(10_000);
@@ -278,7 +275,7 @@ describe("the log", () => {
   });
 });
 
-describe("what it tells of itself", () => {
+describe("the status", () => {
   test("counts outcomes, durations and parse problems", async () => {
     const site = createSite(["a", "b", "c"]);
     site.behave("b", { error: UNREACHABLE, takesMs: 3000 });
@@ -309,7 +306,7 @@ describe("what it tells of itself", () => {
     });
   });
 
-  test("keeps the last poll's words", async () => {
+  test("raw returns the last poll's output", async () => {
     const site = startSite(["a"]);
     expect(await site.collector.raw("a")).toBeNull();
     expect(await site.collector.raw("nobody")).toBeNull();

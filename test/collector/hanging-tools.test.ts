@@ -53,7 +53,7 @@ test.each([
   [3, 1],
   [8, 2],
   [20, 5],
-])("of %d places hanging tools have %d at a time, asked for or not", async (concurrency, share) => {
+])("with %d slots, hanging tools use at most %d", async (concurrency, share) => {
   const [hanging, healthy] = [ids("hanging", 20), ids("healthy", 20)];
   const site = createSite([...hanging, ...healthy], { concurrency, hungBefore: hanging });
   for (const id of hanging) site.behave(id, HANGS);
@@ -69,7 +69,7 @@ test.each([
   expect(hanging.filter((id) => site.startsOf(id).length === 0)).toEqual([]);
 });
 
-test("a timeout that still yielded numbers counts as hanging, and so does one before the start", async () => {
+test("a timeout with usable numbers counts as hanging, and so does one before the start", async () => {
   const site = startSite(["a", "b", "c", "d"], { concurrency: 4, hungBefore: ["b", "c", "d"] });
   for (const id of ["b", "c", "d"]) site.behave(id, { takesMs: 30_000, error: null });
   await site.time.pass(29_000);
@@ -78,7 +78,7 @@ test("a timeout that still yielded numbers counts as hanging, and so does one be
   expect(site.most.atOnce).toBe(2);
 });
 
-test("a server with a new address starts without the record of the old one", async () => {
+test("a server with a new address does not count as hanging", async () => {
   const site = startSite(["a", "b"], { concurrency: 4, hungBefore: ["a", "b"] });
   for (const id of ["a", "b"]) site.behave(id, HANGS);
   await site.time.pass(1000);
@@ -90,7 +90,7 @@ test("a server with a new address starts without the record of the old one", asy
   expect(site.running()).toHaveLength(2);
 });
 
-test("the status counts the servers that were asked in the last interval", async () => {
+test("the status counts the servers polled in the last interval", async () => {
   const site = createSite(["a", "b", server("off", { enabled: false })]);
   expect(site.collector.status()).toMatchObject({ servers: 3, enabled: 2, asked: 0 });
   site.collector.start();

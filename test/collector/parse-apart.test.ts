@@ -33,7 +33,7 @@ function createApart(limitMs: number) {
   return { ...apart, workers };
 }
 
-test("an answer is read as it is without a worker, which the first one starts", async () => {
+test("the first answer starts the worker, which reads it like the parser", async () => {
   const { read, workers } = createApart(60_000);
   expect(workers).toHaveLength(0);
   const people = Array.from({ length: 1_700 }, (_, index) => ` user ${index}\n`).join("");
@@ -48,7 +48,7 @@ test("an answer is read as it is without a worker, which the first one starts", 
   expect((await read(GOOD, bytes(text), { ...CONTEXT, step: "7@lic" }, true)).members[0]?.host).toBe("lic");
 });
 
-test("an expression that hangs is ended and named; the loop is free, and the next answer is read", async () => {
+test("an expression that hangs is stopped and named; the next answer is read", async () => {
   const { read, workers } = createApart(2_000);
   let turns = 0;
   const ticking = setInterval(() => turns++, 5);
@@ -68,7 +68,7 @@ test("an expression that hangs is ended and named; the loop is free, and the nex
   expect(harmless.features).toHaveLength(1);
 });
 
-test("a worker that fails is told and replaced", async () => {
+test("a worker that fails is reported and replaced", async () => {
   const { read, workers } = createApart(60_000);
   const waiting = read(GOOD, bytes("solver 1/2\n"), CONTEXT, false);
   workers[0]?.dispatchEvent(new ErrorEvent("error", { message: "out of memory" }));
@@ -76,14 +76,14 @@ test("a worker that fails is told and replaced", async () => {
   expect((await read(GOOD, bytes("solver 1/2\n"), CONTEXT, false)).features).toHaveLength(1);
 });
 
-test("what waits at the end is not read", async () => {
+test("stop drops queued answers", async () => {
   const { read, stop } = createApart(60_000);
   const waiting = read(GOOD, bytes("solver 1/2\n"), CONTEXT, false);
   stop();
   expect((await waiting).recognised).toBe(false);
 });
 
-test("a poll whose answer hangs has an error that names the expression, and other servers go on", async () => {
+test("a poll whose answer hangs names the expression; other servers are polled", async () => {
   const said: Record<string, string> = { evil: HANGS, good: "solver 1/2\n" };
   const { poll } = createPoller({
     run: async ({ argv }) => ({
@@ -107,7 +107,7 @@ test("a poll whose answer hangs has an error that names the expression, and othe
   expect(good).toMatchObject({ error: null, reading: { features: [{ name: "solver" }] } });
 });
 
-test("an answer of own scripts is refused when it is older than two polls", async () => {
+test("an answer of a script is rejected if it is older than two polls", async () => {
   const profile = profileOf('[[managers]]\nname = "own"\nargv = ["own"]\nformat = "licmond"\n');
   const NOW = Date.parse("2030-01-01T12:00:00Z");
   const polled = async (asOf: string) => {

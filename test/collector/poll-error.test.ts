@@ -62,7 +62,7 @@ test.each<[string, Reading, boolean]>([
   ["all members down", bare({ members: [down, down] }), false],
   ["a banner", bare(), false],
   ["nothing known", unknown, false],
-])("usable is what has a feature or anything that is up: %s", (_, read, usable) => {
+])("isUsable: %s", (_, read, usable) => {
   expect(isUsable(read)).toBe(usable);
   expect(errorOf(run(), read) === null).toBe(usable);
 });
@@ -72,7 +72,7 @@ test.each<[Partial<CommandRun>, boolean]>([
   [{ exitCode: null, signal: "SIGSEGV" }, true],
   [{ exitCode: null, signal: "SIGKILL", timedOut: true }, true],
   [{ abandoned: true }, true],
-])("a usable reading is no error, however the tool ended; its text may lack the end: %j", (end, cut) => {
+])("a usable reading is no error but may be cut: %j", (end, cut) => {
   expect(errorOf(run(end), up)).toBeNull();
   expect(mayBeCut(run(end))).toBe(cut);
 });
@@ -80,7 +80,7 @@ test.each<[Partial<CommandRun>, boolean]>([
 const LIBRARY = "lmutil: error while loading shared libraries: libX.so.1: cannot open";
 const wrongFile = toolError({ message: "License file does not support. (-25,1)" });
 
-describe("what a failure is called", () => {
+describe("errors", () => {
   const FAILED = "LICENSE_QUERY_FAILED";
   const UNREACHABLE = "LICENSE_SERVER_UNREACHABLE";
   const TOO_MUCH = "lmutil printed more than 16 MiB and was killed; license lists are far shorter.";
@@ -115,7 +115,7 @@ describe("what a failure is called", () => {
     expect(error?.message).toContain(words);
   });
 
-  test("a daemon that answers with an error gives the tool's own words", () => {
+  test("a daemon that answers with an error is quoted", () => {
     expect(errorOf(run(), bare({ ...up, daemons: [unread], features: [failed] }))).toEqual({
       code: "LICENSE_QUERY_FAILED",
       message: `No daemon could be read. snps: ${unreadable.message}`,
@@ -123,7 +123,7 @@ describe("what a failure is called", () => {
     });
   });
 
-  test("a tool that did not start is LICENSE_QUERY_FAILED with the reason and the fix", () => {
+  test("a tool that did not start is LICENSE_QUERY_FAILED with reason and fix", () => {
     const path = "/opt/lmutil";
     const message = "Its loader is gone.";
     const failure = { reason: "missing_loader", path, message, fix: "`ln -s a b`" } as const;
@@ -138,10 +138,10 @@ describe("what a failure is called", () => {
   });
 });
 
-describe("the tool's own words", () => {
+describe("quoted output", () => {
   const quoted = (out: string, err = "") => quoteOutput(bytes(out), bytes(err));
 
-  test("control characters are escaped, lines stay lines, complaints come first", () => {
+  test("escapes control characters, keeps lines, begins with stderr", () => {
     expect(quoted("  a\tb\r\nc\x1b[31m\x07\u202e\u2028 ")).toBe("a\\tb\nc\\u001b[31m\\u0007\\u202e");
     expect(quoted("a\rb")).toBe("a\\rb");
     expect(quoted(" \r\n\t", " \n")).toBeNull();
@@ -149,7 +149,7 @@ describe("the tool's own words", () => {
     expect(quoteOutput(Buffer.from("München", "latin1"), bytes(""))).toBe("München");
   });
 
-  test("cut at 2,000 characters, never inside a character", () => {
+  test("is cut at 2,000 characters, never inside a character", () => {
     expect(quoted("x".repeat(MAX_DETAILS))).toHaveLength(MAX_DETAILS);
     const cut = quoted(`${"x".repeat(MAX_DETAILS - 2)}😀😀`);
     expect(cut).toHaveLength(MAX_DETAILS);

@@ -59,7 +59,7 @@ function poller(more: Partial<PollerDeps> = {}) {
 }
 
 describe("a poll with a real tool and the real parser", () => {
-  test("yields a reading, its raw words and its times", async () => {
+  test("returns reading, raw output and times", async () => {
     const of = serverSaying(UP);
     const outcome = await poller().poll(of);
     expect(outcome.error).toBeNull();
@@ -101,13 +101,13 @@ describe("a poll with a real tool and the real parser", () => {
     else expect(outcome.reading).toMatchObject(reading);
   });
 
-  test("details hold the tool's own words, the message the advice", async () => {
+  test("details quote the tool, the message explains", async () => {
     const { error } = await poller().poll(serverSaying(EMBEDDED));
     expect(error?.details).toContain("Cannot read data from license server system. (-16,287)");
     expect(error?.message).toContain("sent no data (-16,287)");
   });
 
-  test("output beyond the cap is no reading, and the error says that licmond ended the tool for its size", async () => {
+  test("output above the size limit is an error without a reading", async () => {
     const text =
       UP + "    ann ws1 /dev/pts/1 (v2026.0) (lic1/27000 101), start Mon 1/5 8:00\n".repeat(250_000);
     const outcome = await poller().poll(serverSaying(text));
@@ -120,7 +120,7 @@ describe("a poll with a real tool and the real parser", () => {
     expect(outcome.raw.stdout.buffer.byteLength).toBe(2 ** 20);
   });
 
-  test("a signal ends it", async () => {
+  test("an abort signal ends it", async () => {
     const outcome = await poller().poll(
       serverSaying("", "then-hang", { timeoutMs: 10_000 }),
       AbortSignal.timeout(50),
@@ -129,7 +129,7 @@ describe("a poll with a real tool and the real parser", () => {
     expect(outcome.error?.code).toBe("LICENSE_QUERY_FAILED");
   });
 
-  test("a tool that cannot start says why, and where it was looked for", async () => {
+  test("explains why a tool cannot start", async () => {
     const missing = await poller({ path: "/no/such" }).poll(server("a"));
     expect(missing).toMatchObject({ reading: null, raw: { exitCode: null } });
     expect(missing.error?.code).toBe("LICENSE_QUERY_FAILED");
@@ -140,7 +140,7 @@ describe("a poll with a real tool and the real parser", () => {
     expect(broken.raw.argv).toEqual([join(tools, "no-interpreter"), ...query]);
   });
 
-  test("the manager's tool is found in $PATH, and an address that is none runs nothing", async () => {
+  test("finds the manager's tool in $PATH, and runs nothing for an invalid address", async () => {
     const asked: CommandRequest[] = [];
     const run: PollerDeps["run"] = (request) => {
       asked.push(request);
@@ -159,7 +159,7 @@ describe("a poll with a real tool and the real parser", () => {
   });
 });
 
-describe("reachability beside the poll", () => {
+describe("reachability", () => {
   function recorder() {
     const asked: (readonly MemberAddress[])[] = [];
     const measure: MeasureReachability = async (members) => {
@@ -175,7 +175,7 @@ describe("reachability beside the poll", () => {
     return { asked, measure };
   }
 
-  test("measures the members of the address", async () => {
+  test("is measured for the members of the address", async () => {
     const { asked, measure } = recorder();
     const of = server("a", { address: "27000@lic1,27001@lic2,27002@lic3", tool: [join(tools, "exit-241")] });
     const outcome = await poller({ measure }).poll(of);
@@ -184,7 +184,7 @@ describe("reachability beside the poll", () => {
     expect(outcome.reachability.length).toBe(3);
   });
 
-  test("of a license file: those of this reading, later of the last one, until it is forgotten", async () => {
+  test("is measured for the members that the last reading of a license file had", async () => {
     const { asked, measure } = recorder();
     const asking = poller({ measure });
     const lic1 = [{ host: "lic1", port: 27000 }];
@@ -196,7 +196,7 @@ describe("reachability beside the poll", () => {
   });
 });
 
-test("learnt hosts are known in the next poll and over a restart, until they are forgotten", async () => {
+test("learnt hosts are known in the next poll and after a restart", async () => {
   const seen: boolean[] = [];
   const kept: string[][] = [];
   const warnings: string[] = [];

@@ -14,7 +14,7 @@ const fake = (more: Partial<ReachabilityDeps>) =>
     ...more,
   });
 
-test("a port that listens is reachable, one that does not is refused, and a name may not exist", async () => {
+test("a listening port is reachable; a closed port and an unknown name are not", async () => {
   const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
   const member = { host: "127.0.0.1", port: listener.port };
   const begun = performance.now();
@@ -32,7 +32,7 @@ test("a port that listens is reachable, one that does not is refused, and a name
   expect(measured[1]?.error).toMatch(/name|no answer/);
 });
 
-describe("with a make-believe network", () => {
+describe("a fake network", () => {
   test("one address of several is enough", async () => {
     const measure = fake({
       resolve: async () => ["192.0.2.1", "192.0.2.2"],
@@ -43,7 +43,7 @@ describe("with a make-believe network", () => {
     ]);
   });
 
-  test("neither a silent name server nor a silent host is waited for longer than the timeout", async () => {
+  test("silent name servers and hosts time out", async () => {
     const measured = await Promise.all([
       fake({ resolve: () => never })([{ host: "lic1", port: 27000 }]),
       fake({ touch: () => never })([{ host: "lic1", port: 27000 }]),
@@ -54,13 +54,13 @@ describe("with a make-believe network", () => {
     ]);
   });
 
-  test("no port: addresses, but no verdict", async () => {
+  test("without a port only addresses are known", async () => {
     expect(await fake({})([{ host: "lic1", port: null }])).toMatchObject([
       { addresses: ["192.0.2.1"], reachable: null, error: "the address has no port" },
     ]);
   });
 
-  test("called off from outside: no verdict", async () => {
+  test("nothing is known after a cancellation", async () => {
     const measured = fake({ touch: () => never, timeoutMs: 10_000 })(
       [{ host: "lic1", port: 1 }],
       AbortSignal.timeout(20),
@@ -68,7 +68,7 @@ describe("with a make-believe network", () => {
     expect(await measured).toMatchObject([{ reachable: null, error: "cancelled" }]);
   });
 
-  test("a bare lookup failure names its code", async () => {
+  test("a lookup failure names its code", async () => {
     const resolve = () => Promise.reject(Object.assign(new Error("x"), { code: "DNS_ENOTFOUND" }));
     expect(await fake({ ...systemNetwork, resolve })([{ host: "lic1", port: 1 }])).toMatchObject([
       { reachable: false, error: "unknown host name (ENOTFOUND)" },
@@ -76,7 +76,7 @@ describe("with a make-believe network", () => {
   });
 });
 
-test("a connection under way is joined, not begun once more", async () => {
+test("a pending connection is joined", async () => {
   const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
   const first = systemNetwork.touch("127.0.0.1", listener.port);
   expect(systemNetwork.touch("127.0.0.1", listener.port)).toBe(first);

@@ -22,8 +22,8 @@ const ask = (
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 const json: Answer = () => Response.json({ well: true });
 
-describe("a question", () => {
-  test("has its query encoded, its headers and its body; what is shown of it holds no secret", async () => {
+describe("a request", () => {
+  test("encodes its query, and is shown without secrets", async () => {
     await using service = createFakeService({ "/status": json });
     const run = await ask(
       {
@@ -57,7 +57,7 @@ describe("a question", () => {
     ["application/json", '{"password":"{secret}"}', JSON.stringify({ password: SECRET })],
     ["application/x-www-form-urlencoded", "password={secret}", `password=${encodeURIComponent(SECRET)}`],
     ["text/plain", "{secret}", SECRET],
-  ])("has a secret in a body of %s that stays a value", async (type, body, sent) => {
+  ])("escapes a secret in a body of %s", async (type, body, sent) => {
     await using service = createFakeService({ "/": json });
     await ask(
       { url: service.url, method: "POST", headers: { "content-type": type }, body },
@@ -66,7 +66,7 @@ describe("a question", () => {
     expect(service.asked).toMatchObject([{ method: "POST", body: sent }]);
   });
 
-  test("is asked with the token of a login before it, once", async () => {
+  test("uses the token of its login", async () => {
     await using service = createFakeService({
       "/login": ({ body }) =>
         body === SECRET ? Response.json({ token: "t-1" }) : new Response("no", { status: 401 }),
@@ -101,7 +101,7 @@ describe("a question", () => {
   });
 
   test.each(["file:///etc/passwd", "unix:/run/x", "ftp://lic1/", "nothing"])(
-    "goes not to %s",
+    "does not go to %s",
     async (url) => {
       expect((await ask({ url })).failure).toEqual({
         code: "LICENSE_QUERY_FAILED",
@@ -110,7 +110,7 @@ describe("a question", () => {
     },
   );
 
-  test("goes to its server, whatever proxy the environment names", async () => {
+  test("ignores the environment's proxy", async () => {
     await using service = createFakeService({ "/": json });
     const before = process.env.http_proxy;
     process.env.http_proxy = "http://127.0.0.1:1";
@@ -141,7 +141,7 @@ describe("a redirect", () => {
     expect((await ask({ url: `${service.url}/0` })).failure?.message).toEndWith("after 3 redirects.");
   });
 
-  test("is not followed elsewhere, by a POST, or with a secret or token", async () => {
+  test("is not followed to another origin, for a POST, or with a secret or token", async () => {
     await using other = createFakeService({ "/": json });
     await using service = createFakeService({
       "/other": to(`${other.url}/`),
@@ -179,7 +179,7 @@ describe("an answer", () => {
     ["gzip", gzipSync],
     ["deflate", deflateSync],
     ["br", brotliCompressSync],
-  ])("in %s is unpacked, and one that unpacks to more than 16 MiB is not", async (encoding, pack) => {
+  ])("in %s is decompressed, up to 16 MiB", async (encoding, pack) => {
     const packed = (bytes: Buffer) => () =>
       new Response(pack(bytes), { headers: { "content-encoding": encoding } });
     await using service = createFakeService({ "/": packed(Buffer.from("well")), "/bomb": packed(LONG) });
@@ -189,7 +189,7 @@ describe("an answer", () => {
     expect(bomb.stdout).toHaveLength(0);
   });
 
-  test("in an encoding that is none is a failure", async () => {
+  test("in an invalid encoding is a failure", async () => {
     const odd = (encoding: string) => () =>
       new Response("well", { headers: { "content-encoding": encoding } });
     await using service = createFakeService({
@@ -214,7 +214,7 @@ describe("an answer", () => {
     [403, "403 Forbidden. Check the server's `secret_file`."],
     [500, "500 Internal Server Error."],
     [599, "599."],
-  ])("with the status %i is a failure with its words", async (status, words) => {
+  ])("with the status %i is a failure", async (status, words) => {
     await using service = createFakeService({ "/": () => new Response("go away", { status }) });
     const run = await ask({ url: service.url });
     expect(run.failure).toEqual({
@@ -224,7 +224,7 @@ describe("an answer", () => {
     expect(text(run.stdout)).toBe("go away");
   });
 
-  test("that hangs ends with the time, in its body or before it", async () => {
+  test("that hangs times out, in its body or before it", async () => {
     const never = Promise.withResolvers<Response>();
     await using service = createFakeService({ "/body": () => hanging("part"), "/head": () => never.promise });
     const inBody = await ask({ url: `${service.url}/body` }, { limitMs: 300 });
@@ -249,7 +249,7 @@ describe("a server", () => {
     ["speaks no HTTP", "SSH-2.0-Open\r\n\r\n"],
     ["ends before its answer", `${OK}Content-Length: 100\r\n\r\nhello`],
     ["ends within its last chunk", `${OK}Transfer-Encoding: chunked\r\n\r\n9\r\nhello`],
-  ])("that %s has never answered whole", async (_, said) => {
+  ])("that %s is reported", async (_, said) => {
     const server = createServer((socket: Socket) => {
       socket.on("error", () => {});
       socket.once("data", () => socket.end(said));
@@ -267,7 +267,7 @@ describe("a server", () => {
     expect(JSON.stringify(run.failure)).not.toContain(encodeURIComponent(SECRET));
   });
 
-  test("that is not there is unreachable, by its code", async () => {
+  test("that does not listen is unreachable", async () => {
     const refused = await ask({ url: "http://127.0.0.1:1/" });
     expect(refused.failure?.code).toBe("LICENSE_SERVER_UNREACHABLE");
     expect(refused.failure?.message).toContain("127.0.0.1:1 (ECONNREFUSED)");
@@ -291,7 +291,7 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
   const service = () =>
     createFakeService({ "/": json }, { cert: Bun.file(own.cert), key: Bun.file(own.key) });
 
-  test("only whom ca_file names is believed, and only now", async () => {
+  test("only certificates of ca_file are trusted", async () => {
     await using https = service();
     const ca = await Bun.file(own.cert).text();
     const wrong = await Bun.file(other.cert).text();
@@ -310,7 +310,7 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
     );
   });
 
-  test("a plain server is told apart", async () => {
+  test("a server without TLS is recognized", async () => {
     await using plain = createFakeService({ "/": json });
     const { failure } = await ask({ url: `https://${plain.address}/` });
     expect(failure?.message).toContain("violates the TLS protocol");

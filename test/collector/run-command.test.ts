@@ -81,7 +81,7 @@ describe("a command that ends by itself", () => {
 
 describe("a command that does not end", () => {
   test.each(["hang", "ignore-sigterm", "fork-and-hang"])(
-    "%s: is killed at its timeout with its whole group, and what it said is kept",
+    "%s: its whole group is killed at its timeout, and its output is kept",
     async (tool) => {
       const mark = newMark();
       const result = await ran(request(tool, { timeoutMs: 1000 }, mark));
@@ -94,7 +94,7 @@ describe("a command that does not end", () => {
     },
   );
 
-  test("a grandchild that keeps stdout open is not waited for, and dies", async () => {
+  test("a grandchild that holds stdout open is killed", async () => {
     const mark = newMark();
     const result = await ran(request("fork-and-leave", {}, mark));
     expect(result).toMatchObject({ exitCode: 0, timedOut: false, abandoned: false });
@@ -102,7 +102,7 @@ describe("a command that does not end", () => {
     expect(await processesLeft(mark)).toEqual([]);
   });
 
-  test("a grandchild that left the group is not waited for, and lives on: it may be a service", async () => {
+  test("a grandchild that left the group may be a service, and survives", async () => {
     const mark = newMark();
     const impatient = create({ quietMs: 50, killWaitMs: 100 });
     const result = await ran(request("leave-group", {}, mark, "60"), impatient);
@@ -114,7 +114,7 @@ describe("a command that does not end", () => {
     expect(left).toHaveLength(1);
   });
 
-  test("a grandchild that left the group ends with a command that must leave nothing, and no other's does", async () => {
+  test("endEscaped kills a grandchild that left the group, and none of other commands", async () => {
     const [mark, other] = [newMark(), newMark()];
     const running = ran(request("leave-group", { endEscaped: true }, other, "60", "wait"));
     await started(other, 2);
@@ -143,7 +143,7 @@ describe("a command that does not end", () => {
     expect(await processesLeft(mark)).toEqual([]);
   });
 
-  test("stop kills everything that runs and starts nothing more", async () => {
+  test("stop kills all running commands and starts none", async () => {
     const stopping = create({ graceMs: 100 });
     const mark = newMark();
     const all = ["hang", "ignore-sigterm"].map((tool) => ran(request(tool, {}, mark), stopping));
@@ -154,7 +154,7 @@ describe("a command that does not end", () => {
     expect(await stopping.run(request("hang"))).toMatchObject({ failure: { reason: "aborted" } });
   });
 
-  test("killNow leaves no time to anything that runs, also while stop waits for it", async () => {
+  test("killNow kills at once, also while stop waits", async () => {
     const patient = create({ graceMs: 600_000 });
     const mark = newMark();
     const all = ["fork-and-hang", "ignore-sigterm"].map((tool) => patient.run(request(tool, {}, mark)));
@@ -166,11 +166,11 @@ describe("a command that does not end", () => {
   });
 });
 
-describe("a command that says too much", () => {
+describe("too much output", () => {
   test.each([
     ["a cap below 1 MiB", { maxBytes: 1_000_001 }, 1_000_001],
     ["the cap of 16 MiB, and the first 1 MiB is kept", {}, 1024 * 1024],
-  ])("what never ends is cut at %s", async (_, more, kept) => {
+  ])("is cut at %s", async (_, more, kept) => {
     const mark = newMark();
     const result = await ran(request("spam", more, mark));
     expect(result).toMatchObject({ truncated: true, timedOut: false, signal: "SIGKILL" });
@@ -178,7 +178,7 @@ describe("a command that says too much", () => {
     expect(await processesLeft(mark)).toEqual([]);
   });
 
-  test("output of exactly the cap is whole", async () => {
+  test("output of exactly the limit is complete", async () => {
     const size = 16 * 1024 * 1024;
     const zeros = await ran(request("spam-zeros", {}, "", String(size)));
     expect(zeros).toMatchObject({ truncated: false, exitCode: 0 });
@@ -188,7 +188,7 @@ describe("a command that says too much", () => {
     expect(few.stdout.length).toBe(34);
   });
 
-  test("stderr is cut at 1 MiB without harm to the command", async () => {
+  test("stderr is cut at 1 MiB, and the command continues", async () => {
     const result = await ran(request("spam-stderr"));
     expect(result).toMatchObject({ exitCode: 0, truncated: false });
     expect(result.stderr.length).toBe(1024 * 1024);

@@ -26,7 +26,7 @@ const event = fc.oneof(
   }),
 );
 
-test("never two polls of one server, never more than allowed at once, and nobody is forgotten", async () => {
+test("one poll per server at a time, a limited number in total, and no server starves", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 1, max: 4 }),

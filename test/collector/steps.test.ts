@@ -50,10 +50,10 @@ const featuresOf = ({ reading }: Awaited<ReturnType<typeof poll>>) =>
   reading?.features.map(({ name }) => name);
 const rawOf = ({ raw }: Awaited<ReturnType<typeof poll>>) => decodeOutput(raw.stdout);
 
-describe("members that know the same", () => {
+describe("until: first answer", () => {
   const first = { until: "first answer" } as const;
 
-  test("are asked until one answers; raw has each below a line of its own", async () => {
+  test("members are asked until one answers; raw has all outputs", async () => {
     const steps = [
       says("lic1", "error down"),
       says("lic2", "feature solver 4"),
@@ -68,7 +68,7 @@ describe("members that know the same", () => {
     );
   });
 
-  test("one that hangs does not keep the others from being asked", async () => {
+  test("a hanging member does not prevent the others", async () => {
     const hang: CommandStep = { name: "lic1", argv: [join(tools, "hang")], env: {} };
     const outcome = await poll([hang, hang, says("lic3", "feature solver 4")], { timeoutMs: 2000 }, first);
     expect(featuresOf(outcome)).toEqual(["solver"]);
@@ -77,7 +77,7 @@ describe("members that know the same", () => {
     expect(error?.message).toContain("within 0.2 s");
   });
 
-  test("of failures the one counts that says something", async () => {
+  test("the most informative failure is reported", async () => {
     await using service = createFakeService({});
     const steps = [
       asks("lic1", "http://127.0.0.1:1/"),
@@ -89,7 +89,7 @@ describe("members that know the same", () => {
     expect(reading?.errors).toHaveLength(1);
   });
 
-  test("nothing is asked after the poll was called off", async () => {
+  test("no step runs after a cancellation", async () => {
     const asked: string[] = [];
     const off = new AbortController();
     const poller = createPoller({
@@ -109,8 +109,8 @@ describe("members that know the same", () => {
   });
 });
 
-describe("steps that are all asked", () => {
-  test("make one reading", async () => {
+describe("several steps", () => {
+  test("are merged into one reading", async () => {
     await using service = createFakeService({ "/features": () => new Response("feature solver 4\nodd\n") });
     const outcome = await poll([asks("features", `${service.url}/features`), says("host", "server lic1")]);
     expect(outcome).toMatchObject({ error: null, reading: { cut: false, unparsedLines: 1 } });
@@ -124,7 +124,7 @@ describe("steps that are all asked", () => {
   test.each([
     ["answers with an error", "/none", /users: 127\.0\.0\.1:\d+ answered 404 Not Found\./],
     ["answers something else", "/odd", /users: 127\.0\.0\.1:\d+ returned unrecognized output/],
-  ])("one that %s is missing, and said to be", async (_, path, words) => {
+  ])("a step that %s is reported as missing", async (_, path, words) => {
     await using service = createFakeService({ "/odd": () => new Response("<html>") });
     const outcome = await poll([says("features", "feature solver 4"), asks("users", service.url + path)]);
     expect(outcome.error).toBeNull();
@@ -133,7 +133,7 @@ describe("steps that are all asked", () => {
     expect(outcome.reading?.unparsed[0]?.text).toMatch(words);
   });
 
-  test("the failure of the first is that of the query, and the others are not asked", async () => {
+  test("if the first step fails, the query fails and the others do not run", async () => {
     await using service = createFakeService({ "/users": () => new Response("feature solver 4") });
     const steps = [asks("features", `${service.url}/none`), asks("users", `${service.url}/users`)];
     const outcome = await poll(steps);
@@ -167,13 +167,13 @@ describe("a request", () => {
     expect(error?.message).toMatch(words);
   });
 
-  test("whose answer hangs behind usable numbers is a partial reading, as of a tool", async () => {
+  test("whose answer hangs after usable numbers is a partial reading", async () => {
     await using service = createFakeService({ "/": () => hanging("feature solver 4\nfeature mes") });
     const outcome = await poll([asks("", service.url)], { timeoutMs: 300 });
     expect(outcome).toMatchObject({ error: null, reading: { cut: true } });
   });
 
-  test("without the ca_file that is named does not go out", async () => {
+  test("is not sent if its ca_file is missing", async () => {
     await using service = createFakeService({});
     const { error } = await poll([asks("", service.url)], { caFile: "/no/such/ca.pem" });
     expect(error?.message).toBe("The server's `ca_file` cannot be read (ENOENT).");
@@ -182,7 +182,7 @@ describe("a request", () => {
 });
 
 describe("a command", () => {
-  test("is told on stdin, secrets too", async () => {
+  test("gets stdin with secrets", async () => {
     const step: CommandStep = {
       name: "",
       argv: [REPEAT],
@@ -195,7 +195,7 @@ describe("a command", () => {
     expect(outcome.reading?.unparsed).toEqual([{ line: 2, text: "password ***" }]);
   });
 
-  test("answers on stderr where its step says so, and nothing else is believed", async () => {
+  test("is read from the stream of its step only", async () => {
     const argv = [REPEAT, "--on-stderr", "feature solver 4"];
     expect(featuresOf(await poll([{ name: "", argv, env: {}, stream: "stderr" }]))).toEqual(["solver"]);
     expect((await poll([{ name: "", argv, env: {} }])).error?.code).toBe("LICENSE_PARSE_ERROR");
@@ -205,7 +205,7 @@ describe("a command", () => {
     expect(outcome.raw.stderr).toHaveLength(2 ** 20);
   });
 
-  test("is read in the encoding that the config names", async () => {
+  test("is read in the configured encoding", async () => {
     const file = join(folder, "euc-kr.txt");
     writeFileSync(
       file,
@@ -225,7 +225,7 @@ describe("a step with a secret", () => {
   test.each([
     ["none is named", null, "set the server's `secret_file`."],
     ["its file is not there", "/no/such/file", "The server's `secret_file` cannot be read (ENOENT)."],
-  ])("is not asked when %s", async (_, file, words) => {
+  ])("does not run when %s", async (_, file, words) => {
     const asked: unknown[] = [];
     const run: PollerDeps["run"] = (request) => {
       asked.push(request);
@@ -237,7 +237,7 @@ describe("a step with a secret", () => {
     expect({ asked, exitCode: raw.exitCode }).toEqual({ asked: [], exitCode: null });
   });
 
-  test("tells it to nobody: no part of the outcome has it, in any form", async () => {
+  test("leaks it in no part of the outcome, in no form", async () => {
     const token = "t0ken-of-the-login";
     const long = `x${SECRET}`.repeat(100);
     await using service = createFakeService({

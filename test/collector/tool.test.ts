@@ -62,13 +62,13 @@ const native = process.arch === "arm64" ? 183 : 62;
 const sibling = process.arch === "arm64" ? 40 : 3;
 
 describe("inspectTool", () => {
-  test("a program that can start is found, by path and by name", () => {
+  test("finds a program by path and by name", () => {
     expect(inspectTool(["/bin/sh"], "")).toEqual({ ok: true, path: "/bin/sh" });
     const found = inspectTool(["no-such-tool", "env"], "/no/such:/usr/bin");
     expect(found).toEqual({ ok: true, path: "/usr/bin/env" });
   });
 
-  test("of several names the first that can start wins, else the first that exists is explained", () => {
+  test("returns the first name that can start, else explains the first that exists", () => {
     mkdirSync(join(folder, "bin"));
     const broken = put("bin/lmutil", elfFile(64, native, "/no/ld.so"));
     const names = ["lmutil", "lmstat"];
@@ -78,7 +78,7 @@ describe("inspectTool", () => {
     expect(inspectTool(names, join(folder, "bin"))).toEqual({ ok: true, path: works });
   });
 
-  test("nothing found names what was looked for, where, and the setting", () => {
+  test("a missing tool names the searched names, $PATH and the setting", () => {
     const finding = inspectTool(["lmutil", "lmstat"], "/no/such");
     expect(finding).toMatchObject({ ok: false, failure: { reason: "not_found", path: null } });
     if (finding.ok) return;
@@ -118,13 +118,13 @@ describe("inspectTool", () => {
     expect(failure.fix).toContain(fix);
   });
 
-  test("a directory, and a path through a file", () => {
+  test("rejects a directory, and a path through a file", () => {
     expect(failureOf(folder).reason).toBe("not_a_file");
     expect(failureOf("/bin/sh/lmutil").reason).toBe("not_found");
   });
 });
 
-test("a real program whose loader is gone: spawn says ENOENT, we say which loader", async () => {
+test("a real program without its loader: names the loader", async () => {
   const program = readFileSync("/bin/true");
   const interpreter = readElf("/bin/true")?.interpreter ?? "";
   expect(interpreter).not.toBe("");
@@ -143,7 +143,7 @@ test.each([
   ["windows.exe", "MZ\x90\0\x03", "not a Linux program"],
   ["text", "echo hello\n", "text without a #! line"],
   ["arm", elfFile(64, sibling + 60, null), "It is built for"],
-])("what the kernel does not run is explained: %s", async (name, bytes, words) => {
+])("explains a file that the kernel cannot run: %s", async (name, bytes, words) => {
   const tool = put(name, bytes);
   const runner = createCommandRunner({ path: "/usr/bin:/bin", home: "/" });
   const result = await runner.run({ argv: [tool], env: {}, timeoutMs: 20_000 });
@@ -154,7 +154,7 @@ test.each([
   expect(!result.started && result.failure.message).toContain(words);
 });
 
-test("what the mode allows and the system refuses lies on a file system without exec", async () => {
+test("explains a file system mounted noexec", async () => {
   const folder = mkdtempSync("/dev/shm/licmond-");
   const mounted = Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "noexec", "tmpfs", folder]).exitCode === 0;
   try {
@@ -170,7 +170,7 @@ test("what the mode allows and the system refuses lies on a file system without 
   }
 });
 
-test("an ELF header that is cut or holds anything at all is never thrown at", () => {
+test("readElf never throws on cut or random headers", () => {
   const whole = elfFile(64, 62, "/lib/x");
   expect(readElf(put("whole", whole))).toEqual({ bits: 64, machine: 62, interpreter: "/lib/x" });
   fc.assert(
@@ -193,7 +193,7 @@ test.each([
   ["ENFILE", "this host has used up its file descriptors (ENFILE)", "fs.file-max"],
   ["EAGAIN", "licmond may not start more processes (EAGAIN)", "TasksMax="],
   ["ENOMEM", "out of memory (ENOMEM)", "MemoryMax="],
-])("%s is named, whatever the tool, with the limit to raise", (code, message, fix) => {
+])("%s names the limit to raise, for any tool", (code, message, fix) => {
   const error = Object.assign(new Error("spawn failed"), { code });
   for (const tool of ["/bin/sh", "/no/such/tool"]) {
     const failure = explainStart(error, tool, "/usr/bin");

@@ -24,7 +24,7 @@ function virtual() {
   };
 }
 
-test("turns are given in the order in which they were asked for, one a turn of the loop", async () => {
+test("turns are given in order, one per turn of the event loop", async () => {
   const { deps } = virtual();
   const turn = createTurns(wanted, deps);
   const told: string[] = [];
@@ -37,7 +37,7 @@ test("turns are given in the order in which they were asked for, one a turn of t
   expect(told).toEqual(["a", "after a", "b", "after b", "c"]);
 });
 
-test("a caller does not wait when nothing was done for long, and never for long", async () => {
+test("a caller does not wait after a pause, and never for long", async () => {
   const { deps, rests, work } = virtual();
   const turn = createTurns(wanted, deps);
   await turn();
@@ -52,7 +52,7 @@ test("a caller does not wait when nothing was done for long, and never for long"
   expect(rests).toEqual([50]);
 });
 
-test("where nobody else wants the loop the turns follow each other", async () => {
+test("without waiting requests there is no rest", async () => {
   const { deps, rests, work } = virtual();
   const turn = createTurns(() => false, deps);
   await Promise.all([5, 5, 5].map((ms) => turn().then(() => work(ms))));
@@ -60,7 +60,7 @@ test("where nobody else wants the loop the turns follow each other", async () =>
   expect(deps.now()).toBe(15);
 });
 
-test("from the moment in which others want the loop the next turn rests, for as long as it would have anyhow", async () => {
+test("as soon as requests wait, the next turn rests", async () => {
   const { deps, rests, work } = virtual();
   const turn = createTurns(() => deps.now() >= 10 && deps.now() < 40, deps);
   await Promise.all([5, 5, 5, 20, 5].map((ms) => turn().then(() => work(ms))));
@@ -70,7 +70,7 @@ test("from the moment in which others want the loop the next turn rests, for as 
   expect(deps.now()).toBe(70);
 });
 
-test("however long the turns are, while others want the loop they take no more than a quarter of the time", async () => {
+test("while requests wait, turns take at most a quarter of the time", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.integer({ min: 0, max: 16 }), { minLength: 2, maxLength: 20 }),

@@ -9,14 +9,14 @@ import { BLOCKS, claimed, DOCUMENTS, ROOT, RUNNERS, titleOf } from "./claims.ts"
 import { commandsOf } from "./markdown.ts";
 
 describe("every block", () => {
-  test("is run by a test, and every runner has some", () => {
+  test("is run by a test, and every runner has blocks", () => {
     expect(BLOCKS.length).toBeGreaterThan(20);
     const unclaimed = BLOCKS.filter(({ runner }) => runner === null || !(runner in RUNNERS));
     expect(unclaimed.map(titleOf)).toEqual([]);
     expect(Object.keys(RUNNERS).filter((runner) => claimed(runner).length === 0)).toEqual([]);
   });
 
-  test("is asked for by the test that its runner names", async () => {
+  test("is used by the test that its runner names", async () => {
     for (const [runner, file] of Object.entries(RUNNERS))
       expect([runner, await Bun.file(join(ROOT, file)).text()]).toEqual([
         runner,
@@ -25,7 +25,7 @@ describe("every block", () => {
   });
 });
 
-describe("what a config takes", () => {
+describe("config examples", () => {
   const parts = BLOCKS.filter(({ language }) => language === "toml");
   for (const block of new Set([...parts, ...claimed("config")]))
     test(titleOf(block), () => {
@@ -37,7 +37,7 @@ describe("what a config takes", () => {
 
 const { scripts } = (await Bun.file(join(ROOT, "package.json")).json()) as { readonly scripts: object };
 
-describe("commands for who works on the project", () => {
+describe("commands for contributors", () => {
   for (const block of claimed("develop"))
     test(titleOf(block), () => {
       for (const { command } of commandsOf(block)) {
@@ -73,7 +73,7 @@ describe("commands of licmond in the text", () => {
       }
       found += named.length;
     });
-  test("are many: the search finds them", () => expect(found).toBeGreaterThan(20));
+  test("are found by the search", () => expect(found).toBeGreaterThan(20));
 });
 
 describe("links", () => {

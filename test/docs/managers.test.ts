@@ -74,14 +74,14 @@ const linesOf = (text: string) =>
 
 for (const block of claimed("managers", FILE)) test(titleOf(block), () => follow(block));
 
-test("the records of the script are read whole", async () => {
+test("the records of the example script are read completely", async () => {
   const profile = profileOf('[[managers]]\nname = "own"\nargv = ["x"]\nformat = "licmond"\n');
   const reading = readBy(profile, await Bun.file(place("script.json")).text());
   expect(reading).toMatchObject({ cut: false, unparsedLines: 0, features: [{ unit: "tokens" }] });
   expect(summary(reading)).toEqual(["solver 20/3 (big) 2031-12-31 ada@ws14×3"]);
 });
 
-test("every key, kind of line and fact is explained", async () => {
+test("every key, kind of line and fact is documented", async () => {
   const document = await Bun.file(join(ROOT, FILE)).text();
   const named = new Set([...document.matchAll(/`"?([a-z_@]+)"?`/g)].map(([, word = ""]) => word));
   const there = [...Object.keys(ProfileTable.properties), ...FACTS, ...LINE_KINDS, "user@host"];

@@ -43,12 +43,12 @@ describe("the families", () => {
     }
   });
 
-  test("stand in the documentation, and nothing else does", async () => {
+  test("are exactly those of the documentation", async () => {
     const rows = [...(await read("prometheus.md")).matchAll(/^\| `(\w+)` \|/gm)].map(([, name = ""]) => name);
     expect(rows).toEqual(FAMILIES.map(({ name }) => name));
   });
 
-  test("are what the rules ask for", async () => {
+  test("cover the rules", async () => {
     const rules = asked(await read("prometheus/licmond.rules.yml"));
     expect(rules.size).toBeGreaterThan(15);
     expect([...rules].filter((name) => !NAMES.has(name))).toEqual([]);
@@ -56,14 +56,14 @@ describe("the families", () => {
 });
 
 describe("the dashboard", () => {
-  test("asks for metrics that there are", async () => {
+  test("uses existing metrics", async () => {
     const dashboard = await readDashboard();
     const names = asked(expressionsOf(dashboard).join("\n"));
     expect(names.size).toBeGreaterThan(15);
     expect([...names].filter((name) => !NAMES.has(name))).toEqual([]);
   });
 
-  test("has panels that do not lie on each other, and variables for what it filters by", async () => {
+  test("has no overlapping panels, and variables for its filters", async () => {
     const { panels, templating, uid, title } = await readDashboard();
     expect([uid, title].every((text) => text.length > 0)).toBe(true);
     expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);

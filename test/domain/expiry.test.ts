@@ -31,14 +31,14 @@ describe("parseExpiry", () => {
     (text) => expect(parseExpiry(text, "UTC")).toBeNull(),
   );
 
-  test("ends with the day in the server's zone", () => {
+  test("an expiry is the end of the day in the server's zone", () => {
     expect(parseExpiry("31-dec-2025", "Asia/Tokyo")?.expiry).toEqual(
       day("2025-12-31", "2025-12-31T14:59:59.999Z"),
     );
   });
 });
 
-test("printExpiry is read back as the same expiry", () => {
+test("parseExpiry reads what printExpiry prints", () => {
   for (const expiry of [PERMANENT, day("2025-12-31"), day("2026-02-01")]) {
     expect(parseExpiry(printExpiry(expiry) ?? "", "UTC")?.expiry).toEqual(expiry);
   }

@@ -20,7 +20,7 @@ const anyBytes = fc.infiniteStream(fc.integer({ min: 0, max: 255 })).map((stream
 });
 
 describe("the form of a key", () => {
-  test("any random bytes that hold letters give a key that reads back", () => {
+  test("any random bytes give a key that parses", () => {
     fc.assert(
       fc.property(anyBytes, (random) => {
         const parts = makeKey(random);
@@ -31,12 +31,12 @@ describe("the form of a key", () => {
     );
   });
 
-  test("the secret holds all 32 bytes", () => {
+  test("the secret contains all 32 bytes", () => {
     const { secret } = makeKey((n) => new Uint8Array(n).fill(n));
     expect([...Buffer.from(secret, "base64url")]).toEqual(Array(32).fill(32));
   });
 
-  test("every letter of an id is equally likely: bytes from 252 on are passed over", () => {
+  test("every letter of an id is equally likely", () => {
     let calls = 0;
     const { id } = makeKey((n) =>
       n === 12 && calls++ === 0 ? new Uint8Array(n).fill(252) : new Uint8Array(n),
@@ -45,7 +45,7 @@ describe("the form of a key", () => {
     expect(calls).toBe(2);
   });
 
-  test("two keys are never the same", () => {
+  test("keys differ", () => {
     const many = new Set(Array.from({ length: 1000 }, () => printKey(makeKey(systemRandom))));
     expect(many.size).toBe(1000);
   });
@@ -62,12 +62,12 @@ describe("the form of a key", () => {
     [good.replace("_abc", "_Abc"), "a capital in the id"],
     [good.replace("AAA", "A+A"), "base64 that is not base64url"],
     [good.replace("AAA", "A\u00e4A"), "a letter beyond ASCII"],
-  ])("%j is no key: %s", (text) => {
+  ])("%j is not a key: %s", (text) => {
     expect(parseKey(good)).not.toBeNull();
     expect(parseKey(text)).toBeNull();
   });
 
-  test("no text makes it throw", () => {
+  test("parsing never throws", () => {
     fc.assert(fc.property(fc.string({ unit: "binary" }), (text) => void parseKey(text)));
   });
 });
@@ -85,7 +85,7 @@ describe("the state of a key", () => {
   });
 });
 
-describe("what a role may do", () => {
+describe("roles", () => {
   const VIEWER = ["calendar", "read", "details", "holders", "people", "commands", "logs"];
   const OPERATOR = [...VIEWER, "protected_logs", "refresh", "rescan", "acknowledge", "execute_operator"];
   const allowed = (role: Role, anonymize = false): Permission[] =>
@@ -106,7 +106,7 @@ describe("what a role may do", () => {
   });
 });
 
-describe("a wanted key", () => {
+describe("a requested key", () => {
   test.each([
     [{}, null],
     [{ name: "" }, "name"],
@@ -126,7 +126,7 @@ describe("a wanted key", () => {
     [{ monthlyQuota: 1.5 }, "monthlyQuota"],
     [{ requestsPerMinute: -1 }, "requestsPerMinute"],
     [{ dailyQuota: 1, monthlyQuota: 1, requestsPerMinute: 1 }, null],
-  ])("%j has its problem in %p", (change, field) => {
+  ])("%j is wrong in %p", (change, field) => {
     const problem = keyProblem(plainKey(change), NOW);
     expect<string | null>(problem?.field ?? null).toBe(field);
     if (field !== null) expect(problem?.message).toContain(field);

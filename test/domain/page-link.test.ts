@@ -18,4 +18,4 @@ test.each([
     "https://lic.example/eda/feature?server=eda&daemon=d&name=ARC%2FINFO+%0D%0A%3Cb%3E%26x%3D1",
   ],
   ["https://lic.example", of("eda", "d", "x".repeat(4096)), null],
-])("%p: %j is at %p", (base, place, link) => expect(placeLink(base, place)).toBe(link));
+])("%p: %j links to %p", (base, place, link) => expect(placeLink(base, place)).toBe(link));

@@ -32,14 +32,14 @@ test.each([
     Object.fromEntries(WRONG.map((_, n) => [`key${n}`, 0])),
     "key0",
   ],
-])("the first problem of %s is found without the others", (_, schema, value, path) => {
+])("finds the first problem of %s without the others", (_, schema, value, path) => {
   const { errors, taken } = counted(schema, value);
   const { value: first } = problemsOf(errors, value, "object").next();
   expect(printPath(first?.path ?? [])).toBe(path);
   expect(taken()).toBe(1);
 });
 
-test("a list that is too long is a problem before the shape of its elements", () => {
+test("a list that is too long is reported before its elements", () => {
   const schema = Type.Object({ facts: Type.Array(Type.Object({}), { maxItems: 5 }) });
   const [first] = problemsOf(Value.Errors(schema, { facts: WRONG }), { facts: WRONG }, "object");
   expect(first).toMatchObject({ path: ["facts"], takes: "a list of 5 at most" });

@@ -7,14 +7,14 @@ import { checkout, feature, NOON, outcome, pool, reading, server, toolError } fr
 const picture = (id: string, features = [feature()]) =>
   applyPoll(null, server({ id }), outcome({ reading: reading({ features }) }), null);
 
-test("an empty site knows nothing", () => {
+test("an empty site has unknown totals", () => {
   const summary = summarise({ version: 1, servers: [initialPicture(server())] });
   expect(summary.seats).toEqual({ total: null, used: null, available: null });
   expect(summary).toMatchObject({ utilization: null, collectedAt: null, features: 0 });
   expect(summary.servers).toEqual({ up: 0, degraded: 0, down: 0, unknown: 1 });
 });
 
-test("totals take ok, partial and stale in, failed and unlimited seats not", () => {
+test("totals include ok, partial and stale features, not failed and unlimited ones", () => {
   const failed = feature({ name: "gone", total: null, used: null, error: toolError(), checkouts: [] });
   const free = feature({ name: "free", total: null, used: 7, unlimited: true });
   const short = feature({ name: "short", total: 4, used: 4, consistency: "short" });
@@ -32,7 +32,7 @@ test("totals take ok, partial and stale in, failed and unlimited seats not", () 
   });
 });
 
-test("seats of unknown use count as issued, but not as used or available", () => {
+test("seats of unknown use are neither used nor available", () => {
   // A daemon that lists nothing: the license file alone knows its seats.
   const listed = feature({ name: "listed", total: 6, used: null, checkouts: [] });
   const totals = (...features: FeatureReading[]) => {
@@ -54,7 +54,7 @@ test("distinguishes users as written, and hosts without case", () => {
   expect(summary).toMatchObject({ users: 2, hosts: 1 });
 });
 
-test("expiries are the next ones, soonest first", () => {
+test("lists the next expiries, soonest first", () => {
   const day = (n: number) => {
     const expiresOn = `2026-06-${String(n).padStart(2, "0")}`;
     const expiresAt = Date.parse(`${expiresOn}T23:59:59.999Z`);

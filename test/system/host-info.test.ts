@@ -41,13 +41,13 @@ describe("the system's name", () => {
     expect(osName(text)).toBe(name);
   });
 
-  test("without os-release it is the kernel's", () => {
+  test("without os-release it is the kernel's name", () => {
     expect(hostInfo(() => null).os).toContain(hostInfo().kernel);
   });
 });
 
 describe("interfaces", () => {
-  test("counters of /proc/net/dev, with and without a blank behind the colon", () => {
+  test("counters of /proc/net/dev, with and without a blank after the colon", () => {
     expect([...parseNetDev(NET_DEV)]).toEqual([
       ["lo", { received: 100, sent: 100 }],
       ["eth0", { received: 735269626, sent: 914704 }],
@@ -55,7 +55,7 @@ describe("interfaces", () => {
     ]);
   });
 
-  test("addresses and counters come together; what is unknown is null or empty", () => {
+  test("have addresses and counters; unknown ones are null or empty", () => {
     const addresses = () => ({
       eth0: [
         { address: "192.0.2.7", family: "IPv4", cidr: "192.0.2.7/24" },
@@ -85,7 +85,7 @@ describe("interfaces", () => {
     ]);
   });
 
-  test("a sandbox that forbids the question leaves the counters", () => {
+  test("in a sandbox have only counters", () => {
     const forbidden = () => {
       throw new Error("EAFNOSUPPORT");
     };
@@ -93,7 +93,7 @@ describe("interfaces", () => {
     expect(found.map(({ addresses }) => addresses.length)).toEqual([0, 0, 0]);
   });
 
-  test("this host has a loopback", () => {
+  test("this host has a loopback interface", () => {
     const all = networkInterfaces().flatMap(({ addresses }) => addresses.map(({ address }) => address));
     expect(all.some((address) => address === "127.0.0.1" || address === "::1")).toBe(true);
   });

@@ -45,13 +45,13 @@ describe("cpu", () => {
     }
   });
 
-  test.each(["", "cpu\n", "cpu a b c d\n", "intr 5\n"])("%j tells nothing", (text) => {
+  test.each(["", "cpu\n", "cpu a b c d\n", "intr 5\n"])("%j gives no share", (text) => {
     expect(host({ "/proc/stat": text }).metrics.sample().cpu).toBeNull();
   });
 });
 
 describe("cpu in a container", () => {
-  test("is the share of what it may use", () => {
+  test("is the share of its limit", () => {
     const files = (usedMillis: number) => ({
       "/sys/fs/cgroup/cpu.max": "50000 100000\n",
       "/sys/fs/cgroup/cpu.stat": `usage_usec ${usedMillis * 1000}\nuser_usec 1\n`,
@@ -98,7 +98,7 @@ describe("memory", () => {
     expect(host(tree).metrics.sample().memory).toBe(used);
   });
 
-  test("nothing known is null", () => {
+  test("unknown memory is null", () => {
     expect(host({}).metrics.sample().memory).toBeNull();
   });
 });
@@ -118,7 +118,7 @@ test.each<[string, StatFs, number | null]>([
   expect(host({}, statFs).metrics.sample().disk).toBe(used);
 });
 
-test("this host tells something", () => {
+test("this host has values", () => {
   const metrics = createHostMetrics(tmpdir());
   const { cpu, memory, disk } = metrics.sample();
   for (const value of [cpu, memory, disk]) {

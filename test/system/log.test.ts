@@ -9,7 +9,7 @@ function rig(level: "debug" | "info" | "warn" | "error" = "info") {
   return { lines, logging };
 }
 
-test("what is below the level goes nowhere, until the level changes; the audit trail always does", () => {
+test("drops lines below the level, except audit lines", () => {
   const { lines, logging } = rig("warn");
   const log = logging.logOf("collector");
   log.debug("a");
@@ -25,14 +25,14 @@ test("what is below the level goes nowhere, until the level changes; the audit t
   expect(lines.map(({ level }) => level)).toEqual(["warn", "error", "info", "debug"]);
 });
 
-test("a line has time, source and fields; what is not known is left out", () => {
+test("a line has time, source and fields, without undefined ones", () => {
   const { lines, logging } = rig();
   logging.logOf("store").info("Stored", { server: "eda", rows: 3, error: null, more: undefined });
   const fields = { server: "eda", rows: 3, error: null };
   expect(lines).toEqual([{ at: clock.now(), level: "info", source: "store", message: "Stored", fields }]);
 });
 
-test("secrets get into no sink", () => {
+test("secrets reach no sink", () => {
   const { lines, logging } = rig();
   const secret = "AbCdEfGhIjKlMnOpQrStUvWxYz0123456789abcdefg";
   const log = logging.logOf("http");
@@ -46,7 +46,7 @@ test("secrets get into no sink", () => {
   expect(lines[0]?.fields.url).toBe("/stream/logs?api_key=***&level=info");
 });
 
-test("sinks come and go, and one that fails is told once and harms no other", () => {
+test("sinks can be added and removed; a failing sink is reported once to the others", () => {
   const { lines, logging } = rig();
   const remove = logging.addSink(() => {
     throw new Error("disk full");
@@ -76,13 +76,13 @@ describe("formats", () => {
     );
   });
 
-  test("text in colour is the same text", () => {
+  test("colored text has the same words", () => {
     const coloured = formatLine(line, "text", true);
     expect(coloured).toContain("\u001b[33mWARN ");
     expect(Bun.stripANSI(coloured)).toBe(formatLine(line, "text", false));
   });
 
-  test("journal: priority in front, no time", () => {
+  test("journal: priority first, no time", () => {
     expect(formatLine(line, "journal", false)).toStartWith("<4>collector: Poll\\nfailed server=eda ");
     const priorities = (["error", "warn", "info", "debug"] as const).map((level) =>
       formatLine({ ...line, level }, "journal", false).slice(0, 3),

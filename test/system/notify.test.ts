@@ -6,7 +6,7 @@ import { receiveNotifications } from "./notify-receiver.ts";
 
 afterEach(cleanUp);
 
-test.each(["path", "abstract"])("messages arrive whole and in order: %s", async (kind) => {
+test.each(["path", "abstract"])("messages arrive complete and in order: %s", async (kind) => {
   const folder = temporaryDirectory();
   const name = kind === "path" ? join(folder, "notify") : `@${folder}`;
   using receiver = receiveNotifications(name);
@@ -19,7 +19,7 @@ test.each(["path", "abstract"])("messages arrive whole and in order: %s", async 
   expect(socket.send(["WATCHDOG=1"])).toBe(false);
 });
 
-test("whoever listens no more, and a full queue, are told by the answer, at once", async () => {
+test("send returns false without a reader or with a full queue", async () => {
   const name = join(temporaryDirectory(), "notify");
   const socket = await openNotifySocket(name);
   expect(socket.send(["READY=1"])).toBe(false);
@@ -33,7 +33,7 @@ test("whoever listens no more, and a full queue, are told by the answer, at once
   socket.close();
 });
 
-test("the clock is the monotonic one", async () => {
+test("the clock is monotonic", async () => {
   const socket = await openNotifySocket("@licmond-nobody-listens-here");
   const first = socket.monotonicMicroseconds();
   const second = socket.monotonicMicroseconds();

@@ -51,7 +51,7 @@ function site(
 const ADA = checkout("ada", { host: "WS01", display: "/dev/pts/1", handle: "101" });
 const BOB = checkout("bob", { host: "ws02", display: "/dev/pts/1", handle: "102" });
 
-test("the built-in commands are those that a manager of the site has", () => {
+test("built-in commands are those of the site's managers", () => {
   const { status, reread } = managerOf("flexnet").commands;
   const names = (...of: Parameters<typeof catalogue.catalogueOf>[1]) => [
     ...catalogue.catalogueOf([], of).keys(),
@@ -86,7 +86,7 @@ describe("built-in commands", () => {
     expect(plan.env).toEqual({ TZ: "Europe/Berlin" });
   });
 
-  test("of several members, the first that is up is asked", () => {
+  test("a tool for a single member gets the first that is up", () => {
     const server = monitored("eda", { manager: "lmx", address: "6200@a,6201@b,6202@c" });
     const members = ["a down", "b up", "c up"].map((each) => {
       const [host = "", status] = each.split(" ");
@@ -122,7 +122,7 @@ describe("built-in commands", () => {
   });
 });
 
-describe("remove names one checkout and no other", () => {
+describe("remove selects a single checkout", () => {
   const twin = { ...ADA, handle: "103" };
   const same = { ...BOB, user: "eve", handle: "101" };
   const handleForm = ["-c", "27000@lic1", "-h", "solver", "lic1", "27000"];
@@ -165,7 +165,7 @@ describe("remove names one checkout and no other", () => {
     expect([error.code, error.message]).toEqual([code, expect.stringMatching(says)]);
   });
 
-  test("several are listed, and a long list is cut", () => {
+  test("ambiguous arguments list the matches, at most ten", () => {
     const seat = "feature solver, daemon acmed, user ada, host WS01, display /dev/pts/1, handle";
     const two = refusal(() => asked("remove", flexnet(ADA, twin), ada));
     expect(two.details).toBe(`${seat} 101; ${seat} 103`);
@@ -173,7 +173,7 @@ describe("remove names one checkout and no other", () => {
     expect(refusal(() => asked("remove", flexnet(...many), ada)).details).toEndWith("; and 20 more");
   });
 
-  test("by handle where the names mean others too or a display is missing, by names where the handle does", () => {
+  test("uses the handle if names are ambiguous or incomplete, and names if the handle is", () => {
     const argvOf = (of: ServerPicture, args: Arguments) => asked("remove", of, args).argv.slice(2);
     expect(argvOf(flexnet(ADA, twin), { handle: "103" })).toEqual([...handleForm, "103"]);
     expect(argvOf(flexnet({ ...ADA, display: null }), ada)).toEqual([...handleForm, "101"]);
@@ -181,7 +181,7 @@ describe("remove names one checkout and no other", () => {
     expect(argvOf(flexnet(ADA, same), ada)).toEqual(byNames);
   });
 
-  test("of a triad the master is named", () => {
+  test("uses the master of a triad", () => {
     const members = (["down", "up", "up"] as const).map((status, index) => {
       return {
         host: `lic${index + 1}`,
@@ -201,7 +201,7 @@ describe("configured commands", () => {
     { name: "own", argv, role: "operator", timeoutMs: 5000 },
   ];
 
-  test("are filled in", () => {
+  test("fill in their templates", () => {
     const own = command(["/opt/x", "--server={server}", "{address}", "{feature}", "{not a placeholder}"]);
     const plan = asked("own", site("flexnet", []), { feature: "a b" }, own);
     expect(plan).toEqual({
@@ -217,21 +217,21 @@ describe("configured commands", () => {
     [null, { user: "ada" }, "MISSING_FIELD", '"server"'],
     [site("flexnet", []), {}, "MISSING_FIELD", "args.user"],
     [site("flexnet", []), { user: "ada", host: "x" }, "INVALID_FIELD", "takes user"],
-  ])("need what their template leaves open, and take nothing else", (of, args, code, says) => {
+  ])("require the placeholders of their template, and accept nothing else", (of, args, code, says) => {
     const own = command(["/opt/x", "{server}", "{user}"]);
     const message = expect.stringContaining(says);
     expect(refusal(() => asked("own", of, args, own))).toMatchObject({ code, message });
     expect(asked("own", null, {}, command(["/opt/x"])).argv).toEqual(["/opt/x"]);
   });
 
-  test("secrets are masked where they are shown", () => {
+  test("shown secrets are masked", () => {
     const argv = "/x -z hunter2 --password=hunter2 --api-key hunter2 lmk_abc_def -z -a {x}";
     const shown = "/x -z *** --password=*** --api-key *** lmk_*** -z -a {x}";
     expect(catalogue.maskArgv(argv.split(" "))).toEqual(shown.split(" "));
   });
 });
 
-describe("no argument changes what is run", () => {
+describe("no argument changes the command", () => {
   const pieces = [
     "",
     "{address}",
@@ -273,7 +273,7 @@ describe("no argument changes what is run", () => {
     .filter((rest) => placeholdersOf(rest).every((name) => known.has(name)))
     .map((rest) => ["/opt/tool", ...rest]);
 
-  test("of a template: each value stays in its element and makes no option of it", () => {
+  test("in a template, each value stays in its element and never becomes an option", () => {
     fc.assert(
       fc.property(template, fc.array(hostile, { minLength: 5, maxLength: 5 }), (argv, given) => {
         const own = [{ name: "own", argv, role: "admin" as const, timeoutMs: 5000 }];
@@ -305,7 +305,7 @@ describe("no argument changes what is run", () => {
     );
   });
 
-  test("of remove, nor what a license server says", () => {
+  test("in remove, nor does a value from a license server", () => {
     fc.assert(
       fc.property(
         fc.constantFrom<ManagerName>("flexnet", "rlm"),
@@ -342,7 +342,7 @@ describe("no argument changes what is run", () => {
     );
   });
 
-  test("a value is not read again", () => {
+  test("placeholders in values are ignored", () => {
     const values = new Map(Object.entries({ user: "{host}", host: "$&" }));
     expect(fill(["{user}{host}"], values)).toEqual(["{host}$&"]);
     expect(fill(["{user}"], new Map())).toBeNull();

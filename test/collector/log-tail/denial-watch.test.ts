@@ -94,8 +94,8 @@ const rows = () =>
     .rows.toReversed()
     .map(({ user, attempts, outcome }) => `${user} ${attempts} ${outcome}`);
 
-describe("lines about the daemons themselves", () => {
-  test("are log lines, with what was printed, at most 20 of a piece", async () => {
+describe("lines about daemons", () => {
+  test("are logged as printed, at most 20 per piece", async () => {
     await begun();
     log.lines.splice(0);
     appendFileSync(
@@ -146,7 +146,7 @@ describe("lines about the daemons themselves", () => {
 });
 
 describe("a debug log", () => {
-  test("is followed: stored at once, told when the outcome is settled", async () => {
+  test("is followed; denials are stored at once and published once final", async () => {
     await begun();
     expect(watch.logging()).toMatchObject([{ state: "on", source: "debug_log", since: T }]);
     appendFileSync(logFile, denied("12:00:02") + denied("12:00:03", "bob") + out("12:00:05", "bob"));
@@ -164,7 +164,7 @@ describe("a debug log", () => {
     expect(told).toHaveLength(2);
   });
 
-  test("denials of one second with two reasons are two rows, over a restart too", async () => {
+  test("denials in one second for two reasons are two rows, also over a restart", async () => {
     await begun();
     const tooMany = (at: string) =>
       `${at} (acmed) DENIED: "solver" ada@ws01  (Checkout exceeds MAX specified in options file. (-87,342))\n`;
@@ -182,7 +182,7 @@ describe("a debug log", () => {
     expect(told).toMatchObject([{ code: -4 }, { code: -87 }]);
   });
 
-  test("goes on over a restart and a rotation, without loss or double", async () => {
+  test("is followed over a restart and a rotation, without loss or duplicates", async () => {
     await begun();
     appendFileSync(logFile, denied("12:00:01"));
     await pass(4);
@@ -198,7 +198,7 @@ describe("a debug log", () => {
     expect(watch.logging()).toMatchObject([{ state: "on", since: T }]);
   });
 
-  test("that is not there is said once, is no zero, and is read again when it is back", async () => {
+  test("that is missing is reported once, counts as unknown, and is read when it returns", async () => {
     rmSync(logFile);
     begin();
     await pass(10);
@@ -218,7 +218,7 @@ describe("a debug log", () => {
     expect(counted()).toBe(1);
   });
 
-  test("while the store fails nothing is told, and after it each denial is told and stored once, over a crash too", async () => {
+  test("publishes nothing while the store fails, and then each denial once, also over a crash", async () => {
     await begun();
     failing = true;
     appendFileSync(logFile, denied("12:00:03"));
@@ -237,7 +237,7 @@ describe("a debug log", () => {
     expect(told).toMatchObject([{ user: "ada" }, { user: "bob" }]);
   });
 
-  test("what the store could not take of when it was read is made up for", async () => {
+  test("spans that a failing store missed are stored later", async () => {
     failing = true;
     await begun();
     expect(watch.logging()).toMatchObject([{ state: "off", since: null }]);
@@ -264,7 +264,7 @@ describe("a debug log", () => {
     expect(createDenialSources(store).spans("eda").at(-1)?.to).toBe(T + 16_000);
   });
 
-  test("a long absence is made up for piece by piece, and the loop is given back after each", async () => {
+  test("a long log is read in pieces with turns of the event loop in between", async () => {
     await begun();
     const lines = Array.from({ length: 40_000 }, (_, index) => out("12:00:01", `u${index}`)).join("");
     appendFileSync(logFile, lines + denied("12:00:01"));
@@ -282,7 +282,7 @@ describe("a debug log", () => {
   });
 });
 
-test("a log_command is followed as a file is, and what it may have missed was not seen", async () => {
+test("a log_command is followed like a file; time that it may have missed is unknown", async () => {
   const logCommand = ["tail", "-F", "/var/log/acmed.log"];
   let print: CommandRequest["onStdout"];
   let signal: AbortSignal | undefined;
@@ -338,7 +338,7 @@ describe("counters", () => {
     return picture("vfx", { server, collectedAt: at, lastPollAt: at, daemons });
   };
 
-  test("are compared with what is stored: while the store fails none is lost, and none is counted twice", async () => {
+  test("denials are neither lost nor counted twice while the store fails", async () => {
     begin([monitored("vfx", { manager: "rlm" })]);
     watch.polled(read(5, T));
     await watch.idle();
@@ -354,7 +354,7 @@ describe("counters", () => {
     expect(told).toMatchObject([{ daemon: "isv", count: 4 }]);
   });
 
-  test("are told as differences of polls, over restarts of either side", async () => {
+  test("are published as differences between polls, over restarts of both sides", async () => {
     const servers = [monitored("vfx", { manager: "rlm" })];
     begin(servers);
     expect(watch.logging()).toMatchObject([{ state: "off", source: null, since: null }]);
@@ -377,7 +377,7 @@ describe("counters", () => {
   });
 });
 
-test("counters of features are known of each, and each request counts", async () => {
+test("counters of features count each request", async () => {
   const read = (denials: readonly number[], at: number): ServerPicture => {
     const features = denials.map((count, index) => feature(`f${index}`, { totals: { denials: count } }));
     return picture("vfx", {
@@ -399,7 +399,7 @@ test("counters of features are known of each, and each request counts", async ()
   expect(counts).toEqual([3, 0]);
 });
 
-test("a server without a source says what would help", async () => {
+test("a server without a source explains the fix", async () => {
   begin([monitored("eda")]);
   expect(watch.logging()).toMatchObject([{ state: "off", message: expect.stringContaining("log_file") }]);
   watch.setServers([monitored("eda", { logFile })]);

@@ -68,7 +68,7 @@ async function restarted(): Promise<void> {
   await time.pass(2_000);
 }
 
-test("what stands in the log at the first start is history; then lines come whole, as they are printed", async () => {
+test("skips old lines at the first start, then returns complete lines", async () => {
   begin();
   expect(await read()).toBe("…");
   print("1 old\n2 o");
@@ -83,7 +83,7 @@ test("what stands in the log at the first start is history; then lines come whol
   expect([starts, process.timeoutMs, process.env]).toEqual([1, null, {}]);
 });
 
-test("a log that never rests is of now after half a minute, and so is a first line that comes late", async () => {
+test("a log that never pauses is live after half a minute, and so is a late first line", async () => {
   begin();
   for (let second = 0; second < 61; second++) {
     print(`${second} x\n`);
@@ -107,7 +107,7 @@ test.each([
   ["8 b\n9 b\n", "LOST ", "6\n"],
   ["4 a\n9 b\n4 a\n", "RESUMED 9 b\n4 a\n", "6\n"],
   ["3 x\n4 a\n4 a\n", "LOST ", "6\n"],
-])("a start that prints %j goes on with %j", async (printed, expected, then) => {
+])("a start that prints %j continues with %j", async (printed, expected, then) => {
   for (const isOtherProcess of [false, true]) {
     await begun();
     if (isOtherProcess) {
@@ -123,7 +123,7 @@ test.each([
   }
 });
 
-test("its end is a problem with the last words of stderr until it is seen to go on, and it is started ever more seldom", async () => {
+test("an exit is a problem with the last line of stderr until lines repeat; restarts back off", async () => {
   await begun();
   const seen = time.clock.now();
   await time.pass(500);
@@ -151,7 +151,7 @@ test("its end is a problem with the last words of stderr until it is seen to go 
   expect(starts).toBe(9);
 });
 
-test("a real process waits while nobody reads, loses nothing, and ends with its follower", async () => {
+test("a real process blocks while nothing is read, loses nothing, and ends with its follower", async () => {
   const runner = createCommandRunner({ path: globalThis.process.env.PATH ?? "", home: "/" });
   const script = "echo old; sleep 2; seq -f 'line %.0f' 2000000; sleep 99";
   const system = { clock: { now: Date.now }, timers: { after: () => () => {} } };

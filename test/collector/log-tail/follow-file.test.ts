@@ -32,8 +32,8 @@ async function begun(): Promise<FileFollower> {
   return follower;
 }
 
-describe("a log is followed", () => {
-  test("from its end on, in whole lines", async () => {
+describe("a log", () => {
+  test("is read from its end, in complete lines", async () => {
     const follower = await begun();
     await appendFile(log, "a\nb");
     expect(await read(follower)).toEqual({ text: "a\n", lost: false });
@@ -42,7 +42,7 @@ describe("a log is followed", () => {
     expect(await read(follower)).toEqual({ text: "", lost: false });
   });
 
-  test("in pieces, whatever their size", async () => {
+  test("is read completely in pieces of any size", async () => {
     const follower = await begun();
     const lines = Array.from({ length: 200 }, (_, index) => `line ${index}\n`).join("");
     await appendFile(log, lines);
@@ -75,7 +75,7 @@ describe("a log is followed", () => {
     expect(await read(follower)).toEqual({ text: "d\n", lost: false });
   });
 
-  test("over a restart in the midst of the old one", async () => {
+  test("is read over a restart during the rest of a renamed file", async () => {
     const first = await begun();
     await appendFile(log, "a\nb\nc\n");
     await rename(log, join(folder, "acmed.log.1"));
@@ -85,7 +85,7 @@ describe("a log is followed", () => {
     expect(await read(createFileFollower(log, place))).toEqual({ text: "b\nc\nd\n", lost: false });
   });
 
-  test("a log that is not there is an error, and goes on when it is back", async () => {
+  test("that is missing is an error until it is back", async () => {
     const follower = await begun();
     await rename(log, `${log}.away`);
     expect(follower.next(100, Date.now())).rejects.toMatchObject({ code: "ENOENT" });
@@ -94,7 +94,7 @@ describe("a log is followed", () => {
     expect(await read(follower)).toEqual({ text: "a\n", lost: false });
   });
 
-  test("a log that is made after it was looked for is read from its start, one that was only away is not", async () => {
+  test("that is new is read from its start; one that returns is not", async () => {
     const later = join(folder, "later.log");
     const follower = createFileFollower(later, null);
     expect(follower.next(100, Date.now())).rejects.toMatchObject({ code: "ENOENT" });
@@ -112,7 +112,7 @@ describe("a log is followed", () => {
     expect(await read(other)).toEqual({ text: "c\n", lost: false });
   });
 
-  test("a line that never ends is told in pieces", async () => {
+  test("splits a line that never ends", async () => {
     const follower = await begun();
     await appendFile(log, "x".repeat(200_000));
     expect((await read(follower, 1 << 17)).text.length).toBeGreaterThan(100_000);

@@ -131,7 +131,7 @@ describe("episodes", () => {
     expect(episodesOf(...attempts)).toMatchObject(expected);
   });
 
-  test("are published once, when the outcome is final", () => {
+  test("are published once, when their outcome is final", () => {
     const episodes = createEpisodes();
     episodes.take(denied(0));
     expect(episodes.drain(T + 10_000)).toMatchObject({ changed: [{ told: false }], settled: [] });
@@ -142,7 +142,7 @@ describe("episodes", () => {
     expect(episodes.drain(T + 60_000)).toMatchObject({ changed: [{ denial: { attempts: 2 } }], settled: [] });
   });
 
-  test("go on where an earlier process was", () => {
+  test("continue after a restart", () => {
     const first = createEpisodes();
     first.take(denied(0));
     const [stored] = first.drain(T).changed;
@@ -155,7 +155,7 @@ describe("episodes", () => {
     });
   });
 
-  test("are forgotten once nothing can be added", () => {
+  test("are forgotten once they cannot continue", () => {
     const episodes = createEpisodes();
     for (let index = 0; index < 1000; index++) episodes.take(denied(0, { user: `u${index}` }));
     episodes.drain(T + 3_600_000);

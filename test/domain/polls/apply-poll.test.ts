@@ -78,19 +78,19 @@ describe("state of a feature after a poll", () => {
 });
 
 describe("a feature that a reading lacks", () => {
-  test("is stale once and gone with the second reading in a row", () => {
+  test("is stale once and removed by the second reading in a row", () => {
     const once = next(good(), { features: [] });
     expect(only(once).state).toBe("stale");
     expect(next(once, { features: [] }).features).toEqual([]);
   });
 
-  test("starts again when a reading shows it again", () => {
+  test("counts again from the start after it returned", () => {
     const back = next(next(good(), { features: [] }), {});
     expect(only(back)).toMatchObject({ state: "ok", missed: 0 });
     expect(only(next(back, { features: [] })).state).toBe("stale");
   });
 
-  test("is never removed by failed polls, cut texts or a daemon that is down", () => {
+  test("is not removed by failed polls, cut output or a daemon that is down", () => {
     let picture = good();
     for (let poll = 1; poll <= 5; poll++) {
       picture = applyPoll(picture, server(), failedPoll({ finishedAt: NOON + poll }), null);
@@ -101,11 +101,11 @@ describe("a feature that a reading lacks", () => {
   });
 });
 
-describe("a feature whose use was not asked for: only the license file's table has it", () => {
+describe("a feature that only the license file lists", () => {
   const pools = [pool({ total: 10, kind: "unknown" })];
   const fromFile = feature({ used: null, checkouts: [], pools, fromFile: true });
 
-  test("keeps what is known of its use, like one that is missing, until a second reading in a row", () => {
+  test("keeps its known use until the second reading in a row", () => {
     const once = next(good(), { features: [fromFile] });
     expect(only(once)).toMatchObject({ state: "stale", total: 10, used: 1, collectedAt: NOON });
     expect(only(once).checkouts).toHaveLength(1);
@@ -114,13 +114,13 @@ describe("a feature whose use was not asked for: only the license file's table h
     expect(only(next(once, {}))).toMatchObject({ state: "ok", used: 1 });
   });
 
-  test("keeps it for good while the texts are cut", () => {
+  test("keeps its known use while the output is cut", () => {
     let picture = good();
     for (let poll = 0; poll < 4; poll++) picture = next(picture, { features: [fromFile], cut: true });
     expect(only(picture)).toMatchObject({ state: "stale", used: 1, collectedAt: NOON });
   });
 
-  test("is read at once when nothing of its use is known", () => {
+  test("is read at once if its use is unknown", () => {
     const found = only(next(null, { features: [fromFile] }));
     expect(found).toMatchObject({ state: "ok", total: 10, used: null });
     expect(only(next(next(null, { features: [fromFile] }), { features: [fromFile] })).state).toBe("ok");
@@ -133,7 +133,7 @@ describe("a feature whose use was not asked for: only the license file's table h
     expect(poll).toMatchObject({ state: "partial", error: null });
   });
 
-  test("does not prove that a server is up", () => {
+  test("does not show that a server is up", () => {
     const alone = { members: [], daemons: [], features: [fromFile] };
     expect(next(null, alone).status).toBe("unknown");
     expect(next(null, { ...alone, features: [feature()] }).status).toBe("up");
@@ -141,12 +141,12 @@ describe("a feature whose use was not asked for: only the license file's table h
 });
 
 describe("the server", () => {
-  test("is initially unknown and failed, with null for every number", () => {
+  test("is initially unknown and failed, with null numbers", () => {
     const nothing = { collectedAt: null, lastPollAt: null, features: [] };
     expect(initialPicture(server())).toMatchObject({ status: "unknown", state: "failed", ...nothing });
   });
 
-  test("keeps its last good time and becomes stale when a poll fails", () => {
+  test("becomes stale when a poll fails, with its last good time", () => {
     const failed = applyPoll(good(), server(), failedPoll(), LATER);
     expect(failed).toMatchObject({ state: "stale", status: "down", collectedAt: NOON, lastPollAt: LATER });
     expect(failed.error?.code).toBe("LICENSE_SERVER_UNREACHABLE");
@@ -154,12 +154,12 @@ describe("the server", () => {
     expect(failed.daemons[0]?.status).toBe("unknown");
   });
 
-  test("is unknown, not down, when the tool itself could not be run", () => {
+  test("is unknown, not down, if the tool cannot run", () => {
     const error = { code: "LICENSE_QUERY_FAILED", message: "lmutil is not there", details: null } as const;
     expect(applyPoll(good(), server(), failedPoll({ error }), LATER).status).toBe("unknown");
   });
 
-  test("is degraded when its only daemon cannot be read, with the last good numbers as stale ones", () => {
+  test("is degraded with stale numbers if its only daemon cannot be read", () => {
     const unread = toolError({ message: "Cannot read data from license server system. (-16,10009)" });
     const daemons = [daemon({ status: "unknown", version: null, error: unread })];
     const features = [feature({ error: unread }), feature({ name: "new", error: unread })];
@@ -178,7 +178,7 @@ describe("the server", () => {
     expect(applyPoll(good(), server(), down, LATER).status).toBe("down");
   });
 
-  test("loses no feature while its daemon cannot be read, however often", () => {
+  test("loses no feature while its daemon cannot be read", () => {
     const unread = toolError();
     const daemons = [daemon({ status: "unknown", error: unread })];
     const error = { code: "LICENSE_QUERY_FAILED", message: unread.message, details: null } as const;
@@ -189,7 +189,7 @@ describe("the server", () => {
     expect(states(picture)).toEqual(["other failed", "compiler stale"]);
   });
 
-  test("that outlasts its timeout is down only when no member takes a connection", () => {
+  test("that times out is down only if no member is reachable", () => {
     const error = { code: "TIMEOUT", message: "no answer within 30 s", details: null } as const;
     const reach = (reachable: boolean) => [
       { host: "lic1", port: 27000, addresses: [], reachable, connectMs: null, error: null },
@@ -199,7 +199,7 @@ describe("the server", () => {
     expect([status(false), status(true)]).toEqual(["down", "unknown"]);
   });
 
-  test("is partial when the text was cut or any feature is", () => {
+  test("is partial if the output was cut or any feature is partial", () => {
     expect(next(null, { cut: true }).state).toBe("partial");
     expect(next(null, { features: [feature({ consistency: "short" })] }).state).toBe("partial");
     expect(next(null, {}).state).toBe("ok");
@@ -215,20 +215,20 @@ describe("the server", () => {
   });
 });
 
-describe("daemons of one name behind several license servers", () => {
+describe("daemons with equal names behind several license servers", () => {
   const poll = (features: FeatureReading[]) => ({
     daemons: [daemon({ status: "down" }), daemon({ status: "up" })],
     features,
   });
 
-  test("one that is down degrades the server, and takes no feature away", () => {
+  test("one that is down degrades the server, and removes no feature", () => {
     const known = next(null, poll([feature(), feature({ name: "second" })]));
     const later = next(next(known, poll([feature()])), poll([feature()]));
     expect(later.status).toBe("degraded");
     expect(states(later)).toEqual(["compiler ok", "second stale"]);
   });
 
-  test("reports once that it is down", () => {
+  test("report once that one is down", () => {
     const known = next(null, poll([]));
     const up = next(null, { daemons: [daemon({ status: "up" }), daemon({ status: "up" })] });
     const told = statusChanges(up, known);
@@ -240,16 +240,16 @@ describe("daemons of one name behind several license servers", () => {
   });
 });
 
-describe("blocks of one identity", () => {
+describe("blocks with equal (daemon, name)", () => {
   const blocks = (list: FeatureReading[]) => only(next(null, { features: list }));
 
-  test("equal ones are those of several license servers, in use or idle", () => {
+  test("equal blocks of several license servers are added up", () => {
     expect(blocks([feature(), feature()])).toMatchObject({ total: 20, used: 2, checkouts: { length: 2 } });
     const idle = feature({ used: 0, checkouts: [] });
     expect(blocks([idle, idle])).toMatchObject({ total: 20, used: 0, pools: { length: 2 } });
   });
 
-  test("differing blocks become pools and add up", () => {
+  test("different blocks become pools and are added up", () => {
     const found = blocks([feature(), feature({ total: 5, used: 2, checkouts: [checkout({ count: 2 })] })]);
     expect(found).toMatchObject({ total: 15, used: 3, available: 12 });
     expect(found.pools).toMatchObject([
@@ -259,19 +259,19 @@ describe("blocks of one identity", () => {
     expect(found.checkouts.map((row) => row.pool)).toEqual([0, 1]);
   });
 
-  test("an error block next to a good one makes the numbers partial", () => {
+  test("an error block makes the numbers partial", () => {
     const broken = feature({ total: null, used: null, error: toolError(), checkouts: [] });
     expect(blocks([feature(), broken])).toMatchObject({ state: "partial", total: 10 });
   });
 
-  test("equal names of two daemons are two features", () => {
+  test("equal names at two daemons are two features", () => {
     const picture = next(null, { features: [feature(), feature({ daemon: "mgcld" })] });
     expect(picture.features.map((each) => each.daemon)).toEqual(["snpslmd", "mgcld"]);
   });
 });
 
 describe("pools", () => {
-  test("have ids that are stable, unique and count equal ones", () => {
+  test("have stable and unique ids", () => {
     const pools = [pool(), pool(), pool({ version: "v2.0" }), pool({ number: "12" })];
     const ids = () => only(next(null, { features: [feature({ pools })] })).pools.map((each) => each.id);
     expect(new Set(ids()).size).toBe(4);
@@ -280,7 +280,7 @@ describe("pools", () => {
     expect(ids()[1]).toBe(`${ids()[0]?.slice(0, -1)}2`);
   });
 
-  test("the earliest expiry is the feature's", () => {
+  test("the feature has the earliest expiry", () => {
     const dated = (expiresOn: string) => {
       const expiresAt = Date.parse(`${expiresOn}T23:59:59.999Z`);
       return pool({ expiry: { expiresOn, expiresAt, permanent: false } });
@@ -289,7 +289,7 @@ describe("pools", () => {
     expect(only(next(null, { features: [feature({ pools })] })).expiry.expiresOn).toBe("2026-05-01");
   });
 
-  test("are lent once to a reading that prints none, for its table may be cut off", () => {
+  test("are kept once if a reading prints none", () => {
     const known = next(null, { features: [feature({ pools: [pool({ expiry: PERMANENT })] })] });
     const once = next(known, {});
     expect(only(once).expiry.permanent).toBe(true);
@@ -310,7 +310,7 @@ describe("counts", () => {
     expect(found).toMatchObject({ total, used, unlimited, available, utilization });
   });
 
-  test("queued and reserved count seats, and never add to used", () => {
+  test("queued and reserved seats do not count as used", () => {
     const queue = [{ ...checkout(), count: 3 }];
     const reservations = [{ type: "group" as const, name: "lab-1", count: 4, pool: null }];
     const found = only(next(null, { features: [feature({ queue, reservations, used: 5 })] }));
@@ -341,12 +341,12 @@ describe("status of a server from its parts", () => {
     expect<string>(picture.status).toBe(status);
   });
 
-  test("features without any member or daemon line prove that somebody answered", () => {
+  test("features without member and daemon lines show that a server answered", () => {
     expect(next(null, { members: [], daemons: [] }).status).toBe("up");
   });
 });
 
-describe("since when people wait", () => {
+describe("queue entries", () => {
   const place = { host: "ws1", display: ":0", qualifier: null, version: "v1", pool: null };
   const waiting = (user: string, handle: string | null = null, count = 1): QueueReading => {
     return { ...place, user, handle, count };
@@ -357,7 +357,7 @@ describe("since when people wait", () => {
     );
   const queue = (...entries: QueueReading[]) => ({ features: [feature({ queue: entries })] });
 
-  test("an entry keeps the time at which it was first seen while it waits", () => {
+  test("keep the time at which they were first seen", () => {
     const first = next(null, queue(waiting("ada"), waiting("eve")), NOON);
     expect(seen(first)).toEqual(["ada  0", "eve  0"]);
     const second = next(first, queue(waiting("bob"), waiting("eve", null, 2)), LATER);
@@ -367,7 +367,7 @@ describe("since when people wait", () => {
     expect(seen(third)).toEqual(["eve  0", "ada  60001"]);
   });
 
-  test("equal entries are as many as they are, the longest waiting first", () => {
+  test("that are equal are counted, the longest waiting first", () => {
     const first = next(null, queue(waiting("ada")), NOON);
     const second = next(first, queue(waiting("ada"), waiting("ada")), LATER);
     expect(seen(second)).toEqual(["ada  0", "ada  60000"]);

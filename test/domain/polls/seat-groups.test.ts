@@ -124,7 +124,7 @@ describe("a poll", () => {
   const member = (name: string, used: number, change: Partial<FeatureReading> = {}) =>
     feature({ name, total: 500, used, seatGroup: "0", checkouts: [], ...change });
 
-  test("leaves members of a group no more than the group has left, and each its own utilization", () => {
+  test("limits the free seats of a group's members, but not their utilization", () => {
     const [a, b, alone] = poll(member("a", 400), member("b", 40), feature({ name: "alone" }));
     expect([a?.available, b?.available, alone?.available]).toEqual([60, 60, 9]);
     expect([a?.utilization, b?.utilization]).toEqual([80, 8]);
@@ -134,7 +134,7 @@ describe("a poll", () => {
     ]);
   });
 
-  test("limits components to the seats that their package has left, unless other packages have them too", () => {
+  test("limits components to the free seats of their package, unless they are in other packages too", () => {
     const found = poll(
       member("suite", 3, { total: 4, seatGroup: "package suite" }),
       member("idle", 0, { total: 4, seatGroup: "package suite" }),
@@ -181,7 +181,7 @@ describe("a poll", () => {
   });
 });
 
-test("series of features together: a group once, tokens not, and gaps as everywhere", () => {
+test("a sum of series counts groups once, no tokens, and keeps gaps", () => {
   const step = (at: number, used: number | null, total: number | null = 500): Step => {
     return { at, used, total, reserved: null, queued: null, unlimited: false };
   };

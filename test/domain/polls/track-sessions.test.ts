@@ -74,8 +74,8 @@ const ann = checkout({ user: "ann", handle: "1", startedAt: NOON - 3_600_000 });
 const bob = checkout({ user: "bob", handle: "2", startedAt: NOON - 1_800_000 });
 const names = (list: readonly Session[]) => list.map(({ user }) => user);
 
-describe("lines that two readings have alike", () => {
-  test("keep the identical objects, and their sessions still count as seen", () => {
+describe("equal lines in two readings", () => {
+  test("keep their objects, and their sessions count as seen", () => {
     const at = site();
     at.seats([ann, bob]);
     const before = at.shown();
@@ -110,14 +110,14 @@ describe("lines that two readings have alike", () => {
 });
 
 describe("a session", () => {
-  test("of the first reading is opened without announcement, later ones with", () => {
+  test("of the first reading is not announced, later ones are", () => {
     const at = site();
     expect(at.seats([ann])).toMatchObject({ announce: false, opened: [{ user: "ann", id: 1 }] });
     const second = { announce: true, opened: [{ user: "bob", id: 2 }], closed: [] };
     expect(at.seats([ann, bob])).toMatchObject(second);
   });
 
-  test("ends with the first good reading without it", () => {
+  test("ends at the first good reading without it", () => {
     const at = site();
     at.seats([ann, bob]);
     const { closed } = at.seats([bob]);
@@ -126,7 +126,7 @@ describe("a session", () => {
     expect(names(at.open())).toEqual(["bob"]);
   });
 
-  test("is closed by no poll that failed, was cut, or saw the daemon down", () => {
+  test("is not closed by a poll that failed, was cut, or saw the daemon down", () => {
     const at = site();
     at.seats([ann]);
     const down = { features: [], daemons: [daemon({ status: "down" })] };
@@ -136,14 +136,14 @@ describe("a session", () => {
     expect(names(at.open())).toEqual(["ann"]);
   });
 
-  test("of a feature that two good readings lack ends with the second", () => {
+  test("of a feature that is missing from two good readings ends with the second", () => {
     const at = site();
     at.seats([ann]);
     expect(at.read({ features: [] }).closed).toEqual([]);
     expect(names(at.read({ features: [] }).closed)).toEqual(["ann"]);
   });
 
-  test("of a partial feature ends when two of three whole readings lack it", () => {
+  test("of a partial feature ends when it is missing from two of three complete readings", () => {
     const at = site();
     at.seats([ann, bob]);
     const short = { consistency: "short" as const };
@@ -152,7 +152,7 @@ describe("a session", () => {
     expect(at.seats([bob], short).closed).toMatchObject([{ user: "ann", endReason: "checkin" }]);
   });
 
-  test("counts in the summary while it is open, even if a cut reading lacks its line", () => {
+  test("counts in the summary while it is open, even without a line in a cut reading", () => {
     const at = site();
     at.seats([ann, bob]);
     expect(at.users()).toBe(2);
@@ -164,7 +164,7 @@ describe("a session", () => {
     expect(at.users()).toBe(1);
   });
 
-  test("stays open while its feature's text is cut repeatedly", () => {
+  test("stays open while its feature's output is cut", () => {
     const at = site();
     at.seats([ann, bob]);
     for (let poll = 0; poll < 6; poll++) {
@@ -174,7 +174,7 @@ describe("a session", () => {
     expect(names(at.open()).sort()).toEqual(["ann", "bob"]);
   });
 
-  test("after a gap of more than two intervals ends unobserved, counted to one interval after it was seen", () => {
+  test("that ends in a gap is unobserved and counts until one interval after it was seen", () => {
     const at = site();
     at.seats([ann]);
     const [ended] = at.seats([], {}, 10 * MINUTE).closed;
@@ -202,7 +202,7 @@ describe("a session", () => {
     ["handle", { handle: "2" }],
     ["display", { display: ":1" }],
     ["handle and display", { handle: "2", display: ":1" }],
-  ])("with the same start minute and another %s is a new one", (_name, change) => {
+  ])("in the same minute with another %s is a new session", (_name, change) => {
     const at = site("UTC", NOON - 10_000);
     at.seats([young]);
     const changes = at.seats([{ ...young, ...change }], {}, 20_000);
@@ -212,7 +212,7 @@ describe("a session", () => {
     });
   });
 
-  test("is that of its own line when two lines differ in the display alone", () => {
+  test("matches its own line if two lines differ only in the display", () => {
     const at = site();
     const [first, second] = [ann, { ...ann, display: ":1" }];
     at.seats([first, second]);
@@ -240,7 +240,7 @@ describe("a session", () => {
     expect(at.seats([ann])).toMatchObject({ opened: [], closed: [], announce: true });
   });
 
-  test("changes its count without becoming another", () => {
+  test("can change its count", () => {
     const at = site();
     at.seats([ann]);
     const changes = at.seats([{ ...ann, count: 5 }]);
@@ -248,7 +248,7 @@ describe("a session", () => {
   });
 });
 
-describe("the begin of a session", () => {
+describe("the start of counting", () => {
   test.each([
     ["as reported", -3_600_000, true, -3_600_000],
     ["first seen, when the tool says nothing", null, true, 0],
@@ -268,7 +268,7 @@ describe("the begin of a session", () => {
   });
 });
 
-describe("past a gap in observation", () => {
+describe("after a gap", () => {
   const [ABSENT, SEEN] = [NOON, NOON + 60 * MINUTE];
   test.each([
     ["a seat counts from its reported start", NOON + 20 * MINUTE, NOON + 20 * MINUTE],
@@ -280,7 +280,7 @@ describe("past a gap in observation", () => {
   });
 });
 
-describe("the displayed duration of a session", () => {
+describe("the displayed duration", () => {
   test.each([
     ["from its reported start, though it counts from when it was seen", 50_000, -50_000],
     ["from when it was seen, where the reported start is of an earlier session", 3_600_000, 0],
@@ -291,7 +291,7 @@ describe("the displayed duration of a session", () => {
     expect(shownBegin({ startedAt, beganAt: NOON, firstSeenAt: NOON }, MINUTE)).toBe(NOON + from);
   });
 
-  test("in the picture, too", () => {
+  test("also in the picture", () => {
     const at = site();
     at.seats([]);
     const startedAt = NOON + 30_000;
@@ -300,7 +300,7 @@ describe("the displayed duration of a session", () => {
   });
 });
 
-describe("a seat whose reported start lies in an ended session of its own begins when it is seen again", () => {
+describe("a returning seat with an old start begins when it is seen again", () => {
   const began = (changes: { opened: readonly Session[] }) => changes.opened.map(({ beganAt }) => beganAt);
 
   test("after its feature was gone and came back", () => {
@@ -320,7 +320,7 @@ describe("a seat whose reported start lies in an ended session of its own begins
     expect(began(at.seats([ann]))).toEqual([at.now()]);
   });
 
-  test("a feature that was gone for long is a new one", () => {
+  test("a feature that was gone for long is new", () => {
     const at = site();
     at.seats([ann]);
     at.read({ features: [] });
@@ -331,7 +331,7 @@ describe("a seat whose reported start lies in an ended session of its own begins
   });
 });
 
-test("a reading that lacks lines proves no absence: the reported start counts, also over a restart", () => {
+test("after a reading with missing lines the reported start counts, also over a restart", () => {
   const short = { consistency: "short" as const, used: 2 };
   for (const restart of [false, true]) {
     const at = site();
@@ -341,7 +341,7 @@ test("a reading that lacks lines proves no absence: the reported start counts, a
   }
 });
 
-test("identical lines are distinguished by their order", () => {
+test("equal lines are distinguished by their order", () => {
   const at = site();
   const twin = checkout({ handle: null, startedAt: null });
   expect(at.seats([twin, twin, twin]).opened).toHaveLength(3);
@@ -349,7 +349,7 @@ test("identical lines are distinguished by their order", () => {
   expect(at.open()).toHaveLength(2);
 });
 
-test("on any history every line has exactly one open session, and each session opens and closes once", () => {
+test("every line has one open session, and each session opens and closes once", () => {
   const row = fc.record({
     user: fc.constantFrom("ann", "bob", "cy"),
     host: fc.constantFrom("ws1", "WS1", null),
@@ -385,7 +385,7 @@ test("on any history every line has exactly one open session, and each session o
   );
 });
 
-test("ten thousand equal lines take time in proportion", () => {
+test("ten thousand equal lines take linear time", () => {
   const at = site();
   const twin = checkout({ handle: null, startedAt: null });
   const many = Array.from({ length: 10_000 }, () => twin);
@@ -393,10 +393,10 @@ test("ten thousand equal lines take time in proportion", () => {
   expect(at.seats(many)).toMatchObject({ opened: [], closed: [] });
 });
 
-describe("the order of ids", () => {
+describe("ids", () => {
   const rows = ["ada", "bob", "eve"].map((user) => checkout({ user, handle: user }));
 
-  test("is that in which they are given, and events follow it, not the rows of the tool", () => {
+  test("are used as given, and events are in their order", () => {
     const at = site("UTC", NOON, (ids) => ids.reverse());
     at.read({ features: [feature({ checkouts: [] })] });
     const opened = at.read({ features: [feature({ used: 3, checkouts: rows })] }).opened;
@@ -406,7 +406,7 @@ describe("the order of ids", () => {
     expect(closed.map(({ user }) => user)).toEqual(["eve", "bob", "ada"]);
   });
 
-  test("may be any: a shuffle makes each about as often as the others", () => {
+  test("are shuffled evenly", () => {
     let seed = 1;
     const random = () => {
       seed = (seed * 48_271) % 2_147_483_647;
@@ -422,20 +422,20 @@ describe("the order of ids", () => {
   });
 });
 
-test("a start that the tool says later than at first is shown", () => {
+test("a start that the tool corrects later is shown", () => {
   const at = site();
   at.seats([{ ...ann, startedAt: null }]);
   at.seats([ann]);
   expect(at.shown()).toMatchObject([{ startedAt: ann.startedAt }]);
 });
 
-describe("a start in the hour that occurs twice", () => {
+describe("a start in an hour that occurs twice", () => {
   const SECOND = Date.parse("2026-10-25T01:30:00Z");
   const FIRST = SECOND - 60 * MINUTE;
   // What the parsers make of 02:30: the first occurrence.
   const cy = checkout({ user: "cy", handle: "3", startedAt: FIRST });
 
-  test("is the second where the reading before proves the seat free, in the picture too and over restarts", () => {
+  test("is the second if an earlier reading shows the seat free, also in the picture and after restarts", () => {
     const at = site("Europe/Berlin", SECOND - MINUTE);
     at.seats([]);
     expect(at.seats([cy], {}, MINUTE + 5_000).opened).toMatchObject([{ user: "cy", startedAt: SECOND }]);
@@ -449,7 +449,7 @@ describe("a start in the hour that occurs twice", () => {
     expect(at.shown()).toMatchObject([{ startedAt: SECOND }]);
   });
 
-  test("is the first where no reading says otherwise", () => {
+  test("is the first if no reading shows otherwise", () => {
     const unread = site("Europe/Berlin", SECOND + MINUTE);
     expect(unread.seats([cy]).opened).toMatchObject([{ startedAt: FIRST }]);
     const early = site("Europe/Berlin", FIRST - MINUTE);
@@ -461,11 +461,11 @@ describe("a start in the hour that occurs twice", () => {
   });
 });
 
-describe("a clock that is behind by days", () => {
+describe("a clock that was behind by days", () => {
   const DAY = 86_400_000;
   const eve = checkout({ user: "eve", handle: "9", startedAt: null });
 
-  test("and not known to be so: seats count from their start once it is right, also where nothing else changed", () => {
+  test("without being in doubt: seats count from their start once it is right, even if no line changed", () => {
     const at = site("UTC", NOON - 400 * DAY);
     at.seats([ann, bob]);
     expect(at.open()).toMatchObject([{ firstSeenAt: NOON - 400 * DAY }, {}]);
@@ -479,7 +479,7 @@ describe("a clock that is behind by days", () => {
     expect(at.seats([ann]).closed).toMatchObject([{ ...times(bob), endedAt: NOON + MINUTE }]);
   });
 
-  test("and not known to be so: a seat that was given back before it was right counts from its start, too", () => {
+  test("without being in doubt: a seat returned before that counts from its start", () => {
     const at = site("UTC", NOON - 400 * DAY);
     at.seats([ann]);
     const startedAt = ann.startedAt;
@@ -488,7 +488,7 @@ describe("a clock that is behind by days", () => {
     ]);
   });
 
-  test("leaves a start that is hours later than the first sight, as of a server with another clock", () => {
+  test("keeps a start hours after the first reading, as the server's clock may differ", () => {
     const at = site();
     const late = { ...ann, startedAt: NOON + 2 * 3_600_000 };
     at.seats([late]);
@@ -496,7 +496,7 @@ describe("a clock that is behind by days", () => {
     expect(at.open()).toMatchObject([{ firstSeenAt: NOON, beganAt: NOON }, {}]);
   });
 
-  test("and known to be so: sessions go by the stored time", () => {
+  test("while in doubt: sessions use the stored time", () => {
     const at = site();
     at.seats([ann, bob]);
     at.doubt(-400 * DAY);
@@ -512,7 +512,7 @@ describe("a clock that is behind by days", () => {
     ]);
   });
 
-  test("after one that was ahead: what the doubted clock dated to the future gets its time", () => {
+  test("after a clock that was ahead, times in the future are corrected", () => {
     const at = site();
     at.seats([ann]);
     at.doubt(500 * DAY);
@@ -530,7 +530,7 @@ describe("a clock that is set back", () => {
   const DAY = 86_400_000;
   const cy = checkout({ user: "cy", handle: "3", startedAt: null });
 
-  test("by less than a day gives no session an end before its begin", () => {
+  test("by less than a day ends no session before it begins", () => {
     const at = site();
     at.seats([ann]);
     at.seats([ann, bob]);
@@ -541,7 +541,7 @@ describe("a clock that is set back", () => {
     expect(last).toMatchObject({ user: "ann", firstSeenAt: NOON, lastSeenAt: NOON, endedAt: NOON });
   });
 
-  test("by days reverts sightings from that time", () => {
+  test("by days corrects later times", () => {
     const at = site();
     at.seats([ann]);
     at.seats([ann, cy, bob], {}, 500 * DAY);
@@ -555,7 +555,7 @@ describe("a clock that is set back", () => {
     ]);
   });
 
-  test("or ahead, as often as it likes, leaves the times of every session in order", () => {
+  test("or ahead repeatedly keeps the times of every session in order", () => {
     const after = fc.oneof(
       fc.constantFrom(MINUTE, -500 * DAY, 500 * DAY),
       fc.integer({ min: -3 * DAY, max: 3 * DAY }),

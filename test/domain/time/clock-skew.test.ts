@@ -30,7 +30,7 @@ test.each([
   expect<unknown>(clockSkew({ ...poll, reportTime })).toEqual(expected);
 });
 
-test("a checkout of the future is seen where the printed clock is the tool's own", () => {
+test("a checkout in the future is reported if the printed clock is the tool's", () => {
   const reportTime = minute(NOW);
   const latestStart = (minutes: number) =>
     clockSkew({ ...poll, reportTime, latestStart: minute(NOW + minutes * MINUTE) });
@@ -70,7 +70,7 @@ test.each([
   expect(skew?.kind === "zone" ? skew.utcOffset : null).toBe(offset);
 });
 
-test("long gaps between polls tell nothing", () => {
+test("long gaps between polls show nothing", () => {
   const ages = { least: 60 * MINUTE, polls: 9 };
   expect(zoneSkewByAges(ages, { intervalMs: 60 * MINUTE, zone: "UTC", now: NOW })).toBeNull();
 });

@@ -53,7 +53,7 @@ describe("localToUtc", () => {
     expect(iso(localToUtc(zone, y, mo, d, h, mi))).toBe(utc);
   });
 
-  test("every existing wall time comes back through the offset", () => {
+  test("every existing wall-clock time is converted back", () => {
     fc.assert(
       fc.property(
         fc.constantFrom("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata", "UTC"),

@@ -33,7 +33,7 @@ async function collect(used: readonly string[], files: Readonly<Record<string, u
 }
 
 describe("licenses of the binary", () => {
-  test("each used package once, with its license texts, and no other package", async () => {
+  test("list each used package once, with its texts", async () => {
     const within = ["b/dist/index.js", "b/dist/other.js", "@x/a/index.js", "@x/a/node_modules/b/index.js"];
     const text = await collect(["src/main.ts", ...within.map((path) => `node_modules/${path}`)], {
       "node_modules/b/package.json": manifest("b"),
@@ -53,7 +53,7 @@ describe("licenses of the binary", () => {
     expect(text).not.toContain("unused");
   });
 
-  test("packages that a file was bundled from: notices next to it, and names in its source map", async () => {
+  test("include packages bundled into a file", async () => {
     const text = await collect(["node_modules/ui/bundle.js"], {
       "node_modules/ui/package.json": manifest("ui"),
       "node_modules/ui/LICENSE": "text of ui",
@@ -72,7 +72,7 @@ describe("licenses of the binary", () => {
     expect(text).not.toContain("not used");
   });
 
-  test("libraries of Bun, their licenses, and how to link them again", async () => {
+  test("include Bun's libraries, and how to relink them", async () => {
     const text = await collect([], {});
     for (const part of [
       "(c) its people",
@@ -84,7 +84,7 @@ describe("licenses of the binary", () => {
     expect(text).not.toContain("the MIT license");
   });
 
-  test("a package without a text gets that of docs/licenses/packages.json", async () => {
+  test("take missing texts from docs/licenses/packages.json", async () => {
     const text = await collect(["node_modules/bare/index.js"], {
       "node_modules/bare/package.json": manifest("bare"),
       "docs/licenses/packages.json": { bare: { license: "MIT", copyright: ["(c) the bare"] } },
@@ -130,10 +130,10 @@ test.each<[string, Record<string, unknown>, string | RegExp, string?]>([
     "it ships a",
   ],
   ["knowledge of another license", { [P]: manifest("p"), ...known("ISC") }, "it is under MIT, and"],
-])("refuses %s", async (_, files, message, bun) => {
+])("rejects %s", async (_, files, message, bun) => {
   await expect(collect(["node_modules/p/index.js"], files, bun)).rejects.toThrow(message);
 });
 
-test("refuses an entry for a package that is not in the bundle", async () => {
+test("rejects an entry for a package that is not in the bundle", async () => {
   await expect(collect([], known("MIT"))).rejects.toThrow("p, which is not in the bundle");
 });

@@ -14,7 +14,7 @@ describe("debianVersion", () => {
     expect(debianVersion(version)).toBe(debian);
   });
 
-  test.each(["1.2", "v1.2.3", "1.2.3+build", "1.2.3\nDepends: x", ""])("%j is refused", (version) => {
+  test.each(["1.2", "v1.2.3", "1.2.3+build", "1.2.3\nDepends: x", ""])("rejects %j", (version) => {
     expect(() => debianVersion(version)).toThrow("is no version of the form");
   });
 });
@@ -23,7 +23,7 @@ describe("packagedUnit", () => {
   test.each([
     ["licmond.service", "serve"],
     ["licmond-hub.service", "hub --config /etc/licmond/hub.toml"],
-  ])("%s starts the package's binary, and differs in nothing else", async (name, command) => {
+  ])("%s differs only in the path of the binary", async (name, command) => {
     const unit = await unitText(name);
     const packaged = packagedUnit(unit);
     expect(packaged).toContain(`\nExecStart=/usr/bin/licmond ${command}\n`);
@@ -31,7 +31,7 @@ describe("packagedUnit", () => {
     expect(packaged.replaceAll("/usr/bin/licmond", "/usr/local/bin/licmond")).toBe(unit);
   });
 
-  test("a unit that starts something else is refused", () => {
+  test("rejects a unit that starts something else", () => {
     expect(() => packagedUnit("[Service]\nExecStart=/opt/licmond serve\n")).toThrow("does not start");
   });
 });
@@ -53,7 +53,7 @@ describe("elfNeeds", () => {
     ["a script", new TextEncoder().encode(`#!/bin/sh\n${"#".repeat(80)}`)],
     ["nothing", new Uint8Array()],
     ["a 32-bit file", Uint8Array.from([0x7f, 0x45, 0x4c, 0x46, 1, 1, ...new Array<number>(64).fill(0)])],
-  ])("refuses %s", (_, bytes) => {
+  ])("rejects %s", (_, bytes) => {
     expect(() => elfNeeds(bytes)).toThrow("not a 64-bit");
   });
 });
