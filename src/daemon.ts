@@ -31,7 +31,7 @@ import { shuffle } from "./domain/polls/track-sessions.ts";
 import { type Clock, systemClock, systemTimers } from "./domain/time/clock.ts";
 import { emitFleet } from "./export/fleet-metrics.ts";
 import { createHistoryClient } from "./history/client.ts";
-import { createDayKeeper, type DayQueries } from "./history/day-keeper.ts";
+import type { DayQueries } from "./history/day-packer.ts";
 import { createHistory } from "./history/history.ts";
 import { createRetention } from "./history/retention.ts";
 import { createPseudonyms, type Pseudonyms } from "./http/anonymous/anonymous.ts";
@@ -205,8 +205,12 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       removeSink();
       bus.flush();
     });
-    const kept = createHistory(common);
-    part("packing of history", kept).start();
+    const { path, metDamage: onDamage } = store;
+    type Queries = HistoryAnswers & DayQueries & ReportQueries;
+    const history = createHistoryClient<Queries>({ path, clock, onDamage, log: storeLog });
+    const intervals = () =>
+      Object.fromEntries(live.snapshot().servers.map(({ server }) => [server.id, server.intervalMs]));
+    const kept = createHistory({ ...common, days: { query: history.query, intervals } });
     const live = createLive({
       ...common,
       commit: bus.commit,
@@ -216,17 +220,8 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       clockAheadMs: watch.doubtNowMs,
     });
     part("live", live).subscribe(createStatusLog(log("collector")));
-    const { path, metDamage: onDamage } = store;
-    type Queries = HistoryAnswers & DayQueries & ReportQueries;
-    const client = createHistoryClient<Queries>({ path, clock, onDamage, log: storeLog });
-    const history = part("history", client);
-    const days = createDayKeeper({
-      ...common,
-      history,
-      intervals: () =>
-        Object.fromEntries(live.snapshot().servers.map(({ server }) => [server.id, server.intervalMs])),
-    });
-    part("sums of days", days).start();
+    part("history", history);
+    part("packing of history", kept).start();
     const keep = () => running.current().retention;
     const retention = createRetention({ ...common, watch, keep });
     part("retention", retention).start();

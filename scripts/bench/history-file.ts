@@ -3,8 +3,9 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from "node:path";
 import type { MonitoredServer } from "../../src/domain/server.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/domain/time/clock.ts";
+import { createDirty } from "../../src/history/buckets.ts";
 import type { HistoryClient } from "../../src/history/client.ts";
-import { createDayKeeper, DAY_QUERIES, type DayQueries } from "../../src/history/day-keeper.ts";
+import { createDayPacker, DAY_QUERIES, type DayQueries } from "../../src/history/day-packer.ts";
 import { createReader } from "../../src/history/reader.ts";
 import type { QueryParams } from "../../src/history/serve.ts";
 import { openStore, type Store } from "../../src/store/open/open.ts";
@@ -166,19 +167,21 @@ function writeNames(store: Store, size: YearSize, first: number): void {
 }
 
 /** Writes the sums that the daemon makes of each finished day. */
-async function writeSums(store: Store, { servers, features, end }: YearSize): Promise<void> {
+async function writeSums(store: Store, { servers, features, days, end }: YearSize): Promise<void> {
   const polled = serversOf({ servers, features, days: 0, end });
   const ask = async (name: keyof DayQueries, asked: QueryParams<DayQueries, keyof DayQueries>) =>
     await DAY_QUERIES[name](createReader(store.sqlite, { now: end }), asked);
-  const keeper = createDayKeeper({
+  const first = end - days * DAY_MS;
+  store.transaction(() => {
+    for (const kind of ["held", "site"] as const) createDirty(store).mark(kind, first, end - 1);
+  });
+  const step = createDayPacker({
     store,
     clock: { now: () => end + HOUR_MS },
-    timers: { after: () => () => {} },
-    log: SILENT,
     intervals: () => Object.fromEntries(polled.map(({ id, intervalMs }) => [id, intervalMs])),
-    history: { query: ask as HistoryClient<DayQueries>["query"] },
+    query: ask as HistoryClient<DayQueries>["query"],
   });
-  while (await keeper.step());
+  while (await step());
 }
 
 function writeUsers(store: Store, year: Year): void {

@@ -56,7 +56,7 @@ function forgetPolls({ sqlite, transaction }: Store, { end }: YearSize): void {
     sqlite.run("DELETE FROM samples WHERE at >= ?", [end]);
     sqlite.run("DELETE FROM coverage WHERE from_at >= ?", [end]);
     sqlite.run("UPDATE coverage SET read_at = ?, until_at = ?, running = 1", [end - MINUTE_MS, end]);
-    for (const table of ["history_open", "pictures"]) sqlite.run(`DELETE FROM ${table}`);
+    for (const table of ["dirty", "pictures"]) sqlite.run(`DELETE FROM ${table}`);
   });
 }
 

@@ -1,7 +1,7 @@
 import type { Step } from "../../src/domain/history.ts";
 import { mergeRollups, rollupOf } from "../../src/domain/stats/rollup.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/domain/time/clock.ts";
-import { dayOf, packedKey } from "../../src/history/buckets.ts";
+import { createPackedDays, dayOf, type PackedKind, packedKey } from "../../src/history/buckets.ts";
 import { packDayRollup, withHour, withHourRollup } from "../../src/history/codec.ts";
 import { type Week, weekAt } from "../../src/simulator/calendar.ts";
 import { SERVERS } from "../../src/simulator/servers.ts";
@@ -243,11 +243,7 @@ function pollMs(feature: number, at: number): number {
  * the daemon's packer, without the hourly steps.
  */
 export function writeDay(store: Store, year: Year, { servers, features }: YearSize, dayAt: number): void {
-  const insert = (table: string) =>
-    store.sqlite.query<null, [number, Uint8Array]>(
-      `INSERT OR REPLACE INTO ${table} (key, data) VALUES (?, ?)`,
-    );
-  const [sampleDays, rollupHours, rollupDays] = ["sample_days", "rollup_hours", "rollup_days"].map(insert);
+  const days = createPackedDays(store);
   store.transaction(() => {
     for (let index = 0; index < servers * features; index++) {
       const { week } = year.weekOf(index, dayAt);
@@ -256,7 +252,7 @@ export function writeDay(store: Store, year: Year, { servers, features }: YearSi
       const samples = year.samples(index, dayAt, cut);
       let users = year.weekOf(index, dayAt).played.users;
       let usersFrom = week.startsAt;
-      const key = packedKey(dayOf(dayAt), index + 1);
+      const keyOf = (kind: PackedKind) => packedKey(kind, dayOf(dayAt), index + 1);
       let packed: Uint8Array | null = null;
       let rolled: Uint8Array | null = null;
       const rollups = [];
@@ -285,9 +281,9 @@ export function writeDay(store: Store, year: Year, { servers, features }: YearSi
         rollups.push(rollup);
         rolled = withHourRollup(dayAt, rolled, { at: from, rollup });
       }
-      if (packed !== null) sampleDays?.run(key, packed);
-      if (rolled !== null) rollupHours?.run(key, rolled);
-      rollupDays?.run(key, packDayRollup(dayAt, mergeRollups(rollups)));
+      if (packed !== null) days.put(keyOf("samples"), packed);
+      if (rolled !== null) days.put(keyOf("hours"), rolled);
+      days.put(keyOf("rollups"), packDayRollup(dayAt, mergeRollups(rollups)));
     }
   });
 }

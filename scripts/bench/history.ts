@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MINUTE_MS } from "../../src/domain/time/clock.ts";
+import { packedKey } from "../../src/history/buckets.ts";
 import { openStore } from "../../src/store/open/open.ts";
 import { bytesOf, type HistoryFile, historyFile, SILENT } from "./history-file.ts";
 import { ingest } from "./history-ingest.ts";
@@ -50,8 +51,10 @@ async function measure(size: YearSize, kept: string | null): Promise<Row[]> {
 
 function onDisk({ store: directory, plain }: HistoryFile, size: YearSize): Row[] {
   const store = openStore({ directory, log: SILENT });
-  const sums = ["session_days", "held_days", "site_days"];
-  const of = ["coverage", "history_features", "sample_days", "rollup_hours", "rollup_days", ...sums];
+  const of = ["coverage", "history_features", "packed_days", "held_days"];
+  const sums = store.sqlite
+    .query<{ bytes: number }, [number]>("SELECT sum(length(data)) AS bytes FROM packed_days WHERE key >= ?")
+    .get(packedKey("held", 0));
   try {
     return [
       {
@@ -65,7 +68,7 @@ function onDisk({ store: directory, plain }: HistoryFile, size: YearSize): Row[]
       {
         what: "  of that the sums of days",
 
-        ours: bytesOf(store.sqlite, sums) / 1e6,
+        ours: (bytesOf(store.sqlite, ["held_days"]) + (sums?.bytes ?? 0)) / 1e6,
         baseline: null,
         unit: "MB",
         bound: null,

@@ -62,17 +62,14 @@ export function createDayReader(store: Store, people: People) {
   const statuses = query<StatusRow, [number, number]>(
     `SELECT ${STATUS_ROW} FROM server_statuses WHERE from_at >= ? AND from_at < ?`,
   );
-  const packed = (table: string) =>
-    query<PackedRow, [number, number, number]>(
-      `SELECT feature.id, ${FEATURE_COLUMNS}, data FROM history_features AS feature
-       LEFT JOIN ${table} ON key = ? + feature.id WHERE feature.id > ? ORDER BY feature.id LIMIT ?`,
-    );
-  const tables = {
-    samples: packed("sample_days"),
-    hours: packed("rollup_hours"),
-    rollups: packed("rollup_days"),
-  };
-  const held = query<{ data: Uint8Array | null }, [number]>("SELECT data FROM session_days WHERE day = ?");
+  const packed = query<PackedRow, [number, number, number]>(
+    `SELECT feature.id, ${FEATURE_COLUMNS}, data FROM history_features AS feature
+     LEFT JOIN packed_days ON key = ? + feature.id WHERE feature.id > ? ORDER BY feature.id LIMIT ?`,
+  );
+  const held = query<{ data: Uint8Array }, [number]>(
+    `SELECT data FROM packed_days WHERE key = ?
+       AND day * ${DAY_MS} NOT IN (SELECT at FROM dirty WHERE kind = 'held')`,
+  );
   const hasLoose = query<object, [number, number]>("SELECT 1 FROM samples WHERE at >= ? AND at < ? LIMIT 1");
   const loose = query<StoredStep, [number, number, number]>(
     `SELECT at, total, used, reserved, queued, unlimited FROM samples WHERE feature_id = ? AND at >= ? AND at < ?
@@ -125,9 +122,9 @@ export function createDayReader(store: Store, people: People) {
     return all;
   }
 
-  function* packedTable(table: keyof typeof tables, day: number): Generator<Day> {
+  function* packedTable(table: "samples" | "hours" | "rollups", day: number): Generator<Day> {
     const withLoose = table === "samples" && hasLoose(day * DAY_MS, (day + 1) * DAY_MS).length > 0;
-    const page = (last: PackedRow | null) => tables[table](packedKey(day, 0), last?.id ?? 0, ROWS);
+    const page = (last: PackedRow | null) => packed(packedKey(table, day), last?.id ?? 0, ROWS);
     const make = (row: PackedRow) => {
       const data = table === "samples" ? samplesOf(day, row, withLoose) : row.data;
       if (data === null || data.length === 0) return null;
@@ -140,7 +137,7 @@ export function createDayReader(store: Store, people: People) {
 
   /** Leaves out a day that is too large; the hub computes it from its sessions. */
   function heldOf(day: number): Day {
-    const data = held(day)[0]?.data ?? null;
+    const data = held(packedKey("held", day))[0]?.data ?? null;
     const said = data === null || data.length > MOST_HELD_BYTES ? null : people.sessionDay(data);
     return { table: "held", day, part: 0, rows: said === null ? [] : [{ data: base64(said) }] };
   }

@@ -1,5 +1,6 @@
 import type { RandomBytes } from "../domain/keys.ts";
 import { DAY_MS } from "../domain/time/clock.ts";
+import { createDirty, packedKey } from "../history/buckets.ts";
 import type { Store } from "../store/open/open.ts";
 import { RECORDED, type Recorded } from "./recording.ts";
 
@@ -10,15 +11,16 @@ export interface OutboxRow {
   readonly key: string | number;
 }
 
-/** A day that must be sent to the hub. */
+/** A day that must be sent to the hub; `whole`: rows of all tables, not only the packed ones. */
 export interface DueDay {
   readonly day: number;
   readonly whole: boolean;
-  readonly touches: number;
 }
 
 /** Day number of everything that belongs to no day: open sessions and user names. */
 export const NO_DAY = -1;
+
+const HUB_MARKS = ["hub", "hub_rows"] as const;
 
 /** Average size of an outbox row on disk, measured. */
 export const ROW_BYTES = 26;
@@ -63,11 +65,7 @@ export function createOutbox(store: Store, random: RandomBytes) {
     "INSERT OR REPLACE INTO fleet_marks (name, value) VALUES (?, ?)",
   );
   const removeMark = sqlite.query<null, [Mark]>("DELETE FROM fleet_marks WHERE name = ?");
-  const markDays = sqlite.query<null, [number, number]>(
-    `WITH RECURSIVE days (day) AS (SELECT ?1 UNION ALL SELECT day + 1 FROM days WHERE day < ?2)
-     INSERT INTO fleet_days (day, whole, touches) SELECT day, 1, 1 FROM days WHERE TRUE
-       ON CONFLICT DO UPDATE SET whole = 1, touches = touches + 1`,
-  );
+  const dirty = createDirty(store);
   /**
    * Records rows that began before a time and may have changed since. Their days are not sent again: the site
    * may have deleted rows that the hub keeps.
@@ -87,52 +85,51 @@ export function createOutbox(store: Store, random: RandomBytes) {
      UNION ALL SELECT '${RECORDED.event}', max(events.id) FROM events JOIN alerts ON alerts.id = json_extract(body, '$.alert')
        WHERE type = 'alert' AND at >= ?1 AND started_at < ?1 GROUP BY alerts.id`,
   );
-  /** Marks the days of waiting facts whose rows have any age: imported sessions have negative ids. */
-  const markWaiting = sqlite.query<null, [number]>(
-    `INSERT INTO fleet_days (day, whole, touches)
-     SELECT DISTINCT at / ${DAY_MS}, 1, 1 FROM (
+  /** Returns the days of waiting facts whose rows have any age: imported sessions have negative ids. */
+  const waiting = sqlite.query<{ day: number }, [number]>(
+    `SELECT DISTINCT at / ${DAY_MS} AS day FROM (
        SELECT ended_at AS at FROM fleet_outbox JOIN sessions ON id = key
          WHERE seq > ?1 AND kind = '${RECORDED.ended}' AND key < 0
-       UNION ALL SELECT at FROM fleet_outbox JOIN denials ON id = key WHERE seq > ?1 AND kind = '${RECORDED.denial}')
-     WHERE TRUE ON CONFLICT DO UPDATE SET whole = 1, touches = touches + 1`,
+       UNION ALL SELECT at FROM fleet_outbox JOIN denials ON id = key WHERE seq > ?1 AND kind = '${RECORDED.denial}')`,
   );
   const oldest = sqlite.query<{ at: number | null }, []>(
     `SELECT min(at) AS at FROM (
-       SELECT min(at) AS at FROM samples UNION ALL SELECT min(key) / ${2 ** 24} * ${DAY_MS} FROM sample_days
-       UNION ALL SELECT min(key) / ${2 ** 24} * ${DAY_MS} FROM rollup_days
+       SELECT min(at) AS at FROM samples
+       UNION ALL SELECT * FROM (SELECT day * ${DAY_MS} FROM packed_days ORDER BY key LIMIT 1)
+       UNION ALL SELECT * FROM (SELECT day * ${DAY_MS} FROM packed_days
+         WHERE key >= ${packedKey("rollups", 0)} ORDER BY key LIMIT 1)
        UNION ALL SELECT min(from_at) FROM coverage UNION ALL SELECT min(from_at) FROM server_statuses
        UNION ALL SELECT min(at) FROM denials UNION ALL SELECT min(started_at) FROM alerts
        UNION ALL SELECT min(ended_at) FROM sessions WHERE ended_at IS NOT NULL)`,
   );
   /** Skips a day that is over until its rows are packed. */
-  const due = sqlite.query<{ day: number; whole: number; touches: number }, [number]>(
-    `SELECT day, whole, touches FROM fleet_days AS due
-     WHERE whole = 1 OR (day < ?1 AND NOT EXISTS (SELECT 1 FROM history_open
-       WHERE (span = ${DAY_MS} AND at = due.day * ${DAY_MS})
-         OR (span = 3600000 AND at >= due.day * ${DAY_MS} AND at < (due.day + 1) * ${DAY_MS})))
-     ORDER BY day = ${NO_DAY} DESC, day DESC LIMIT 1`,
+  const due = sqlite.query<{ at: number; whole: number }, [number]>(
+    `SELECT at, EXISTS (SELECT 1 FROM dirty WHERE kind = 'hub_rows' AND at = due.at) AS whole FROM dirty AS due
+     WHERE kind = 'hub' AND (whole OR (at < ?1 AND NOT EXISTS (SELECT 1 FROM dirty
+       WHERE kind IN ('hours', 'rollups') AND at >= due.at AND at < due.at + ${DAY_MS})))
+     ORDER BY at < 0 DESC, at DESC LIMIT 1`,
   );
   const daysLeft = sqlite.query<{ count: number }, []>(
-    "SELECT count(*) AS count FROM fleet_days WHERE whole = 1",
+    "SELECT count(*) AS count FROM dirty WHERE kind = 'hub_rows'",
   );
-  const forgetDay = sqlite.query<null, [number, number]>(
-    "DELETE FROM fleet_days WHERE day = ? AND touches = ?",
-  );
-  const shrinkDay = sqlite.query<null, [number]>("UPDATE fleet_days SET whole = 0 WHERE day = ?");
 
   const text = (name: Mark) => read(() => getMark.get(name)?.value ?? null);
   const number = (name: Mark) => Number(text(name) ?? 0);
 
+  function markWhole(from: number, until = from): void {
+    for (const kind of HUB_MARKS) dirty.mark(kind, from, until);
+  }
+
   function resync(from: number, now: number): void {
-    markDays.run(Math.floor(Math.min(from, now) / DAY_MS), Math.floor(now / DAY_MS));
-    markDays.run(NO_DAY, NO_DAY);
+    markWhole(Math.min(from, now), now);
+    markWhole(NO_DAY * DAY_MS);
   }
 
   /** Starts a new epoch: the hub treats the site as a new database and gets all of its days again. */
   function beginEpoch(now: number): void {
     transaction(() => {
       sqlite.run("DELETE FROM fleet_outbox");
-      sqlite.run("DELETE FROM fleet_days");
+      sqlite.run("DELETE FROM dirty WHERE kind IN ('hub', 'hub_rows')");
       for (const name of ["met", "lost", "stopped", "users"] as const) removeMark.run(name);
       setMark.run("epoch", Buffer.from(random(8)).toString("hex"));
       setMark.run("cursor", edges.get()?.head ?? 0);
@@ -144,7 +141,7 @@ export function createOutbox(store: Store, random: RandomBytes) {
   /** Drops the backlog. Days since `since` are sent whole, and earlier open rows in their current state. */
   function drop(since: number, now: number): void {
     transaction(() => {
-      markWaiting.run(number("cursor"));
+      for (const { day } of waiting.all(number("cursor"))) markWhole(day * DAY_MS);
       sqlite.run("DELETE FROM fleet_outbox");
       setMark.run("lost", 1);
       setMark.run("cursor", edges.get()?.head ?? 0);
@@ -217,15 +214,20 @@ export function createOutbox(store: Store, random: RandomBytes) {
     goBack: (cursor: number): void => transaction(() => void setMark.run("cursor", cursor)),
     /** Returns the next day to send: first what belongs to no day, then the newest day. */
     nextDay(now: number): DueDay | null {
-      const found = read(() => due.get(Math.floor(now / DAY_MS)));
-      return found && { ...found, whole: found.whole === 1 };
+      const found = read(() => due.get(Math.floor(now / DAY_MS) * DAY_MS));
+      if (found === null) return null;
+      const { at, whole } = found;
+      transaction(() => {
+        for (const kind of HUB_MARKS) dirty.begin(kind, at);
+      });
+      return { day: at / DAY_MS, whole: whole === 1 };
     },
     /** Returns the number of past days that the hub does not have. */
     daysLeft: () => read(() => daysLeft.get())?.count ?? 0,
     /** Marks a day as sent, unless it changed meanwhile. */
-    dayDone({ day, touches, whole }: DueDay, users: number): void {
+    dayDone({ day }: DueDay, users: number): void {
       transaction(() => {
-        if (forgetDay.run(day, touches).changes === 0 && whole) shrinkDay.run(day);
+        for (const kind of HUB_MARKS) dirty.end(kind, day * DAY_MS);
         setMark.run("users", users);
       });
     },

@@ -339,7 +339,7 @@ export const DAY_ROWS = {
   hours: Type.Object({ ...OfFeature, ...OfCounts, data: Packed }),
   rollups: Type.Object({ ...OfFeature, ...OfCounts, data: Packed }),
   /**
-   * `session_days`: seats held on the day, one row. No row if the day is not computed, or with `people =
+   * Packed days of kind `held`: seats held on the day, one row. No row if the day is not computed, or with `people =
    * "counts"`.
    */
   held: Type.Object({ data: Packed }),

@@ -1,4 +1,5 @@
 import { HOUR_MS } from "../domain/time/clock.ts";
+import type { DirtyKind } from "../history/buckets.ts";
 import type { Store } from "../store/open/open.ts";
 
 /**
@@ -29,10 +30,9 @@ const put = (kind: Recorded, key: string) => insert(`'${RECORDED[kind]}'`, key);
 const insert = (kind: string, key: string) =>
   `INSERT INTO fleet_outbox (kind, key) VALUES (${kind}, ${key});`;
 const gone = (row: string) => put("gone", `json_object(${row})`);
-const mark = (day: string, whole: 0 | 1) =>
-  `INSERT INTO fleet_days (day, whole, touches) VALUES (${day}, ${whole}, 1)
-     ON CONFLICT DO UPDATE SET touches = touches + 1, whole = max(whole, excluded.whole);`;
-const dayOfKey = (row: "NEW" | "OLD") => `${row}.key / ${2 ** 24}`;
+const mark = (at: string, ...kinds: readonly DirtyKind[]) =>
+  `INSERT INTO dirty (kind, at, touched) VALUES ${kinds.map((kind) => `('${kind}', ${at}, 1)`)}
+     ON CONFLICT DO UPDATE SET touched = 1 WHERE touched = 0;`;
 
 /** Triggers of a table that is keyed by server and start time. */
 const spans = (table: string, kind: "coverage" | "status", hasEnded: string) => {
@@ -46,13 +46,6 @@ const spans = (table: string, kind: "coverage" | "status", hasEnded: string) => 
     ],
   ] as const;
 };
-
-const packed = (table: string) =>
-  [
-    [`AFTER INSERT ON ${table}`, mark(dayOfKey("NEW"), 0)],
-    [`AFTER UPDATE ON ${table}`, mark(dayOfKey("NEW"), 0)],
-    [`AFTER DELETE ON ${table} WHEN ${IS_AHEAD(`${dayOfKey("OLD")} * 86400000`)}`, mark(dayOfKey("OLD"), 1)],
-  ] as const;
 
 const events = (logs: boolean) =>
   `NEW.type IN ('alert', 'server_status')${
@@ -95,16 +88,21 @@ const triggers = (logs: boolean): readonly (readonly [when: string, work: string
        'feature', name, 'at', OLD.at) FROM ${ONE_OF};`,
   ],
   [`AFTER INSERT ON events WHEN ${events(logs)}`, put("event", "NEW.id")],
-  ...packed("sample_days"),
-  ...packed("rollup_hours"),
-  ...packed("rollup_days"),
-  ["AFTER UPDATE ON session_days WHEN NEW.data IS NOT NULL", mark("NEW.day", 0)],
-  // A late session deletes its day here, so the hub must drop its copy. Retention deletes days before its
-  // mark: the hub keeps these.
+  // A day that is being packed for the first time has empty data.
   [
-    `AFTER DELETE ON session_days WHEN OLD.data IS NOT NULL AND OLD.day * 86400000 >=
+    "AFTER INSERT ON packed_days WHEN NEW.kind <> 'site' AND length(NEW.data) > 0",
+    mark("NEW.day * 86400000", "hub"),
+  ],
+  ["AFTER UPDATE ON packed_days WHEN NEW.kind <> 'site'", mark("NEW.day * 86400000", "hub")],
+  [
+    `AFTER DELETE ON packed_days WHEN ${IS_AHEAD("OLD.day * 86400000")}`,
+    mark("OLD.day * 86400000", "hub", "hub_rows"),
+  ],
+  // After a late session, the hub must drop its copy of the day. It keeps days that retention deleted here.
+  [
+    `AFTER INSERT ON dirty WHEN NEW.kind = 'held' AND NEW.at >=
        ifnull((SELECT value FROM event_marks WHERE name = 'deleted_sessions'), 0)`,
-    mark("OLD.day", 0),
+    mark("NEW.at", "hub"),
   ],
 ];
 

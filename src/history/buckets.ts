@@ -7,20 +7,44 @@ export interface KnownFeature extends CountedFeature {
   readonly id: number;
 }
 
-/** Feature ids are below this, so that a day and a feature fit into one number. */
-const FEATURES = 2 ** 24;
+/**
+ * Kinds of packed days, in the order of their keys: samples, rollups of hours and rollups of days by feature;
+ * and of all features together, held seats and sums.
+ */
+export const PACKED_KINDS = ["samples", "hours", "rollups", "held", "site"] as const;
+export type PackedKind = (typeof PACKED_KINDS)[number];
 
-/** Returns the key of a packed row: `day` counts days since 1970-01-01 UTC. */
-export function packedKey(day: number, featureId: number): number {
-  return day * FEATURES + featureId;
+/** Feature ids and days since 1970-01-01 UTC are below these, so that a key is one safe integer. */
+const FEATURES = 2 ** 24;
+const DAYS = 2 ** 26;
+
+/** Returns the key of a packed day. The keys of a kind ascend by day, then by feature. */
+export function packedKey(kind: PackedKind, day: number, featureId = 0): number {
+  return (PACKED_KINDS.indexOf(kind) * DAYS + day) * FEATURES + featureId;
+}
+
+/** Returns the first key of some days, and the first after them. */
+export function packedKeys(kind: PackedKind, first: number, behind = DAYS): [number, number] {
+  return [packedKey(kind, first), packedKey(kind, behind)];
 }
 
 export function featureOfKey(key: number): number {
   return key % FEATURES;
 }
 
-export function dayOfKey(key: number): number {
-  return Math.floor(key / FEATURES);
+/** Reads and writes packed days by key. */
+export function createPackedDays({ sqlite }: Pick<Store, "sqlite">) {
+  const get = sqlite.query<{ data: Uint8Array }, [number]>("SELECT data FROM packed_days WHERE key = ?");
+  const put = sqlite.query<null, [number, Uint8Array]>(
+    "INSERT INTO packed_days (key, data) VALUES (?, ?) ON CONFLICT DO UPDATE SET data = excluded.data",
+  );
+  const remove = sqlite.query<null, [number]>("DELETE FROM packed_days WHERE key = ?");
+  return {
+    get: (key: number) => get.get(key)?.data ?? null,
+    /** Empty data deletes the day. */
+    put: (key: number, data: Uint8Array): void =>
+      void (data.length > 0 ? put.run(key, data) : remove.run(key)),
+  };
 }
 
 export function dayOf(at: number): number {
@@ -35,42 +59,38 @@ export function hourEnd(at: number): number {
   return Math.ceil(at / HOUR_MS) * HOUR_MS;
 }
 
-/** An hour or day that must be rolled up, again or for the first time, beginning at `at`. */
-export interface OpenBucket {
-  readonly span: number;
-  readonly at: number;
-}
+/** Marks of packed rows, by their kind, and of days to send to a hub: packed rows, and all other rows. */
+export type DirtyKind = Exclude<PackedKind, "samples"> | "hub" | "hub_rows";
 
-export type OpenBuckets = ReturnType<typeof createOpenBuckets>;
+export type Dirty = ReturnType<typeof createDirty>;
 
-/** Hours and days to roll up. Everything here runs in the caller's transaction. */
-export function createOpenBuckets({ sqlite }: Pick<Store, "sqlite">) {
-  const on = (sql: string) => sqlite.query<null, [number, number]>(sql);
-  // Most polls touch a bucket that is already open; such a row is not written again.
+/**
+ * Marks hours and days whose packed rows are missing or outdated. Everything here runs in the caller's
+ * transaction.
+ */
+export function createDirty({ sqlite }: Pick<Store, "sqlite">) {
+  const on = (sql: string) => sqlite.query<null, [DirtyKind, number]>(sql);
+  // Most polls mark what is already marked; such a row is not written again.
   const insert = on(
-    "INSERT INTO history_open (span, at, touches) VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET touches = 1 WHERE touches = 0",
+    "INSERT INTO dirty (kind, at, touched) VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET touched = 1 WHERE touched = 0",
   );
-  const earliest = sqlite.query<OpenBucket, [number, number]>(
-    "SELECT span, at FROM history_open WHERE span = ? AND at <= ? ORDER BY at LIMIT 1",
-  );
-  const begin = on("UPDATE history_open SET touches = 0 WHERE span = ? AND at = ?");
-  const remove = on("DELETE FROM history_open WHERE span = ? AND at = ? AND touches = 0");
+  const begin = on("UPDATE dirty SET touched = 0 WHERE kind = ? AND at = ?");
+  const end = on("DELETE FROM dirty WHERE kind = ? AND at = ? AND touched = 0");
+
+  /** Marks every hour or day that [from, until] touches. */
+  function mark(kind: DirtyKind, from: number, until: number): void {
+    const span = kind === "hours" ? HOUR_MS : DAY_MS;
+    for (let at = Math.floor(from / span) * span; at <= until; at += span) insert.run(kind, at);
+  }
 
   return {
-    /** Opens every hour and day that [from, until] touches. */
+    mark,
+    /** Marks everything that depends on the readings of [from, until]. */
     touch(from: number, until: number): void {
-      for (const span of [HOUR_MS, DAY_MS])
-        for (let at = Math.floor(from / span) * span; at <= until; at += span) insert.run(span, at);
+      for (const kind of ["hours", "rollups", "held", "site"] as const) mark(kind, from, until);
     },
-    /** Starts work on the earliest bucket that ended before `overBefore`; hours come before their days. */
-    next(overBefore: number): OpenBucket | null {
-      const hour = earliest.get(HOUR_MS, overBefore - HOUR_MS);
-      const day = earliest.get(DAY_MS, overBefore - DAY_MS);
-      const next = day !== null && (hour === null || hour.at >= day.at + DAY_MS) ? day : hour;
-      if (next !== null) begin.run(next.span, next.at);
-      return next;
-    },
-    /** Finishes work on a bucket, unless it was touched since `next` returned it. */
-    close: ({ span, at }: OpenBucket): void => void remove.run(span, at),
+    begin: (kind: DirtyKind, at: number): void => void begin.run(kind, at),
+    /** Removes a mark, unless it was set again since `begin`; returns whether it did. */
+    end: (kind: DirtyKind, at: number): boolean => end.run(kind, at).changes > 0,
   };
 }

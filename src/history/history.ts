@@ -3,15 +3,9 @@ import type { Log } from "../domain/log.ts";
 import { mergeRollups, rollupOf } from "../domain/stats/rollup.ts";
 import { type Clock, DAY_MS, HOUR_MS, type Timers } from "../domain/time/clock.ts";
 import type { Store } from "../store/open/open.ts";
-import {
-  createOpenBuckets,
-  dayOf,
-  type KnownFeature,
-  type OpenBucket,
-  type OpenBuckets,
-  packedKey,
-} from "./buckets.ts";
+import { createDirty, createPackedDays, type Dirty, dayOf, type KnownFeature, packedKey } from "./buckets.ts";
 import { packDayRollup, unpackHours, withHour, withHourRollup } from "./codec.ts";
+import { createDayPacker, type DayPackerDeps } from "./day-packer.ts";
 import { createLoop } from "./loop.ts";
 import { createReader, type Reader } from "./reader.ts";
 import { createRecorder } from "./recorder.ts";
@@ -27,23 +21,13 @@ const GRACE_MS = 60_000;
  */
 function createPacker(
   { sqlite, transaction }: Store,
-  open: OpenBuckets,
+  dirty: Dirty,
   clock: Clock,
 ): (sliceMs?: number) => boolean {
-  const tableOf = (name: string) => {
-    const get = sqlite.query<{ data: Uint8Array }, [number]>(`SELECT data FROM ${name} WHERE key = ?`);
-    const put = sqlite.query<null, [number, Uint8Array]>(
-      `INSERT INTO ${name} (key, data) VALUES (?, ?) ON CONFLICT DO UPDATE SET data = excluded.data`,
-    );
-    const remove = sqlite.query<null, [number]>(`DELETE FROM ${name} WHERE key = ?`);
-    return {
-      get: (key: number) => get.get(key)?.data ?? null,
-      put: (key: number, data: Uint8Array) => (data.length > 0 ? put.run(key, data) : remove.run(key)),
-    };
-  };
-  const sampleDays = tableOf("sample_days");
-  const rollupHours = tableOf("rollup_hours");
-  const rollupDays = tableOf("rollup_days");
+  const packed = createPackedDays({ sqlite });
+  const earliest = sqlite.query<{ at: number }, [string, number]>(
+    "SELECT at FROM dirty WHERE kind = ? AND at <= ? ORDER BY at LIMIT 1",
+  );
   const dropLoose = sqlite.query<null, [number, number, number]>(
     "DELETE FROM samples WHERE feature_id = ? AND at >= ? AND at < ?",
   );
@@ -52,7 +36,6 @@ function createPacker(
   function packHour(reader: Reader, feature: KnownFeature, at: number): void {
     const end = at + HOUR_MS;
     const dayAt = dayOf(at) * DAY_MS;
-    const key = packedKey(dayOf(at), feature.id);
     const coverage = reader.coverage(feature.server, at, end);
     const all = reader.samples(feature, at, end, coverage);
 
@@ -60,12 +43,14 @@ function createPacker(
     if (at === dayAt && samples[0]?.at !== at) samples.unshift(...carried(coverage, all, at));
     if (samples.length > 0) {
       const hour = (at - dayAt) / HOUR_MS;
-      sampleDays.put(key, withHour(dayAt, sampleDays.get(key), { hour, samples }));
+      const key = packedKey("samples", dayOf(at), feature.id);
+      packed.put(key, withHour(dayAt, packed.get(key), { hour, samples }));
     }
     dropLoose.run(feature.id, at, end);
 
     const counted = rollupOf({ steps: stepsOf(all, coverage, at, end), end }, at, end);
-    const hours = rollupHours.get(key);
+    const key = packedKey("hours", dayOf(at), feature.id);
+    const hours = packed.get(key);
     // Old sessions and denials may have been deleted: keep the users that the hour already has.
     const before =
       hours !== null && at < reader.sessionsFrom()
@@ -81,28 +66,40 @@ function createPacker(
       users = [...new Set(held)].sort((a, b) => a - b);
     }
     const rolled = withHourRollup(dayAt, hours, { at, rollup: { ...counted, users, denials } });
-    if (hours !== null || rolled.length > 0) rollupHours.put(key, rolled);
+    packed.put(key, rolled);
   }
 
   function rollUpDay(feature: KnownFeature, at: number): void {
-    const key = packedKey(dayOf(at), feature.id);
-    const hours = rollupHours.get(key);
+    const hours = packed.get(packedKey("hours", dayOf(at), feature.id));
     const rollups = hours === null ? [] : unpackHours(at, hours).map((one) => one.rollup);
-    rollupDays.put(key, hours === null ? new Uint8Array() : packDayRollup(at, mergeRollups(rollups)));
+    packed.put(
+      packedKey("rollups", dayOf(at), feature.id),
+      hours === null ? new Uint8Array() : packDayRollup(at, mergeRollups(rollups)),
+    );
+  }
+
+  /** Returns the earliest hour or day that ended before `overBefore`; hours come before their days. */
+  function nextDue(overBefore: number) {
+    const hour = earliest.get("hours", overBefore - HOUR_MS);
+    const day = earliest.get("rollups", overBefore - DAY_MS);
+    if (day !== null && (hour === null || hour.at >= day.at + DAY_MS))
+      return { kind: "rollups", at: day.at, end: day.at + DAY_MS } as const;
+    return hour && ({ kind: "hours", at: hour.at, end: hour.at + HOUR_MS } as const);
   }
 
   /** Handles one feature per step. */
-  function* work(bucket: OpenBucket): Generator<void> {
+  function* work({ kind, at, end }: NonNullable<ReturnType<typeof nextDue>>): Generator<void> {
     const { samplesFrom } = reader().reach();
+    dirty.begin(kind, at);
     // Samples are gone, so their rollups cannot be made again.
-    const isGone = samplesFrom === null || bucket.at + bucket.span <= samplesFrom;
+    const isGone = samplesFrom === null || end <= samplesFrom;
     for (const feature of isGone ? [] : reader().features()) {
       // Other writes may have happened between two slices.
-      if (bucket.span === HOUR_MS) packHour(reader(), feature, bucket.at);
-      else rollUpDay(feature, bucket.at);
+      if (kind === "hours") packHour(reader(), feature, at);
+      else rollUpDay(feature, at);
       yield;
     }
-    open.close(bucket);
+    dirty.end(kind, at);
   }
 
   let ofSlice: Reader | null = null;
@@ -120,9 +117,9 @@ function createPacker(
         ofSlice = null;
         do {
           if (running === null) {
-            const bucket = open.next(clock.now() - GRACE_MS);
-            if (bucket === null) return false;
-            running = work(bucket);
+            const due = nextDue(clock.now() - GRACE_MS);
+            if (due === null) return false;
+            running = work(due);
           }
           if (running.next().done === true) running = null;
         } while (performance.now() - begun < sliceMs);
@@ -154,15 +151,25 @@ export interface HistoryDeps {
 /** How often the packer checks whether an hour has ended. */
 const IDLE_MS = 30_000;
 
-/** The writing side of history, one per process: records polls and packs them in the background. */
-export function createHistory({ store, clock, timers, log }: HistoryDeps) {
-  const open = createOpenBuckets(store);
-  const pack = createPacker(store, open, clock);
+/**
+ * The writing side of history, one per process: records polls and packs them in the background. Without
+ * `days`, it does not pack the days of all features together.
+ */
+export function createHistory({
+  store,
+  clock,
+  timers,
+  log,
+  days,
+}: HistoryDeps & { readonly days?: Pick<DayPackerDeps, "query" | "intervals"> }) {
+  const dirty = createDirty(store);
+  const pack = createPacker(store, dirty, clock);
+  const packDay = days === undefined ? () => false : createDayPacker({ store, clock, ...days });
   return {
-    /** `start` begins to pack hours when they end. */
-    ...createLoop(pack, IDLE_MS, "Cannot pack history", timers, log),
+    /** `start` begins to pack hours and days when they end. */
+    ...createLoop(() => pack() || packDay(), IDLE_MS, "Cannot pack history", timers, log),
     /** For `createLive`. */
-    recorder: createRecorder(store, open),
+    recorder: createRecorder(store, dirty),
     /** Packs everything that is due now, for back-fills and tests. `between` is called between slices. */
     packAll(between?: () => void): void {
       while (pack(20)) between?.();
@@ -172,6 +179,6 @@ export function createHistory({ store, clock, timers, log }: HistoryDeps) {
       store.read(() => createReader(store.sqlite, { now: clock.now() }).reach().samplesFrom),
     /** Rolls up the hours and days in [from, until) again, e.g. when sessions are imported later. */
     reopen: (from: number, until: number): void =>
-      store.transaction(() => open.touch(from, Math.max(from, until - 1))),
+      store.transaction(() => dirty.touch(from, Math.max(from, until - 1))),
   };
 }

@@ -13,12 +13,13 @@ import { DAY_MS, HOUR_MS } from "../domain/time/clock.ts";
 import { allOf, type Named, oneOf } from "../store/conditions.ts";
 import {
   dayOf,
-  dayOfKey,
   featureOfKey,
   hourEnd,
   hourStart,
   type KnownFeature,
+  type PackedKind,
   packedKey,
+  packedKeys,
 } from "./buckets.ts";
 import { readDayRollup, readHours } from "./codec.ts";
 import { createDenialReader } from "./feature-counts.ts";
@@ -99,16 +100,19 @@ export function createReader(
   const usersAlone: RollupSink = { level() {}, covered() {}, denials() {}, user: sum.user };
   let reached: Reach | null = null;
 
+  /** Returns the start of the first packed day of a kind. */
+  function firstDay(kind: PackedKind): number | null {
+    const sql = "SELECT day FROM packed_days WHERE key >= ? AND key < ? ORDER BY key LIMIT 1";
+    const [first] = all<{ day: number }>(sql, ...packedKeys(kind, 0));
+    return first === undefined ? null : first.day * DAY_MS;
+  }
+
   function reach(): Reach {
     if (reached !== null) return reached;
-    const [first] = all<{ loose: number | null; samples: number | null; hours: number | null }>(
-      `SELECT (SELECT min(at) FROM samples) AS loose, (SELECT min(key) FROM sample_days) AS samples,
-         (SELECT min(key) FROM rollup_hours) AS hours`,
-    );
-    const begin = (key: number | null | undefined) => (key == null ? null : dayOfKey(key) * DAY_MS);
-    const sampled = [begin(first?.samples), first?.loose ?? null].filter((at) => at !== null);
+    const [loose] = all<{ at: number }>("SELECT min(at) AS at FROM samples HAVING at IS NOT NULL");
+    const sampled = [firstDay("samples"), loose?.at ?? null].filter((at) => at !== null);
     const samplesFrom = sampled.length === 0 ? null : Math.min(...sampled);
-    reached = { samplesFrom, rollupsFrom: begin(first?.hours) ?? samplesFrom };
+    reached = { samplesFrom, rollupsFrom: firstDay("hours") ?? samplesFrom };
     return reached;
   }
 
@@ -140,8 +144,8 @@ export function createReader(
     const unsettled = open.hours(from, until);
     for (let day = dayOf(from); day * DAY_MS < until; day++) {
       const dayAt = day * DAY_MS;
-      const key = packedKey(day, feature.id);
-      const [packed] = all<{ data: Uint8Array }>("SELECT data FROM rollup_hours WHERE key = ?", key);
+      const key = packedKey("hours", day, feature.id);
+      const [packed] = all<{ data: Uint8Array }>("SELECT data FROM packed_days WHERE key = ?", key);
       const isWanted = (at: number) => at >= from && at < until && !unsettled.has(at);
       if (packed !== undefined) readHours(dayAt, packed.data, (at) => (isWanted(at) ? sinkOf(at) : null));
     }
@@ -153,12 +157,12 @@ export function createReader(
     }
   }
 
-  /** Returns the packed days of features with ids from `lowest` to `highest`. */
-  const packedDays = (day: number, lowest: number, highest: number) =>
+  /** Returns the rollups of a day of features with ids from `lowest` to `highest`. */
+  const rollupsOfDay = (day: number, lowest: number, highest: number) =>
     all<{ key: number; data: Uint8Array }>(
-      "SELECT key, data FROM rollup_days WHERE key >= ? AND key <= ?",
-      packedKey(day, lowest),
-      packedKey(day, highest),
+      "SELECT key, data FROM packed_days WHERE key >= ? AND key <= ?",
+      packedKey("rollups", day, lowest),
+      packedKey("rollups", day, highest),
     );
 
   /**
@@ -227,7 +231,8 @@ export function createReader(
       for (let day = first; day < behind; day++) {
         const at = day * DAY_MS;
         if (unsettled.has(at)) addHours(feature, at, at + DAY_MS, () => counts);
-        else for (const { data } of packedDays(day, feature.id, feature.id)) readDayRollup(at, data, counts);
+        else
+          for (const { data } of rollupsOfDay(day, feature.id, feature.id)) readDayRollup(at, data, counts);
         const rollup = sum.take();
         if (rollup.groups.length > 0) buckets.push({ at, rollup });
       }
@@ -256,7 +261,7 @@ export function createReader(
         for (let day = first; day < behind; day++) {
           const at = day * DAY_MS;
           if (unsettled.has(at)) continue;
-          for (const { key, data } of packedDays(day, slice[0]?.id ?? 0, slice.at(-1)?.id ?? 0))
+          for (const { key, data } of rollupsOfDay(day, slice[0]?.id ?? 0, slice.at(-1)?.id ?? 0))
             packed.get(featureOfKey(key))?.push({ at, data });
         }
         for (const feature of slice) {
@@ -277,8 +282,11 @@ export function createReader(
         .reduce((sum, { from, until }) => sum + Math.min(until, end) - Math.max(from, start), 0),
     /** Returns the stored sums of days over all features: see `site-days.ts`. */
     siteDays(first: number, behind: number) {
-      const sql = "SELECT day, data FROM site_days WHERE day >= ? AND day < ? AND data IS NOT NULL";
-      const made = all<{ day: number; data: Uint8Array }>(sql, first, behind);
+      const made = all<{ day: number; data: Uint8Array }>(
+        `SELECT day, data FROM packed_days WHERE key >= ? AND key < ?
+           AND day * ${DAY_MS} NOT IN (SELECT at FROM dirty WHERE kind = 'site')`,
+        ...packedKeys("site", first, behind),
+      );
       return new Map(made.map(({ day, data }) => [day, data]));
     },
   };

@@ -3,7 +3,7 @@ import type { FeaturePicture, ServerPicture } from "../domain/picture.ts";
 import { longestSilence } from "../domain/server.ts";
 import type { Session } from "../domain/session.ts";
 import type { Store } from "../store/open/open.ts";
-import { hourStart, type OpenBuckets } from "./buckets.ts";
+import { type Dirty, hourStart } from "./buckets.ts";
 import { createStatusRecorder } from "./outages.ts";
 import { gapAt, sameCounts } from "./sample-reader.ts";
 
@@ -38,7 +38,7 @@ type CoverageRow = Omit<Coverage, "running"> & { readonly running: number };
 export type Recorder = ReturnType<typeof createRecorder>;
 
 /** Writes the changes of each poll to history: status, changed counts, and coverage. */
-export function createRecorder({ sqlite }: Store, open: Pick<OpenBuckets, "touch">) {
+export function createRecorder({ sqlite }: Store, dirty: Pick<Dirty, "touch">) {
   const states = new Map<string, ServerState>();
   const statuses = createStatusRecorder({ sqlite });
   /** Returns the existing row, or a new one. */
@@ -76,19 +76,19 @@ export function createRecorder({ sqlite }: Store, open: Pick<OpenBuckets, "touch
     };
   }
 
-  /** Opens the hours that a row of coverage reaches now, or reached before. */
-  function openCovered({ from, until }: Coverage, old: Coverage | null): void {
+  /** Marks the hours that a row of coverage reaches now, or reached before. */
+  function touchCovered({ from, until }: Coverage, old: Coverage | null): void {
     const first = old?.readAt ?? from;
-    open.touch(first, Math.max(first, Math.max(until, old?.until ?? 0) - 1));
+    dirty.touch(first, Math.max(first, Math.max(until, old?.until ?? 0) - 1));
   }
 
-  /** Opens the hours before that of `at` in which sessions began. */
-  function openBegins(serverId: string, opened: readonly Pick<Session, "beganAt">[], at: number): void {
+  /** Marks the hours before that of `at` in which sessions began. */
+  function touchBegins(serverId: string, opened: readonly Pick<Session, "beganAt">[], at: number): void {
     const began = opened.reduce((first, { beganAt }) => Math.min(first, beganAt), at);
     if (began >= hourStart(at)) return;
     for (const { from, until } of backwards.iterate(serverId, at)) {
       if (until <= began) break;
-      open.touch(Math.max(from, began), Math.max(from, began, Math.min(until, at) - 1));
+      dirty.touch(Math.max(from, began), Math.max(from, began, Math.min(until, at) - 1));
     }
   }
 
@@ -110,9 +110,9 @@ export function createRecorder({ sqlite }: Store, open: Pick<OpenBuckets, "touch
           const looked = takeLook(state?.from, look, around);
           for (const row of looked.rows) {
             writeCoverage.run(serverId, row.from, row.readAt, row.until, row.running);
-            openCovered(row, row.from === around.before?.from ? around.before : null);
+            touchCovered(row, row.from === around.before?.from ? around.before : null);
           }
-          openBegins(serverId, opened, at);
+          touchBegins(serverId, opened, at);
           from = looked.from;
           const stored = state?.features ?? new Map<string, Known>();
           const known = from === at ? unread(stored) : stored;

@@ -5,7 +5,7 @@ import { deleteStep } from "../store/database/transaction.ts";
 import { createDenials } from "../store/denials.ts";
 import { createEventRetention, createLogs } from "../store/logs.ts";
 import type { Store } from "../store/open/open.ts";
-import { dayOf, packedKey } from "./buckets.ts";
+import { dayOf, PACKED_KINDS, packedKeys } from "./buckets.ts";
 import type { HistoryDeps } from "./history.ts";
 import { createLoop, type Loop } from "./loop.ts";
 import { createStatusRetention } from "./outages.ts";
@@ -81,19 +81,17 @@ export function createRetention({ store, watch, timers, log, keep }: RetentionDe
   );
 }
 
+const PACKED_BETWEEN =
+  "DELETE FROM packed_days WHERE key IN (SELECT key FROM packed_days WHERE key >= ? AND key < ? ORDER BY key LIMIT ?)";
+
 /**
  * Deletes one step of samples and rollups before two instants and returns the number of rows. A day is
  * deleted when all of it is older.
  */
 export function createHistoryRetention(store: Store): (samplesFrom: number, rollupsFrom: number) => number {
   const { sqlite } = store;
-  const before = (table: string, column: string) =>
-    sqlite.query<null, [number, number]>(
-      `DELETE FROM ${table} WHERE ${column} IN (SELECT ${column} FROM ${table} WHERE ${column} < ? ORDER BY ${column} LIMIT ?)`,
-    );
-  const samples = before("sample_days", "key");
-  const sites = before("site_days", "day");
-  const rollups = [before("rollup_hours", "key"), before("rollup_days", "key")];
+  const packed = sqlite.query<null, [number, number, number]>(PACKED_BETWEEN);
+  const marks = sqlite.query<null, [number]>("DELETE FROM dirty WHERE kind = 'site' AND at < ?");
   const servers = sqlite.query<{ id: string }, []>("SELECT id FROM servers");
   const coverage = sqlite.query<null, [string, number, number]>(
     `DELETE FROM coverage WHERE server_id = ?1 AND from_at IN
@@ -103,9 +101,11 @@ export function createHistoryRetention(store: Store): (samplesFrom: number, roll
   return (samplesFrom, rollupsFrom) => {
     const [samplesDay, rollupsDay] = [dayOf(samplesFrom), dayOf(rollupsFrom)];
     return deleteStep(store, (limit) => {
-      let rows = samples.run(packedKey(samplesDay, 0), limit).changes;
-      rows ||= sites.run(samplesDay, limit).changes;
-      for (const rollup of rollups) rows ||= rollup.run(packedKey(rollupsDay, 0), limit).changes;
+      let rows = marks.run(samplesDay * DAY_MS).changes;
+      for (const kind of ["samples", "site", "hours", "rollups"] as const) {
+        const behind = kind === "samples" || kind === "site" ? samplesDay : rollupsDay;
+        rows ||= packed.run(...packedKeys(kind, 0, behind), limit).changes;
+      }
       if (rows > 0) return rows;
       for (const { id } of servers.all()) {
         if (rows >= limit) break;
@@ -130,7 +130,7 @@ export function createTakeBack(store: Store) {
     deletes("samples", "feature_id, at", "at"),
     deletes("coverage", "server_id, from_at", "from_at"),
     deletes("server_statuses", "server_id, from_at", "from_at"),
-    deletes("history_open", "span, at", "at"),
+    deletes("dirty", "kind, at", "kind NOT IN ('hub', 'hub_rows') AND at"),
     deletes("denials", "id", "at"),
     deletes("sessions", "id", "ended_at > ?1 AND id > 0 AND first_seen_at"),
   ];
@@ -141,8 +141,7 @@ export function createTakeBack(store: Store) {
        ended_at = max(${right("first_seen_at")}, ${right("ended_at")}), doubt_ms = NULL
      WHERE id IN (SELECT id FROM sessions WHERE doubt_ms IS NOT NULL LIMIT ?2)`,
   );
-  const byDay = ["site_days", "session_days"].map((table) => deletes(table, "day", "day"));
-  const byKey = ["sample_days", "rollup_hours", "rollup_days"].map((table) => deletes(table, "key", "key"));
+  const packed = sqlite.query<null, [number, number, number]>(PACKED_BETWEEN);
   const updates = [
     `UPDATE sessions SET ended_at = max(first_seen_at, ?2), last_seen_at = max(first_seen_at, min(last_seen_at, ?2)),
          end_reason = 'unobserved' WHERE id IN
@@ -173,8 +172,8 @@ export function createTakeBack(store: Store) {
       return deleteStep(store, (limit) => {
         let rows = repair.run(after, limit).changes;
         for (const query of byTime) rows ||= query.run(after, limit).changes;
-        for (const query of byDay) rows ||= query.run(dayOf(after), limit).changes;
-        for (const query of byKey) rows ||= query.run(packedKey(dayOf(after) + 1, 0) - 1, limit).changes;
+        for (const kind of PACKED_KINDS)
+          rows ||= packed.run(...packedKeys(kind, dayOf(after) + 1), limit).changes;
         for (const query of updates) rows ||= query.run(after, now, limit).changes;
         return rows;
       });

@@ -1,8 +1,8 @@
 import type { Series, Step } from "../domain/history.ts";
 import type { Gaps, Holding } from "../domain/stats/held-seats.ts";
-import { DAY_MS, HOUR_MS } from "../domain/time/clock.ts";
+import { DAY_MS } from "../domain/time/clock.ts";
 import type { Rows } from "../store/conditions.ts";
-import { dayOf, type KnownFeature, packedKey } from "./buckets.ts";
+import { type DirtyKind, dayOf, type KnownFeature, packedKey } from "./buckets.ts";
 import { samplesOfDay } from "./codec.ts";
 import { oncePerRange } from "./feature-counts.ts";
 
@@ -74,12 +74,12 @@ type Unsettled = ReturnType<typeof createUnsettled>;
  * Returns the hours, and days, of a range that must still be rolled up: their stored rollups are not final.
  */
 export function createUnsettled({ all }: Rows) {
-  const of = (span: number) =>
+  const of = (kind: DirtyKind) =>
     oncePerRange((start, end): ReadonlySet<number> => {
-      const sql = "SELECT at FROM history_open WHERE span = ? AND at >= ? AND at < ? ORDER BY at";
-      return new Set(all<{ at: number }>(sql, span, start, end).map(({ at }) => at));
+      const sql = "SELECT at FROM dirty WHERE kind = ? AND at >= ? AND at < ? ORDER BY at";
+      return new Set(all<{ at: number }>(sql, kind, start, end).map(({ at }) => at));
     });
-  return { hours: of(HOUR_MS), days: of(DAY_MS) };
+  return { hours: of("hours"), days: of("rollups") };
 }
 
 interface SampleRow extends Omit<Step, "unlimited"> {
@@ -125,8 +125,8 @@ export function createSampleReader({ all }: Rows, open: Unsettled, now: number) 
   }
 
   function unpacked(feature: KnownFeature, day: number): Step[] {
-    const key = packedKey(day, feature.id);
-    const rows = all<{ data: Uint8Array }>("SELECT data FROM sample_days WHERE key = ?", key);
+    const key = packedKey("samples", day, feature.id);
+    const rows = all<{ data: Uint8Array }>("SELECT data FROM packed_days WHERE key = ?", key);
     return rows.flatMap(({ data }) => samplesOfDay(day * DAY_MS, data));
   }
 

@@ -4,7 +4,7 @@ import { createReader, type Reader } from "./reader.ts";
 
 /** Tables of the daemon that its history reader uses and a hub fills. */
 const TABLES = [
-  ...["coverage", "samples", "sample_days", "rollup_hours", "rollup_days", "history_open", "history_users"],
+  ...["coverage", "samples", "packed_days", "dirty", "history_users"],
   ...["sessions", "denials", "denial_spans", "denial_cursors", "server_statuses", "event_marks"],
 ];
 /** Indexes that no query on a scratch database uses. */
@@ -50,7 +50,7 @@ export function openScratch() {
         for (const row of rows) insert.run(...row);
       })();
     },
-    clear: (table: string) => void sqlite.run(`DELETE FROM ${table}`),
+    clear: (table: string, where = "TRUE") => void sqlite.run(`DELETE FROM ${table} WHERE ${where}`),
     close: () => sqlite.close(),
   };
 }

@@ -15,7 +15,7 @@ import {
   type SessionFilter,
   sessionCondition,
 } from "../store/conditions.ts";
-import { dayOf, type KnownFeature } from "./buckets.ts";
+import { dayOf, type KnownFeature, packedKeys } from "./buckets.ts";
 import { createFeatureCounts, oncePerRange } from "./feature-counts.ts";
 import { unpackSessionDay } from "./session-day.ts";
 
@@ -84,6 +84,9 @@ const ENDED_IN_OR_LATER = `${ENDED_IN}
   + (${COUNTED} AND ended_at >= max(?5, ?4 + 1) AND ended_at <= ?6 AND (first_seen_at < ?5 OR began_at < ?5))
   + (${COUNTED.replace("sessions_by_feature", "sessions_long")} AND ended_at > ?6 AND began_at < ?5 AND ${IS_LONG}) AS count`;
 
+const HELD_DAYS = `FROM packed_days WHERE key >= ? AND key < ?
+  AND day * ${DAY_MS} NOT IN (SELECT at FROM dirty WHERE kind = 'held')`;
+
 /** Fields that determine when a session of a known feature held its seats. */
 type FeatureSession = Pick<
   HeldSession,
@@ -142,8 +145,8 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
 
   /** Returns a packed day; null if it is not packed. */
   function heldDay(day: number, filter: SessionFilter): HeldSeats | null {
-    const [row] = all<{ data: Uint8Array | null }>("SELECT data FROM session_days WHERE day = ?", day);
-    return row?.data ? unpackSessionDay(day, row.data, filter) : null;
+    const [row] = all<{ data: Uint8Array }>(`SELECT data ${HELD_DAYS}`, ...packedKeys("held", day, day + 1));
+    return row === undefined ? null : unpackSessionDay(day, row.data, filter);
   }
 
   return {
@@ -199,16 +202,16 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
       return (ended?.count ?? 0) + open;
     },
     daysPacked(first: number, behind: number): ReadonlySet<number> {
-      const sql = "SELECT day FROM session_days WHERE data IS NOT NULL AND day >= ? AND day < ?";
-      return new Set(all<{ day: number }>(sql, first, behind).map(({ day }) => day));
+      const days = all<{ day: number }>(`SELECT day ${HELD_DAYS}`, ...packedKeys("held", first, behind));
+      return new Set(days.map(({ day }) => day));
     },
     heldSums(first: number, behind: number, of?: FeatureId): HeldSum[] {
       const { sql, values } = of === undefined ? allOf([]) : ofFeature(of);
       return all<HeldSum>(
-        `SELECT server_id AS server, daemon, feature, sum(seat_ms) AS seatMs FROM session_days JOIN held_days USING (day)
-         WHERE data IS NOT NULL AND day >= ? AND day < ? AND ${sql} GROUP BY server_id, daemon, feature`,
-        first,
-        behind,
+        `SELECT server_id AS server, daemon, feature, sum(seat_ms) AS seatMs
+         FROM (SELECT day ${HELD_DAYS}) CROSS JOIN held_days USING (day)
+         WHERE ${sql} GROUP BY server_id, daemon, feature`,
+        ...packedKeys("held", first, behind),
         ...values,
       );
     },

@@ -20,7 +20,7 @@ export function firstDays({ sessionsMs, rollupsMs }: Config["retention"], now: n
     sessions: dayBefore(sessionsMs),
     denials: dayBefore(sessionsMs),
     steps: dayBefore(STEPS_MS),
-    packed_days: dayBefore(rollupsMs),
+    packed_days: dayBefore(Math.max(rollupsMs, sessionsMs)),
   };
 }
 
@@ -54,8 +54,10 @@ export function createRetention({ pool, partitions, clock, keep, log }: Retentio
       await partitions.drop("packed_days", first.packed_days),
       await dropEvents(pool, partitions, dayBefore(eventsMs), dayBefore(auditMs)),
     ];
-    await pool`DELETE FROM packed_days WHERE kind = 'samples' AND day < ${dayBefore(samplesMs)}`;
-    await pool`DELETE FROM session_days WHERE day < ${first.sessions}`;
+    await pool`
+      DELETE FROM packed_days WHERE day < CASE kind
+        WHEN 'samples' THEN ${dayBefore(samplesMs)}::int WHEN 'held' THEN ${first.sessions}::int
+        ELSE ${dayBefore(rollupsMs)}::int END`;
     await pool`DELETE FROM last_seen WHERE at < ${now - sessionsMs}`;
     await pool`DELETE FROM coverage WHERE until_at < ${now - rollupsMs}`;
     await pool`DELETE FROM statuses WHERE greatest(until_at, next_by) < ${now - outagesMs}`;
@@ -95,6 +97,8 @@ interface Brought {
   readonly days: readonly Day[];
 }
 
+const PACKED: ReadonlySet<string> = new Set(["samples", "hours", "rollups", "held"]);
+
 /** Returns the partitioned table that a fact or a day goes to, and its day there; null for other tables. */
 function placeOf(item: Fact | Day): readonly [keyof FirstDays, number] | null {
   const dayOf = (at: number) => Math.floor(at / DAY_MS);
@@ -103,7 +107,7 @@ function placeOf(item: Fact | Day): readonly [keyof FirstDays, number] | null {
     // Open sessions have no day.
     if (day < 0) return null;
     if (table === "sessions" || table === "denials") return [table, day];
-    return table === "samples" || table === "hours" || table === "rollups" ? ["packed_days", day] : null;
+    return PACKED.has(table) ? ["packed_days", day] : null;
   }
   if (item.kind === "session" && item.endedAt !== null) return ["sessions", dayOf(item.endedAt)];
   if (item.kind === "denial") return ["denials", dayOf(item.at)];

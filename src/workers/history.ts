@@ -1,4 +1,4 @@
-import { DAY_QUERIES } from "../history/day-keeper.ts";
+import { DAY_QUERIES } from "../history/day-packer.ts";
 import { serveHistory, sqliteBackend } from "../history/serve.ts";
 import { historyAnswers, storedPseudonyms } from "../http/history-answers/answers.ts";
 import { REPORT_QUERIES } from "../reports/figures.ts";

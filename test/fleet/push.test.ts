@@ -335,7 +335,9 @@ describe("rows that are not sent as facts are sent as days", () => {
     site.rig.history().packAll();
     // Rows stored before the site joined a fleet are not in the outbox.
     await site.site.stop();
-    site.rig.store.sqlite.run("DELETE FROM fleet_outbox; DELETE FROM fleet_marks; DELETE FROM fleet_days;");
+    site.rig.store.sqlite.run(
+      "DELETE FROM fleet_outbox; DELETE FROM fleet_marks; DELETE FROM dirty WHERE kind LIKE 'hub%';",
+    );
     hub.up();
     await site.restart();
     await site.told();
@@ -344,7 +346,7 @@ describe("rows that are not sent as facts are sent as days", () => {
     const { steps: __, ...own } = stored(site);
     expect(rows).toEqual(own as typeof rows);
     const packed = site.rig.store.sqlite
-      .query<{ data: Uint8Array }, []>("SELECT data FROM rollup_days")
+      .query<{ data: Uint8Array }, []>("SELECT data FROM packed_days WHERE kind = 'rollups'")
       .all();
     expect(
       [...hub.latest().packed].filter(([key]) => key.startsWith("rollups")).map(([, data]) => data),

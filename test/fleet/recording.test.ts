@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { systemRandom } from "../../src/domain/keys.ts";
 import { createOutbox, noteStop } from "../../src/fleet/outbox.ts";
 import { recordFacts, stopRecording } from "../../src/fleet/recording.ts";
+import { packedKey } from "../../src/history/buckets.ts";
 import { createTakeBack } from "../../src/history/retention.ts";
 import { createSessions } from "../../src/history/sessions/sessions.ts";
 import { createDenials } from "../../src/store/denials.ts";
@@ -97,7 +98,7 @@ test("rows of a clock that was ahead are corrected at the hub too", async () => 
   rig.history().packAll();
   rig.clock.time = a.NOON + 120_000;
   rig.store.sqlite.run("DELETE FROM fleet_outbox");
-  rig.store.sqlite.run("DELETE FROM fleet_days");
+  rig.store.sqlite.run("DELETE FROM dirty WHERE kind LIKE 'hub%'");
   const takeBack = createTakeBack(rig.store);
   while (takeBack.step(rig.clock.time) > 0);
   const gone = rows(rig).flatMap(({ kind, key }) =>
@@ -115,19 +116,18 @@ test("a change to a packed day sends the day again; retention does not", () => {
   const { sqlite } = store;
   const day = Math.floor(a.NOON / DAY_MS);
   for (const each of [day - 1, day])
-    sqlite.run("INSERT INTO session_days (day, data) VALUES (?, x'00')", [each]);
-  sqlite.run("DELETE FROM fleet_days");
-  const told = () =>
-    sqlite.query<{ day: number; whole: number }, []>("SELECT day, whole FROM fleet_days").all();
+    sqlite.run("INSERT INTO packed_days (key, data) VALUES (?, x'00')", [packedKey("held", each)]);
+  sqlite.run("DELETE FROM dirty WHERE kind LIKE 'hub%'");
+  const told = () => sqlite.query("SELECT kind, at / 86400000 FROM dirty WHERE kind LIKE 'hub%'").values();
   sqlite.run(
     `INSERT INTO sessions (id, server_id, daemon, feature, count, began_at, first_seen_at, last_seen_at, ended_at)
      VALUES (1, 'eda', 'd', 'f', 1, ?1, ?1, ?1, ?1)`,
     [a.NOON],
   );
-  expect(told()).toEqual([{ day, whole: 0 }]);
-  sqlite.run("DELETE FROM fleet_days");
+  expect(told()).toEqual([["hub", day]]);
+  sqlite.run("DELETE FROM dirty WHERE kind LIKE 'hub%'");
   while (createSessions(store).retainStep(a.NOON + DAY_MS) > 0);
-  expect(sqlite.query("SELECT * FROM session_days").all()).toEqual([]);
+  expect(sqlite.query("SELECT * FROM packed_days").all()).toEqual([]);
   expect(told()).toEqual([]);
 });
 
@@ -174,7 +174,7 @@ describe("the outbox", () => {
   test("after a time without [fleet] its days are sent", async () => {
     const { rig, outbox } = make();
     outbox.begin(a.NOON);
-    rig.store.sqlite.run("DELETE FROM fleet_days");
+    rig.store.sqlite.run("DELETE FROM dirty WHERE kind LIKE 'hub%'");
     stopRecording(rig.store);
     noteStop(rig.store, a.NOON + DAY_MS);
     noteStop(rig.store, a.NOON + 2 * DAY_MS);
@@ -246,7 +246,7 @@ describe("the outbox", () => {
     if (open !== null) outbox.dayDone(open, 0);
     const due = outbox.nextDay(a.NOON);
     expect(due).toMatchObject({ day: Math.floor(a.NOON / DAY_MS), whole: true });
-    rig.store.sqlite.run("UPDATE fleet_days SET touches = touches + 1");
+    rig.store.sqlite.run("UPDATE dirty SET touched = 1 WHERE kind = 'hub'");
     if (due !== null) outbox.dayDone(due, 0);
     // Facts have covered the day so far, and it is sent only after it ends.
     expect(outbox.daysLeft()).toBe(0);

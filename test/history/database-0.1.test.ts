@@ -90,6 +90,6 @@ test("a database of 0.1.0 answers as it did, at once and when its days are packe
   const clock = fixedClock(now);
   const log = recordingLog();
   createHistory({ store, clock, log, timers: { after: () => () => {} } }).packAll();
-  expect(await makeDays(store, clock, log, () => {}, INTERVALS)).toEqual({ sessions: 2, sites: 2 });
+  expect(await makeDays(store, clock, () => {}, INTERVALS)).toEqual({ sessions: 2, sites: 2 });
   await agrees();
 });

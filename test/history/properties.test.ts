@@ -103,9 +103,7 @@ test("rollups are those of the plain loop, made hour by hour, at once, or again"
       const firstDay = Math.floor(a.NOON / DAY_MS) * DAY_MS;
       const end = Math.ceil(until / DAY_MS) * DAY_MS + DAY_MS;
       const stored = () =>
-        ["rollup_hours", "rollup_days", "sample_days"].map((table) =>
-          rig.store.sqlite.query(`SELECT key, hex(data) AS data FROM ${table} ORDER BY key`).all(),
-        );
+        rig.store.sqlite.query("SELECT key, hex(data) AS data FROM packed_days ORDER BY key").all();
       const first = stored();
       for (const feature of rig.reader().features()) {
         const steps = plainSteps(polls, feature.feature, { start: firstDay, end, now: rig.clock.time });
@@ -138,8 +136,7 @@ test("rollups are those of the plain loop, made hour by hour, at once, or again"
       rig.history().reopen(firstDay, end);
       rig.history().packAll();
       expect(stored()).toEqual(first);
-      rig.store.sqlite.run("DELETE FROM rollup_hours");
-      rig.store.sqlite.run("DELETE FROM rollup_days");
+      rig.store.sqlite.run("DELETE FROM packed_days WHERE kind IN ('hours', 'rollups')");
       rig.history().reopen(firstDay, end);
       rig.history().packAll();
       expect(stored()).toEqual(first);

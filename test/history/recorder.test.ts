@@ -98,7 +98,7 @@ describe("a poll", () => {
     rig.history().packAll();
     expect(steps()).toEqual(wanted);
     // Two hours and two days were touched, not the ten years between.
-    expect(rowsOf(rig, "rollup_days")).toBe(2);
+    expect(rowsOf(rig, "packed_days WHERE kind = 'rollups'")).toBe(2);
   });
 });
 
@@ -127,7 +127,7 @@ describe("denials in the rollups", () => {
     expect(denials()).toEqual([1]);
     rig.history().packAll();
     expect(denials()).toEqual([1]);
-    expect(rowsOf(rig, "history_open")).toBe(0);
+    expect(rowsOf(rig, "dirty WHERE kind IN ('hours', 'rollups')")).toBe(0);
   });
 });
 

@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from "bun:test";
 import { coveredMs, type Rollup } from "../../src/domain/stats/rollup.ts";
 import { DAY_MS, HOUR_MS } from "../../src/domain/time/clock.ts";
+import { packedKey } from "../../src/history/buckets.ts";
 import { createHistoryRetention, createTakeBack } from "../../src/history/retention.ts";
 import { MOST_ROWS } from "../../src/store/database/transaction.ts";
 import { createMarks } from "../../src/store/events.ts";
@@ -66,7 +67,7 @@ test("samples, coverage and rollups go by whole days, each after its own time", 
 test("one step does little, and nothing is left to do in the end", async () => {
   const { rig, now } = await withDays();
   const insert = rig.store.sqlite.query<null, [number, Uint8Array]>(
-    "INSERT INTO sample_days (key, data) VALUES (?, ?)",
+    "INSERT INTO packed_days (key, data) VALUES (?, ?)",
   );
   rig.store.transaction(() => {
     for (let key = 1; key <= 20_000; key++) insert.run(key, new Uint8Array(600));
@@ -105,17 +106,18 @@ async function afterWrongClock() {
 test("deletes history of the future, and keeps readings of a correct clock", async () => {
   const { rig, first, now, takeBack } = await afterWrongClock();
   const { sqlite } = rig.store;
-  sqlite.run(`INSERT INTO site_days (day) VALUES (${Math.floor((now + AHEAD_MS) / DAY_MS)})`);
+  const site = packedKey("site", Math.floor((now + AHEAD_MS) / DAY_MS));
+  sqlite.run("INSERT INTO packed_days (key, data) VALUES (?, x'00')", [site]);
   const used = () => rig.reader().series(rig.feature("compiler"), first, now + 1).steps;
   const before = used();
   const ahead = () =>
-    ["coverage WHERE from_at", "samples WHERE at", "history_open WHERE at"]
+    ["coverage WHERE from_at", "samples WHERE at", "dirty WHERE at"]
       .map((table) => `SELECT count(*) AS n FROM ${table} > ${now + DAY_MS}`)
       .concat(
-        ["sample_days", "rollup_hours", "rollup_days"].map(
-          (table) => `SELECT count(*) AS n FROM ${table} WHERE key / 16777216 > ${now / DAY_MS + 1}`,
+        ["samples", "hours", "rollups", "site"].map(
+          (kind) =>
+            `SELECT count(*) AS n FROM packed_days WHERE kind = '${kind}' AND day > ${now / DAY_MS + 1}`,
         ),
-        `SELECT count(*) AS n FROM site_days WHERE day > ${now / DAY_MS + 1}`,
       )
       .map((query) => sqlite.query<{ n: number }, []>(query).get()?.n ?? 0);
   expect(ahead().reduce((sum, n) => sum + n)).toBeGreaterThan(4);

@@ -11,7 +11,6 @@ import * as a from "../domain/make.ts";
 import { createRig } from "../history/rig.ts";
 import { makeDays } from "../history/sessions/rig.ts";
 import { cleanUp, fixedClock } from "../store/place.ts";
-import { recordingLog } from "../store/recording-log.ts";
 import { historyPort } from "./history-port.ts";
 import { type Bench, bench } from "./make.ts";
 import { PSEUDONYMS } from "./streams/rig.ts";
@@ -140,9 +139,8 @@ describe("units and seat groups in the statistics", () => {
     // The same answers come from packed days, and change when a feature gets another unit.
     rig.clock.time = NOW + 24 * HOUR;
     rig.history().packAll();
-    const days = () =>
-      rig.store.sqlite.query<{ n: number }, []>("SELECT count(*) AS n FROM site_days").get()?.n ?? 0;
-    await makeDays(rig.store, fixedClock(rig.clock.time), recordingLog(), () => {}, {});
+    const days = () => rig.reader().siteDays(0, 1e6).size;
+    await makeDays(rig.store, fixedClock(rig.clock.time), () => {}, {});
     const made = days();
     expect(made).toBeGreaterThan(0);
     const packed = await ask<Heat>(

@@ -5,7 +5,7 @@ import { systemTimers, type Timers } from "../../src/domain/time/clock.ts";
 import type { Audience } from "../../src/domain/words.ts";
 import { recordFacts } from "../../src/fleet/recording.ts";
 import { createSite } from "../../src/fleet/site.ts";
-import { createDayKeeper, DAY_QUERIES, type DayQueries } from "../../src/history/day-keeper.ts";
+import { createDayPacker, DAY_QUERIES, type DayQueries } from "../../src/history/day-packer.ts";
 import { createReader } from "../../src/history/reader.ts";
 import { anonymousEvent, anonymousPicture, createPseudonyms } from "../../src/http/anonymous/anonymous.ts";
 import { managerOf } from "../../src/managers/registry.ts";
@@ -70,17 +70,15 @@ export async function makeSite(wanted: SiteWanted) {
   }
 
   if (packs) {
-    const ask = (kind: keyof DayQueries, asked: Parameters<DayQueries["session"]>[1]) =>
+    const ask = (kind: keyof DayQueries, asked: Parameters<DayQueries["held"]>[1]) =>
       DAY_QUERIES[kind](createReader(rig.store.sqlite, { now: asked.now }), asked);
-    const keeper = createDayKeeper({
+    const step = createDayPacker({
       store: rig.store,
-      history: { query: ask as never },
+      query: ask as never,
       clock: rig.clock,
-      timers: { after: () => () => {} },
-      log: recordingLog(),
       intervals: () => Object.fromEntries(servers.map(({ id, intervalMs }) => [id, intervalMs])),
     });
-    while (await keeper.step());
+    while (await step());
   }
 
   return {

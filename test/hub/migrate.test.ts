@@ -31,7 +31,7 @@ describe.skipIf(!HAS_POSTGRES)("the hub's database", () => {
     await pool.close();
   });
 
-  test("the secret of sites is dropped, and pictures are requested whole", async () => {
+  test("the first schema is migrated: no secret of sites, whole pictures, one table of packed days", async () => {
     const pool = open(await postgres.database());
     const [first] = MIGRATIONS as [(typeof MIGRATIONS)[0]];
     await pool.begin(async (tx) => {
@@ -40,6 +40,7 @@ describe.skipIf(!HAS_POSTGRES)("the hub's database", () => {
       await tx`INSERT INTO schema_steps VALUES (1, ${first.name})`;
       await tx`INSERT INTO secrets VALUES ('pseudonyms', ${Buffer.alloc(32, 7)})`;
       await tx`INSERT INTO servers (site, server, place, picture) VALUES ('muc', 'eda', 0, 5), ('muc', 'cad', 1, NULL)`;
+      await tx`INSERT INTO session_days VALUES ('muc', 20600, ${Buffer.from("x")})`;
     });
     await migrate(pool);
     expect(await pool`SELECT 1 FROM secrets`).toHaveLength(0);
@@ -49,6 +50,8 @@ describe.skipIf(!HAS_POSTGRES)("the hub's database", () => {
     expect(await hubSecret(pool)).toEqual(own);
     const pictures = await pool`SELECT picture::int AS picture FROM servers ORDER BY place`;
     expect(pictures.map(({ picture }: { picture: number | null }) => picture)).toEqual([-1, null]);
+    const days = await pool`SELECT kind, day, feature_id::int AS feature FROM packed_days`;
+    expect([...days]).toEqual([{ kind: "held", day: 20_600, feature: 0 }]);
     await pool.close();
   });
 

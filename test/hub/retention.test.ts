@@ -28,6 +28,8 @@ test.skipIf(!HAS_POSTGRES)("drops rows older than the configured retention, and 
     ["rollups", today - 3000],
     ["samples", today],
     ["rollups", today - 400],
+    ["held", today - 399],
+    ["held", today - 420],
   ] as const)
     await pool`INSERT INTO packed_days VALUES ('muc', ${kind}, ${day}, 1, ${Buffer.from("x")})`;
   const eventDays = [today, today - 31, today - 399, today - 401];
@@ -58,6 +60,7 @@ test.skipIf(!HAS_POSTGRES)("drops rows older than the configured retention, and 
   ]);
   const rest = await pool`SELECT kind, ${today}::int - day AS age FROM packed_days ORDER BY kind, age`;
   expect([...rest]).toEqual([
+    { kind: "held", age: 399 },
     { kind: "rollups", age: 400 },
     { kind: "samples", age: 0 },
   ]);

@@ -2,7 +2,7 @@ import type { Step } from "../../domain/history.ts";
 import { mergeRollups, rollupOf } from "../../domain/stats/rollup.ts";
 import { DAY_MS, HOUR_MS } from "../../domain/time/clock.ts";
 import type { Store } from "../../store/open/open.ts";
-import { createOpenBuckets, type KnownFeature, packedKey } from "../buckets.ts";
+import { createDirty, createPackedDays, type KnownFeature, packedKey } from "../buckets.ts";
 import { packDayRollup, packHours, samplesOfDay, withHour } from "../codec.ts";
 import { createReader } from "../reader.ts";
 import { gapAt, type Interval } from "../sample-reader.ts";
@@ -16,20 +16,14 @@ export interface FeatureDay {
 
 /** Writes another monitor's counts, packed by feature and day. Runs in the caller's transaction. */
 export function createCountWriter({ sqlite }: Store, now: number) {
-  const open = createOpenBuckets({ sqlite });
+  const dirty = createDirty({ sqlite });
+  const packed = createPackedDays({ sqlite });
   /** Days that also contain other data: the packer rolls them up once their time is covered. */
   const mixed = new Set<number>();
   const putFeature = sqlite.query<{ id: number }, [string, string, string]>(
     `INSERT INTO history_features (server_id, daemon, name) VALUES (?, ?, ?)
      ON CONFLICT (server_id, daemon, name) DO UPDATE SET name = excluded.name RETURNING id`,
   );
-  const packed = sqlite.query<{ data: Uint8Array }, [number]>("SELECT data FROM sample_days WHERE key = ?");
-  const put = (table: string) =>
-    sqlite.query<null, [number, Uint8Array]>(
-      `INSERT INTO ${table} (key, data) VALUES (?, ?) ON CONFLICT DO UPDATE SET data = excluded.data`,
-    );
-  const [putSamples, putHours, putDay] = [put("sample_days"), put("rollup_hours"), put("rollup_days")];
-  const dropSite = sqlite.query<null, [number]>("DELETE FROM site_days WHERE day = ?");
   const covered = sqlite.query<Interval, [string]>(
     `SELECT from_at AS "from", until_at AS until FROM coverage WHERE server_id = ? ORDER BY from_at`,
   );
@@ -49,15 +43,15 @@ export function createCountWriter({ sqlite }: Store, now: number) {
       const reader = createReader(sqlite, { now });
       for (const { feature, day, samples } of days) {
         const [start, end] = [day * DAY_MS, (day + 1) * DAY_MS];
-        const key = packedKey(day, feature.id);
-        const old = packed.get(key)?.data;
-        const before = old === undefined ? [] : samplesOfDay(start, old);
+        const key = packedKey("samples", day, feature.id);
+        const old = packed.get(key);
+        const before = old === null ? [] : samplesOfDay(start, old);
         const all = [...new Map([...before, ...samples].map((one) => [one.at, one])).values()];
-        putSamples.run(key, withHour(start, null, { hour: -1, samples: all }));
-        dropSite.run(day);
+        packed.put(key, withHour(start, null, { hour: -1, samples: all }));
+        dirty.mark("site", start, start);
         const isNamed =
           reader.holders(feature, start, end).length > 0 || reader.denials(feature, start, end) !== null;
-        if (old !== undefined || isNamed) {
+        if (old !== null || isNamed) {
           mixed.add(day);
           continue;
         }
@@ -66,8 +60,11 @@ export function createCountWriter({ sqlite }: Store, now: number) {
           const at = start + hour * HOUR_MS;
           return { at, rollup: rollupOf({ steps, end }, at, at + HOUR_MS) };
         });
-        putHours.run(key, packHours(start, hours));
-        putDay.run(key, packDayRollup(start, mergeRollups(hours.map(({ rollup }) => rollup))));
+        packed.put(packedKey("hours", day, feature.id), packHours(start, hours));
+        packed.put(
+          packedKey("rollups", day, feature.id),
+          packDayRollup(start, mergeRollups(hours.map(({ rollup }) => rollup))),
+        );
       }
     },
     /** Returns when the server was read, ascending. */
@@ -78,7 +75,7 @@ export function createCountWriter({ sqlite }: Store, now: number) {
      */
     cover(server: string, intervals: Iterable<Interval>): void {
       for (const { from, until } of intervals) cover.run(server, from, until);
-      for (const day of mixed) open.touch(day * DAY_MS, Math.min(now, (day + 1) * DAY_MS - 1));
+      for (const day of mixed) dirty.touch(day * DAY_MS, Math.min(now, (day + 1) * DAY_MS - 1));
     },
   };
 }

@@ -1,7 +1,7 @@
 import { featureKey } from "../../domain/history.ts";
 import type { EndReason } from "../../domain/session.ts";
 import type { Store } from "../../store/open/open.ts";
-import { createOpenBuckets } from "../buckets.ts";
+import { createDirty } from "../buckets.ts";
 
 /**
  * Adds features from old logs to history, so that a feature that was never polled is known by name. Runs in
@@ -53,7 +53,7 @@ export function createSessionImport({ sqlite, read }: Store) {
   const firstSeen = sqlite.query<{ first: number | null }, [string]>(
     "SELECT min(first_seen_at) AS first FROM sessions WHERE server_id = ? AND id > 0",
   );
-  const open = createOpenBuckets({ sqlite });
+  const dirty = createDirty({ sqlite });
   const noteFeatures = createImportedFeatures({ sqlite });
   const insert = sqlite.query<null, (string | number | null)[]>(
     `INSERT INTO sessions (id, server_id, daemon, feature, user, host, version, count, handle, started_at, began_at,
@@ -69,7 +69,7 @@ export function createSessionImport({ sqlite, read }: Store) {
 
   function rollUpAgain({ startedAt, endedAt }: OldSession): void {
     const from = Math.max(startedAt, polledFrom);
-    if (from < endedAt) open.touch(from, endedAt - 1);
+    if (from < endedAt) dirty.touch(from, endedAt - 1);
   }
 
   /** Returns false if the session was already known. */

@@ -5,6 +5,7 @@ import { DAY_MS } from "../../domain/time/clock.ts";
 import { deleteStep } from "../../store/database/transaction.ts";
 import { createMarks } from "../../store/events.ts";
 import type { Store } from "../../store/open/open.ts";
+import { packedKeys } from "../buckets.ts";
 
 /** Columns that are read as a session. */
 export const SESSION_COLUMNS = `id, server_id AS server, daemon, feature, user, host, display, qualifier, version, count, handle,
@@ -37,9 +38,10 @@ export function createSessions(store: Store) {
   );
 
   const marks = createMarks(store);
-  const dropDay = sqlite.query<null, [number]>(
-    "DELETE FROM session_days WHERE day IN (SELECT day FROM session_days WHERE day < ? ORDER BY day LIMIT 1)",
+  const dropDay = sqlite.query<null, [number, number]>(
+    "DELETE FROM packed_days WHERE key IN (SELECT key FROM packed_days WHERE key >= ? AND key < ? LIMIT 1)",
   );
+  const dropMarks = sqlite.query<null, [number]>("DELETE FROM dirty WHERE kind = 'held' AND at < ?");
 
   const dropSums = sqlite.query<null, [number, number]>(
     `DELETE FROM held_days WHERE (day, server_id, daemon, feature) IN
@@ -85,7 +87,12 @@ export function createSessions(store: Store) {
         const { changes } = remove.run(endedBefore, limit);
         if (changes > 0) marks.raise("deleted_sessions", endedBefore);
         const first = Math.ceil(marks.get("deleted_sessions") / DAY_MS);
-        return changes || dropDay.run(first).changes || dropSums.run(first, limit).changes;
+        return (
+          changes ||
+          dropDay.run(...packedKeys("held", 0, first)).changes ||
+          dropSums.run(first, limit).changes ||
+          dropMarks.run(first * DAY_MS).changes
+        );
       }),
   };
 }

@@ -1,6 +1,7 @@
 import type { Pool, Sql } from "./connect.ts";
 import fleet from "./migrations/0001-fleet.sql" with { type: "text" };
 import ownSecret from "./migrations/0002-own-secret.sql" with { type: "text" };
+import heldDays from "./migrations/0003-held-days.sql" with { type: "text" };
 
 /**
  * Advisory lock namespace: `pg_advisory_lock(LOCK, n)`. The first number separates hubs from other programs.
@@ -56,4 +57,5 @@ export async function assertUsable(pool: Pool): Promise<void> {
 export const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [
   { name: "0001-fleet", sql: fleet },
   { name: "0002-own-secret", sql: ownSecret },
+  { name: "0003-held-days", sql: heldDays },
 ];

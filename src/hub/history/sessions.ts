@@ -31,7 +31,7 @@ const COLLECT_AFTER = 4;
 const HELD = `site || ':' || server, daemon, feature, user_name, host, count::float8, began_at::float8, first_seen_at::float8,
   last_seen_at::float8`;
 /** Packed days that are over at their site. A day that a fast clock packed too early is not over. */
-const PACKED_DAYS = "session_days JOIN sites USING (site) WHERE day < known_at / 86400000";
+const PACKED_DAYS = "packed_days JOIN sites USING (site) WHERE kind = 'held' AND day < known_at / 86400000";
 /** Must match the index `sessions_long` word for word, or PostgreSQL ignores the index. */
 const IS_LONG = "ended_at - least(began_at, first_seen_at) > 86400000";
 

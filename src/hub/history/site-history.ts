@@ -1,6 +1,13 @@
 import type { Rollup } from "../../domain/stats/rollup.ts";
 import { DAY_MS, HOUR_MS } from "../../domain/time/clock.ts";
-import { dayOf, hourEnd, hourStart, type KnownFeature, packedKey } from "../../history/buckets.ts";
+import {
+  dayOf,
+  hourEnd,
+  hourStart,
+  type KnownFeature,
+  packedKey,
+  packedKeys,
+} from "../../history/buckets.ts";
 import { type Range, resolveRange } from "../../history/reader.ts";
 import { openScratch } from "../../history/scratch.ts";
 import type { Sql } from "../database/connect.ts";
@@ -16,8 +23,7 @@ const ROLLUP_DAYS = 4_000;
 /** First and last day. */
 type Days = readonly [first: number, last: number];
 
-const TABLES = { samples: "sample_days", hours: "rollup_hours", rollups: "rollup_days" } as const;
-type Kind = keyof typeof TABLES;
+type Kind = "samples" | "hours" | "rollups";
 
 interface SiteDeps {
   readonly sql: Sql;
@@ -116,10 +122,9 @@ export async function openSiteHistory({ sql, marks, window, features, checkpoint
     const { samplesFrom, hoursFrom } = marks;
     if (samplesFrom !== null) scratch.fill("samples", "feature_id, at, unlimited", [[0, samplesFrom, 0]]);
     if (hoursFrom !== null)
-      scratch.fill("rollup_hours", "key, data", [[packedKey(dayOf(hoursFrom), 0), new Uint8Array()]]);
+      scratch.fill("packed_days", "key, data", [[packedKey("hours", dayOf(hoursFrom)), new Uint8Array()]]);
     reader.reach();
-    scratch.clear("samples");
-    scratch.clear("rollup_hours");
+    for (const table of ["samples", "packed_days"]) scratch.clear(table);
   }
 
   /** Adds hours and days that were read and are not packed yet. */
@@ -134,10 +139,10 @@ export async function openSiteHistory({ sql, marks, window, features, checkpoint
       )
         hours.add(at);
     const days = new Set([...hours].map((at) => dayOf(at) * DAY_MS));
-    const open = (span: number) => (at: number) => [span, at, 1];
-    scratch.fill("history_open", "span, at, touches", [
-      ...[...hours].map(open(HOUR_MS)),
-      ...[...days].map(open(DAY_MS)),
+    const open = (kind: string) => (at: number) => [kind, at, 1];
+    scratch.fill("dirty", "kind, at, touched", [
+      ...[...hours].map(open("hours")),
+      ...[...days].map(open("rollups")),
     ]);
   }
 
@@ -174,7 +179,7 @@ export async function openSiteHistory({ sql, marks, window, features, checkpoint
     slice: readonly KnownFeature[],
   ): Promise<void> {
     held.delete(kind);
-    scratch.clear(TABLES[kind]);
+    scratch.clear("packed_days", `key >= ${packedKey(kind, 0)} AND key < ${packedKeys(kind, 0)[1]}`);
     const ids = slice.map(({ id }) => id);
     const isWanted = "feature_id IN (SELECT json_array_elements_text($2::text::json)::bigint)";
     const wanted = JSON.stringify(ids);
@@ -186,9 +191,9 @@ export async function openSiteHistory({ sql, marks, window, features, checkpoint
         wanted,
       );
       scratch.fill(
-        TABLES[kind],
+        "packed_days",
         "key, data",
-        rows.map(([day, id, data]) => [packedKey(Number(day), Number(id)), data ?? null]),
+        rows.map(([day, id, data]) => [packedKey(kind, Number(day), Number(id)), data ?? null]),
       );
     }
     if (kind === "samples") await fillSteps(days, isWanted, wanted);

@@ -54,10 +54,8 @@ async function clear(tx: Sql, { site }: Origin, { table, day }: Day): Promise<vo
       return;
     case "hours":
     case "rollups":
-      await tx`DELETE FROM packed_days WHERE site = ${site} AND kind = ${table} AND day = ${day}`;
-      return;
     case "held":
-      await tx`DELETE FROM session_days WHERE site = ${site} AND day = ${day}`;
+      await tx`DELETE FROM packed_days WHERE site = ${site} AND kind = ${table} AND day = ${day}`;
       return;
     case "users":
       await tx`DELETE FROM history_users WHERE site = ${site}`;
@@ -104,9 +102,10 @@ const USERS = `
   ON CONFLICT (site, id) DO UPDATE SET name = excluded.name`;
 
 const HELD = `
-  INSERT INTO session_days (site, day, data)
-  SELECT $1, r.day, decode(r.data, 'base64') FROM json_to_recordset($3::text::json) AS r(day integer, data text)
-  WHERE $2::int IS NOT NULL ON CONFLICT (site, day) DO UPDATE SET data = excluded.data`;
+  INSERT INTO packed_days (site, kind, day, feature_id, data)
+  SELECT $1, 'held', r.day, 0, decode(r.data, 'base64')
+  FROM json_to_recordset($3::text::json) AS r(day integer, data text)
+  WHERE $2::int IS NOT NULL ON CONFLICT (site, kind, day, feature_id) DO UPDATE SET data = excluded.data`;
 
 const PACKED = `
   INSERT INTO packed_days (site, kind, day, feature_id, data)

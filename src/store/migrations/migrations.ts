@@ -30,6 +30,7 @@ import fleet from "./0029-fleet.sql" with { type: "text" };
 import denialsByReason from "./0030-denials-by-reason.sql" with { type: "text" };
 import sessionsByAWrongClock from "./0031-sessions-by-a-wrong-clock.sql" with { type: "text" };
 import seatHoursOfReadTime from "./0032-seat-hours-of-read-time.sql" with { type: "text" };
+import packedDays from "./0033-packed-days.sql" with { type: "text" };
 import state from "./state/0001-state.sql" with { type: "text" };
 import signIns from "./state/0003-sign-ins.sql" with { type: "text" };
 
@@ -74,6 +75,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0030-denials-by-reason", sql: denialsByReason },
   { name: "0031-sessions-by-a-wrong-clock", sql: sessionsByAWrongClock },
   { name: "0032-seat-hours-of-read-time", sql: seatHoursOfReadTime },
+  { name: "0033-packed-days", sql: packedDays },
 ];
 
 /** Migrations of `state.db`. */

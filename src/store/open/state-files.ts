@@ -154,8 +154,7 @@ export function carryOver(state: Database, path: string, given: number, all: boo
  * epoch.
  */
 function forgetFleet(sqlite: Database, names: readonly string[]): void {
-  if (!names.includes("fleet_marks")) return;
-  sqlite.run("DELETE FROM fleet_marks; DELETE FROM fleet_outbox; DELETE FROM fleet_days;");
+  if (names.includes("fleet_marks")) sqlite.run("DELETE FROM fleet_marks; DELETE FROM fleet_outbox;");
 }
 
 /** Records events up to `last` as missing, so that a client that resumes from one of them is informed. */

@@ -147,7 +147,7 @@ test("what licmond read itself stands, and the rest of a longer dump is added", 
     [at ?? 0, at ?? 0, to ?? 0],
   );
   store.sqlite.run("INSERT INTO samples VALUES (1, ?, 8, 7, 0, 0, 0)", [at ?? 0]);
-  store.sqlite.run("INSERT INTO history_open VALUES (3600000, ?, 1)", [Date.parse("2026-01-05T09:00Z")]);
+  store.sqlite.run("INSERT INTO dirty VALUES ('hours', ?, 1)", [Date.parse("2026-01-05T09:00Z")]);
   store.close();
   await moveIn(place, csv(USAGE.slice(0, 3)));
   expect(seen(place).slice(1, 5)).toEqual(["09:00:01 3/9", "09:05:00 7/8", "09:15:00 5/9", "09:30:01 ?"]);

@@ -135,7 +135,7 @@ async function polled() {
     rig.store.transaction(() => createSessionImport(rig.store).add("eda", sessions));
   const unsettled = () =>
     rig.store.sqlite
-      .query<{ at: number }, []>("SELECT at FROM history_open WHERE span = 3600000 ORDER BY at")
+      .query<{ at: number }, []>("SELECT at FROM dirty WHERE kind = 'hours' ORDER BY at")
       .all()
       .map(({ at }) => (at - a.NOON) / HOUR_MS);
   return { rig, row, users, take, unsettled };

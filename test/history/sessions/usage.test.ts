@@ -11,7 +11,6 @@ import { createServers } from "../../../src/store/servers.ts";
 import { byKeys, createPlainUsage } from "../../domain/stats/plain-usage.ts";
 import { monitored } from "../../http/make.ts";
 import { cleanUp, fixedClock, open, temporaryDirectory } from "../../store/place.ts";
-import { recordingLog } from "../../store/recording-log.ts";
 import { ANY, questionOver, sessionPutter } from "../rig.ts";
 import { INTERVALS, makeDays } from "./rig.ts";
 
@@ -156,10 +155,10 @@ test("usage and people are the same whichever days are packed, and as told by ev
       fc.array(question, { minLength: 4, maxLength: 4 }),
       fc.integer({ min: 0, max: 170 }),
       async (list, late, questions, packedAt) => {
-        for (const table of ["sessions", "session_days", "last_seen"])
+        for (const table of ["sessions", "packed_days", "dirty", "last_seen"])
           store.sqlite.run(`DELETE FROM ${table}`);
         list.forEach(put);
-        await makeDays(store, fixedClock(packedAt * HOUR_MS), recordingLog());
+        await makeDays(store, fixedClock(packedAt * HOUR_MS));
         // Sessions of an old log, and ones that end only now: some in days that are packed.
         late.forEach((one, at) => {
           put(one, list.length + at);
@@ -169,7 +168,7 @@ test("usage and people are the same whichever days are packed, and as told by ev
         );
         await agrees(questions);
         // What the news took away is made again.
-        await makeDays(store, fixedClock(packedAt * HOUR_MS), recordingLog());
+        await makeDays(store, fixedClock(packedAt * HOUR_MS));
         await agrees(questions);
       },
     ),
@@ -187,7 +186,7 @@ test("packs a day again if it changed meanwhile", async () => {
   const meanwhile = () => {
     if (++more < 4) put(more);
   };
-  expect(await makeDays(store, fixedClock(2 * DAY_MS), recordingLog(), meanwhile)).toEqual({
+  expect(await makeDays(store, fixedClock(2 * DAY_MS), meanwhile)).toEqual({
     sessions: 1,
     sites: 0,
   });

@@ -37,16 +37,14 @@ test("the heat map of all features is the same with days made ready as without",
   // Berlin by hours, Kathmandu by quarters.
   const zones = ["Europe/Berlin", "Asia/Kathmandu"];
   const before = await Promise.all(zones.map((timezone) => ask(timezone)));
-  expect(await makeDays(rig.store, rig.clock, rig.log)).toEqual({ sessions: 0, sites: 4 });
-  const made = rig.reader().all<{ day: number }>("SELECT day FROM site_days WHERE data IS NOT NULL");
-  expect(made.length).toBe(4);
+  expect(await makeDays(rig.store, rig.clock)).toEqual({ sessions: 4, sites: 4 });
   for (const [at, timezone] of zones.entries()) {
     const told = await ask(timezone);
     expect(told.features).toBe(2);
     expect(rounded(told.cells)).toEqual(rounded(before[at]?.cells ?? []));
   }
   // They are read: figures that are put into one of them are told.
-  rig.store.sqlite.run("UPDATE site_days SET data = zeroblob(length(data))");
+  rig.store.sqlite.run("UPDATE packed_days SET data = zeroblob(length(data)) WHERE kind = 'site'");
   expect(rounded((await ask("Europe/Berlin")).cells)).not.toEqual(rounded(before[0]?.cells ?? []));
   const filter = { ...ANY, features: ["solver"] };
   expect(Math.max(...(await ask("Europe/Berlin", filter)).cells.map(({ peakUsed }) => peakUsed ?? 0))).toBe(
@@ -56,16 +54,15 @@ test("the heat map of all features is the same with days made ready as without",
 
 test("a day whose hours are packed again is made again, when they are", async () => {
   const rig = await site();
-  await makeDays(rig.store, rig.clock, rig.log);
-  const days = "SELECT day FROM site_days ORDER BY day";
-  const day = () => Array.from(rig.reader().all<{ day: number }>(days), (row) => row.day);
+  await makeDays(rig.store, rig.clock);
+  const day = () => [...rig.reader().siteDays(0, 1e6).keys()];
   const all = day();
   rig.history().reopen(a.NOON + DAY_MS, a.NOON + DAY_MS + 1);
   const opened = Math.floor((a.NOON + DAY_MS) / DAY_MS);
   expect(day()).toEqual(all.filter((one) => one !== opened));
-  expect((await makeDays(rig.store, rig.clock, rig.log)).sites).toBe(all.length - 1);
+  expect((await makeDays(rig.store, rig.clock)).sites).toBe(all.length - 1);
   rig.history().packAll();
-  expect((await makeDays(rig.store, rig.clock, rig.log)).sites).toBe(all.length);
+  expect((await makeDays(rig.store, rig.clock)).sites).toBe(all.length);
   expect(day()).toEqual(all);
 });
 

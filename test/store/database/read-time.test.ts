@@ -19,7 +19,6 @@ test("days with a gap between two readings are summed up again, the others stay"
   read("cad", 7 * DAY, 8 * DAY);
   for (let day = 1; day < 9; day++) sqlite.run("INSERT INTO session_days VALUES (?, x'00')", [day]);
   migrate(sqlite, "x.db", MIGRATIONS);
-  expect(sqlite.query("SELECT day FROM session_days ORDER BY day").values().flat()).toEqual([
-    1, 2, 5, 6, 7, 8,
-  ]);
+  const held = "SELECT day FROM packed_days WHERE kind = 'held'";
+  expect(sqlite.query(held).values().flat()).toEqual([1, 2, 5, 6, 7]);
 });
