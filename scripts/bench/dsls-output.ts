@@ -2,7 +2,7 @@ import type { CheckoutReading, FeatureReading } from "../../src/domain/reading.t
 import { endOfDay } from "../../src/domain/time/zone.ts";
 import { dsls } from "../../src/managers/dsls/index.ts";
 import { draws } from "../../src/simulator/random.ts";
-import { wholeReading } from "../../src/simulator/reading.ts";
+import { wholeReading } from "../../src/simulator/site.ts";
 import { INSTANT } from "./shapes.ts";
 
 const PER_FEATURE = 40;

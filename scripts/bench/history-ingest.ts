@@ -3,7 +3,7 @@ import type { MonitoredServer } from "../../src/domain/server.ts";
 import { MINUTE_MS } from "../../src/domain/time/clock.ts";
 import { createHistory } from "../../src/history/history.ts";
 import { createLive } from "../../src/live/live.ts";
-import { wholeReading } from "../../src/simulator/reading.ts";
+import { wholeReading } from "../../src/simulator/site.ts";
 import { openStore, type Store } from "../../src/store/open/open.ts";
 import { SILENT, serversOf } from "./history-file.ts";
 import { nameOf, type Year, type YearSize } from "./history-year.ts";

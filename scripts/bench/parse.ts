@@ -1,6 +1,6 @@
 import { createParseApart } from "../../src/collector/parse-apart.ts";
 import { createKnownHosts } from "../../src/managers/manager.ts";
-import { profileReader } from "../../src/managers/profiles/reader.ts";
+import { profileReader } from "../../src/managers/profiles/parsing-service.ts";
 import { shippedProfile } from "../../src/managers/profiles/shipped.ts";
 import { readOutput, readOutputSync } from "../../src/managers/read-output.ts";
 import { managerOf } from "../../src/managers/registry.ts";

@@ -10,7 +10,7 @@ import { lmx } from "../../src/managers/lmx/index.ts";
 import { rms } from "../../src/managers/rms/index.ts";
 import { asPrinted } from "../../src/managers/simulated-tool.ts";
 import { draws } from "../../src/simulator/random.ts";
-import { wholeReading } from "../../src/simulator/reading.ts";
+import { wholeReading } from "../../src/simulator/site.ts";
 
 /** Time of the simulated reports; fixed, so that every run has equal texts. */
 export const INSTANT = Date.UTC(2026, 0, 5, 9, 30);

@@ -1,14 +1,8 @@
-import type {
-  Expiry,
-  FeatureReading,
-  MemberReading,
-  PoolReading,
-  Reading,
-  ToolError,
-} from "../domain/reading.ts";
+import type { Expiry, FeatureReading, PoolReading, Reading, ToolError } from "../domain/reading.ts";
 import { MINUTE_MS } from "../domain/time/clock.ts";
 import { fromWallClock, wallClock } from "../domain/time/zone.ts";
 import type { Unit } from "../domain/words.ts";
+import { sumOfCounts } from "./reading-parts.ts";
 
 /** Simulates a manager's tool: parses the arguments and returns the tool's output. */
 export interface SimulatedTool {
@@ -131,20 +125,25 @@ export function featuresByDaemon(
   );
 }
 
-/** Returns the fields of a feature that all tools print alike. */
-export function featureBase({ daemon, name, unit, pools }: SimulatedFeature) {
+/** Builds a feature that adds up. Few tools print reservations and queues. */
+export function featureReading(
+  { daemon, name, unit, pools }: SimulatedFeature,
+  printed: Pick<FeatureReading, "used" | "pools" | "checkouts"> & Partial<FeatureReading>,
+): FeatureReading {
   const unlimited = pools.some(({ seats }) => seats === null);
-  const total = unlimited ? null : pools.reduce((sum, { seats }) => sum + (seats ?? 0), 0);
-  const counted = { total, unlimited, error: null, consistency: "ok", cut: false } as const;
-  return { daemon, name, ...(unit !== "seats" && { unit }), ...counted };
-}
-
-export function clientBase(
-  { pools }: SimulatedFeature,
-  { user, host, count }: SimulatedClient,
-  pool: number,
-) {
-  return { user, host, qualifier: null, version: pools[pool]?.version ?? null, count };
+  return {
+    daemon,
+    name,
+    ...(unit !== "seats" && { unit }),
+    total: unlimited ? null : pools.reduce((sum, { seats }) => sum + (seats ?? 0), 0),
+    unlimited,
+    error: null,
+    reservations: [],
+    queue: [],
+    consistency: "ok",
+    cut: false,
+    ...printed,
+  };
 }
 
 export function poolBase(
@@ -156,25 +155,9 @@ export function poolBase(
   return { number: null, version, vendorString, kind, total: seats, used, unlimited, expiry };
 }
 
-export function memberUp({ host, port }: SimulatedMember, version: string | null): MemberReading {
-  return { host, port, status: "up", master: false, version, error: null };
-}
-
-export function memberDown({ host, port }: SimulatedMember, error: ToolError | null): MemberReading {
-  return { host, port, status: "down", master: false, version: null, error };
-}
-
 /** Sums the seats of checkouts, of all pools or of one. */
 export function seatsOf(checkouts: readonly SimulatedCheckout[], pool?: number): number {
-  return checkouts.reduce(
-    (sum, each) => sum + (pool === undefined || each.pool === pool ? each.count : 0),
-    0,
-  );
-}
-
-/** Creates the error of a tool that got no answer. */
-export function unreachable(message: string): ToolError {
-  return { message, major: null, minor: null, system: null, kind: "unreachable" };
+  return sumOfCounts(checkouts.filter((each) => pool === undefined || each.pool === pool));
 }
 
 /**

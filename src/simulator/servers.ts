@@ -7,6 +7,7 @@ import {
   keep,
   LEASED,
   pool,
+  type ServerSpec,
   SUPPORTED,
   server,
   service,
@@ -14,8 +15,7 @@ import {
   tokens,
   use,
   YEARLY,
-} from "./build.ts";
-import type { ServerSpec } from "./spec.ts";
+} from "./spec.ts";
 
 const SIMULATION = use(0.55, [2, 5], [15, 150], { ...batch([6, 12], [2, 8], [1, 7]), long: 3 });
 const SYNTHESIS = use(0.2, [1, 3], [40, 240], batch([2, 4], [1, 4], [2, 8]));

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
+import type { ManagerName } from "../../src/domain/words.ts";
 import { managerOf } from "../../src/managers/registry.ts";
 
-const parse = (manager: "flexnet" | "rlm", address: string) => {
+const parse = (manager: ManagerName, address: string) => {
   const parsed = managerOf(manager).parseAddress(address);
   if ("problem" in parsed) return parsed.problem;
   return parsed.members.map(({ host, port }) => `${host} ${port}`).join(", ");
@@ -26,11 +27,24 @@ describe("addresses", () => {
     ["rlm", "/opt/rlm/licenses/5053@odd.lic", ""],
     ["rlm", "C:\\rlm\\site.lic", ""],
     ["rlm", "site.lic", ""],
-  ] as const)("%s %s", (manager, address, members) => {
+    ["dsls", "4084@lic1", "lic1 4084"],
+    ["dsls", "lic1.example.com", "lic1.example.com 4084"],
+    ["dsls", "14084@10.0.0.1", "10.0.0.1 14084"],
+    ["dsls", "[2001:db8::1]", "2001:db8::1 4084"],
+    ["dsls", "lic1,4085@lic2,lic3", "lic1 4084, lic2 4085, lic3 4084"],
+    ["lmx", "6200@lic1", "lic1 6200"],
+    ["lmx", "lic1.example.org", "lic1.example.org 6200"],
+    ["lmx", "6300@[2001:db8::1]", "2001:db8::1 6300"],
+    ["lmx", "6200@a,6201@b,6200@c", "a 6200, b 6201, c 6200"],
+    ["lmx", "6200@a:b;c", "a 6200, b 6200, c 6200"],
+    ["rms", "lic1.example.org", "lic1.example.org null"],
+    ["rms", "10.0.0.7", "10.0.0.7 null"],
+    ["rms", "2001:db8::1", "2001:db8::1 null"],
+  ])("%s accepts %s", (manager, address, members) => {
     expect(parse(manager, address)).toBe(members);
   });
 
-  test.each<["flexnet" | "rlm", string, RegExp]>([
+  test.each<[ManagerName, string, RegExp]>([
     ["flexnet", "", /empty/],
     ["flexnet", "-a@lic", /option/],
     ["flexnet", "27000@-lic", /not port@host/],
@@ -67,11 +81,44 @@ describe("addresses", () => {
     ["rlm", "5053@a,5053@b,5053@c", /comma/],
     ["rlm", "5053@a:", /empty server/],
     ["rlm", "5053@a:5053@A", /duplicate/],
-  ])("%s %j is refused with a reason", (manager, address, reason) => {
+    ["dsls", "", /empty/],
+    ["dsls", "lic1,", /not a host name/],
+    ["dsls", "lic1,lic2", /got 2/],
+    ["dsls", "lic1,LIC1,lic3", /twice/],
+    ["dsls", "0@lic1", /not a port/],
+    ["dsls", "x@lic1", /not a port/],
+    ["dsls", "lic1; quit", /blanks/],
+    ["dsls", "lic1\nquit", /control/],
+    ["dsls", "lic1;quit", /not a host name/],
+    ["dsls", "-run", /not a host name/],
+    ["dsls", "4084@", /not a host name/],
+    ["dsls", "lic1:4084", /not a host name/],
+    ["lmx", "", /empty/],
+    ["lmx", "6200@a b", /blanks/],
+    ["lmx", "6200@a\0", /control/],
+    ["lmx", "-licstat", /not a host name/],
+    ["lmx", "6200@-host", /not a host name/],
+    ["lmx", "6200@a$(id)", /not a host name/],
+    ["lmx", "0@a", /not a port/],
+    ["lmx", "99999@a", /not a port/],
+    ["lmx", "@a", /not a port/],
+    ["lmx", "6200@a,6200@b", /got 2/],
+    ["lmx", "a,b,A", /twice/],
+    ["lmx", "a,b,", /not a host name/],
+    ["lmx", "/opt/site.lic", /not a host name/],
+    ["rms", "", /empty/],
+    ["rms", "60", /interval/],
+    ["rms", "5093@lic1", /no port/],
+    ["rms", "lic 1", /blanks/],
+    ["rms", "lic\0", /control/],
+    ["rms", "-v", /not a host name/],
+    ["rms", "a$(id)", /not a host name/],
+    ["rms", "lic1,lic2", /not a host name/],
+  ])("%s rejects %j with a reason", (manager, address, reason) => {
     const problem = parse(manager, address);
     expect(problem).toMatch(reason);
     expect(problem).not.toMatch(/[\u0000-\u001f]/);
-    if (manager === "flexnet") expect(problem).toContain("27000@lic1");
+    if (manager !== "rlm") expect(problem).toMatch(/Expected .*lic1/);
   });
 });
 
@@ -85,7 +132,8 @@ test.each([
   ["rlm", ["/opt/rlm/rlmstat"], "/opt/rlm/rlmstat -a -c @lic"],
   ["rlm", ["C:\\rlm\\RLMSTAT.EXE"], "C:\\rlm\\RLMSTAT.EXE -a -c @lic"],
   ["rlm", ["ssh", "gate", "rlmutil"], "ssh gate rlmutil rlmstat -a -c @lic"],
-] as const)("the command of %s's %j", (manager, tool, argv) => {
+  ["rms", ["/opt/rms/lsmon"], "/opt/rms/lsmon @lic"],
+])("%s runs %j with the address", (manager, tool, argv) => {
   const [step, ...more] = managerOf(manager).steps(tool, "@lic");
   expect(step).toMatchObject({ argv: argv.split(" "), env: {} });
   expect(more).toEqual([]);

@@ -1,6 +1,6 @@
 import type { ManagerName } from "../../src/domain/words.ts";
 import { createKnownHosts, type ParseContext } from "../../src/managers/manager.ts";
-import { profileReader } from "../../src/managers/profiles/reader.ts";
+import { profileReader } from "../../src/managers/profiles/parsing-service.ts";
 import { readOutputSync } from "../../src/managers/read-output.ts";
 import { managerOf } from "../../src/managers/registry.ts";
 

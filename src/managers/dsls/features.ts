@@ -8,6 +8,7 @@ import type {
   QueueReading,
 } from "../../domain/reading.ts";
 import type { Unit } from "../../domain/words.ts";
+import { checkoutReading, compareCounts, type Mutable, sumOfCounts } from "../reading-parts.ts";
 import { type createTimes, readCount, readHost, readProcess } from "./cells.ts";
 import { printCells } from "./csv.ts";
 import type { Row } from "./table.ts";
@@ -26,7 +27,7 @@ const MODELS: Readonly<
 };
 const UNKNOWN_MODEL = { unit: "seats", inuse: "rows" } as const;
 
-type Held = { -readonly [Key in keyof CheckoutReading]: CheckoutReading[Key] };
+type Held = Mutable<CheckoutReading>;
 type FeatureDraft = ReturnType<typeof createFeature>;
 type PoolDraft = ReturnType<typeof createPool>;
 
@@ -171,10 +172,9 @@ function createPool(
       if (grant === null || count === null || count === 0) return false;
       if (place !== "" && readCount(place) === null) return false;
       const { name: program, pid } = readProcess(row.get("process"));
-      const one: Held = {
+      const one = checkoutReading({
         user: row.get("user") || null,
         host: readHost(row.get("host")),
-        display: null,
         qualifier: program,
         version: row.get("clientVersion") || null,
         count: counts === "rows" ? count : 1,
@@ -182,10 +182,8 @@ function createPool(
         pid,
         // A named user has the license long before a program uses it.
         startedAt: counts === "assigned" ? grant.at : (grant.since ?? grant.at),
-        lingerSeconds: null,
-        borrowed: false,
         pool: index,
-      };
+      });
       // The tool never prints tokens without a holder.
       if (one.user === null && one.host === null && one.handle === null) return false;
       if (place !== "") {
@@ -206,8 +204,7 @@ function createPool(
     /** Compares `Inuse` with the sum of the rows' tokens or the number of people. */
     check(): Consistency {
       if (!first.namesUsers) return "ok";
-      const listed = assigned?.size ?? sum(checkouts.map(({ count }) => count));
-      return listed < inuse ? "short" : listed > inuse ? "shared" : "ok";
+      return compareCounts(inuse, assigned?.size ?? sumOfCounts(checkouts));
     },
     read: (): PoolReading => ({
       number: null,

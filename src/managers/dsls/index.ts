@@ -1,4 +1,5 @@
 import type { ToolError } from "../../domain/reading.ts";
+import { majorityOfThree, parseGroup } from "../addresses.ts";
 import type { AddressProblem, CommandStep, Manager, ParsedAddress } from "../manager.ts";
 import { createDslsParser, TEXT_FORM } from "./parser.ts";
 import { render } from "./render.ts";
@@ -6,37 +7,14 @@ import { simulatedDslicsrv } from "./simulated-tool.ts";
 
 /** The administration port (DS License Server Installation Guide, "Port Management"). */
 const DEFAULT_PORT = 4084;
-/** A failover cluster has three servers and works while two of them run. */
-const CLUSTER = 3;
-
-const HOST = /^(?:[A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])$/;
-const EXAMPLES = "4084@lic1, lic1 (port 4084) or the three servers of a failover cluster, lic1,lic2,lic3";
-
-/**
- * Parses `port@host` or `host`, or three of them separated by commas. Accepted hosts are safe inside a command.
- */
 function parseAddress(address: string): ParsedAddress | AddressProblem {
-  const members = new Map<string, { host: string; port: number }>();
-  for (const part of address.split(",")) {
-    const at = part.lastIndexOf("@");
-    const [host, port] = [part.slice(at + 1), at === -1 ? String(DEFAULT_PORT) : part.slice(0, at)];
-    const shown = part.length > 60 ? `${part.slice(0, 60)}…` : part;
-    if (part === "") return problem(address === "" ? "empty" : "empty server name");
-    if (!HOST.test(host)) return problem(`\`${shown}\` does not end with a host name`);
-    if (!/^\d{1,5}$/.test(port) || Number(port) < 1 || Number(port) > 65_535)
-      return problem(`the port in \`${shown}\` is not between 1 and 65535`);
-    const member = { host: host.replace(/^\[|\]$/g, ""), port: Number(port) };
-    const key = `${member.port}@${member.host.toLowerCase()}`;
-    if (members.has(key)) return problem(`\`${shown}\` occurs twice`);
-    members.set(key, member);
-  }
-  return members.size === 1 || members.size === CLUSTER
-    ? { members: [...members.values()] }
-    : problem(`expected one server or ${CLUSTER} (a failover cluster), got ${members.size}`);
-}
-
-function problem(reason: string): AddressProblem {
-  return { problem: `not a DSLS address: ${reason}. Expected ${EXAMPLES}` };
+  return parseGroup(address, {
+    title: "a DSLS",
+    examples: "4084@lic1, lic1 (port 4084) or the three servers of a failover cluster, lic1,lic2,lic3",
+    defaultPort: DEFAULT_PORT,
+    separator: ",",
+    group: "a failover cluster",
+  });
 }
 
 /** Without `-restricted`, a monitor would turn the administrator's own session into a restricted one. */
@@ -98,7 +76,7 @@ export const dsls: Manager = {
   utility: (tool) => tool,
   createParser: createDslsParser,
   explain,
-  quorum: (members) => (members === CLUSTER ? 2 : 1),
+  quorum: majorityOfThree,
   debugLog: null,
   render,
   simulatedTool: simulatedDslicsrv,

@@ -1,6 +1,7 @@
 import type { MemberReading, ToolError } from "../../domain/reading.ts";
 import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
 import { createUnparsed } from "../read-output.ts";
+import { memberReading, toolError } from "../reading-parts.ts";
 import { createTimes } from "./cells.ts";
 import { readCells } from "./csv.ts";
 import { createFeatures } from "./features.ts";
@@ -69,7 +70,7 @@ export function createDslsParser({ zone, step }: ParseContext): ReadingParser {
   }
 
   function fail(message: string, kind: ToolError["kind"]): ToolError {
-    const error = { message, major: null, minor: null, system: null, kind };
+    const error = toolError(message, kind);
     errors.push(error);
     return error;
   }
@@ -112,20 +113,13 @@ export function createDslsParser({ zone, step }: ParseContext): ReadingParser {
     else if (SERVER_NAME.test(text)) names = SERVER_NAME.exec(text)?.[1]?.split(/\s+/) ?? [];
     else if (connect !== null) {
       const [message, host = "", port] = connect;
-      unreachable.push(memberOf(host, Number(port), "down", fail(message, "unreachable")));
+      unreachable.push(
+        memberReading(host, Number(port), "down", serverVersion, fail(message, "unreachable")),
+      );
     } else if (TEXT_FORM.test(text)) {
       if (!errors.some(({ message }) => TEXT_FORM.test(message))) fail(text, "query");
     } else if (FAILED.test(text)) fail(text, "query");
     else reject(text);
-  }
-
-  function memberOf(
-    host: string,
-    port: number | null,
-    status: MemberReading["status"],
-    error: ToolError | null,
-  ): MemberReading {
-    return { host, port, status, master: false, version: serverVersion, error };
   }
 
   /** Returns the members. A server that is ready but returns no table has an unknown status. */
@@ -136,9 +130,10 @@ export function createDslsParser({ zone, step }: ParseContext): ReadingParser {
     if (ready === null && !hasTable) return unreachable.map((member) => ({ ...member, ...asked }));
     const status = ready === false ? "down" : hasTable ? "up" : "unknown";
     const error = ready === false ? fail("Ready: no", "query") : null;
-    if (asked !== null) return [memberOf(asked.host, asked.port, status, error)];
+    if (asked !== null) return [memberReading(asked.host, asked.port, status, serverVersion, error)];
     // The text does not show which server of a cluster answered.
-    const named = names.map((host) => memberOf(host, null, names.length === 1 ? status : "unknown", error));
+    const own = names.length === 1 ? status : "unknown";
+    const named = names.map((host) => memberReading(host, null, own, serverVersion, error));
     return [...unreachable, ...named.filter(({ host }) => !unreachable.some((one) => one.host === host))];
   }
 

@@ -1,9 +1,8 @@
 import type { CheckoutReading, FeatureReading } from "../../domain/reading.ts";
+import { checkoutReading, memberReading, toolError } from "../reading-parts.ts";
 import {
-  featureBase,
+  featureReading,
   featuresByDaemon,
-  memberDown,
-  memberUp,
   poolBase,
   type ReadingParts,
   type SimulatedCheckout,
@@ -13,7 +12,6 @@ import {
   seatsOf,
   type ToolAnswer,
   type ToolTarget,
-  unreachable,
 } from "../simulated-tool.ts";
 import { render } from "./render.ts";
 
@@ -76,9 +74,10 @@ const CUSTOMER = "40011";
 /** DSLicSrv prints no report time and no daemons, and times to the second. */
 function reading(server: SimulatedServer): ReadingParts {
   const { version, silent } = server;
-  const members = server.members.map((member) => {
-    const error = unreachable(`Cannot connect to server ${member.host} on port ${member.port}`);
-    return member.down || silent ? memberDown(member, error) : memberUp(member, version);
+  const members = server.members.map(({ host, port, down }) => {
+    if (!down && !silent) return memberReading(host, port, "up", version);
+    const error = toolError(`Cannot connect to server ${host} on port ${port}`, "unreachable");
+    return memberReading(host, port, "down", null, error);
   });
   return {
     reportTime: null,
@@ -98,8 +97,7 @@ function featureOf(_: SimulatedServer, feature: SimulatedFeature): FeatureReadin
     checkout: inOrder.find(({ user }) => user === person.user),
   }));
   const held = named?.flatMap(({ checkout }) => checkout ?? []) ?? inOrder;
-  return {
-    ...featureBase(feature),
+  return featureReading(feature, {
     used: seatsOf(held),
     pools: feature.pools.map((pool, at) => ({
       ...poolBase(pool, seatsOf(held, at)),
@@ -107,14 +105,12 @@ function featureOf(_: SimulatedServer, feature: SimulatedFeature): FeatureReadin
       ...(named !== undefined && { kind: "unknown" as const }),
     })),
     checkouts: held.map((one) => checkoutOf(feature, one)),
-    reservations: [],
-    queue: [],
     ...(named !== undefined && {
       assigned: named.map(({ user, host, since, checkout }) => {
         return { user, host: checkout?.host ?? host, since };
       }),
     }),
-  };
+  });
 }
 
 function modelOf({ unit, assigned }: SimulatedFeature): string {
@@ -124,18 +120,15 @@ function modelOf({ unit, assigned }: SimulatedFeature): string {
 
 function checkoutOf({ name }: SimulatedFeature, one: SimulatedCheckout): CheckoutReading {
   const { user, host, count, handle, pid, startedAt, pool } = one;
-  return {
+  return checkoutReading({
     user,
     host,
-    display: null,
     qualifier: one.isWindows ? `C:\\Program Files\\Orbiform\\${name}.exe` : `/opt/orbiform/bin/${name}`,
     version: "6.426",
     count,
     handle: handle.toString(16).toUpperCase().padStart(7, "0"),
     pid,
     startedAt: Math.floor(startedAt / 1000) * 1000,
-    lingerSeconds: null,
-    borrowed: false,
     pool,
-  };
+  });
 }

@@ -1,6 +1,6 @@
 import type { CheckoutReading } from "../../domain/reading.ts";
+import { isDigit } from "../blanks-and-digits.ts";
 import type { KnownHosts } from "../manager.ts";
-import { isDigit } from "../scan.ts";
 
 /** Holder of a seat or waiting client, parsed from the words before the version. */
 export interface Identity extends Pick<CheckoutReading, "host" | "display" | "qualifier"> {

@@ -1,3 +1,4 @@
+import { GROUP_SIZE, isPort, majorityOfThree, shortened, withoutBrackets } from "../addresses.ts";
 import { type AddressProblem, type Manager, type ParsedAddress, utilityOf } from "../manager.ts";
 import { debugLog } from "./debug-log/reader.ts";
 import { createFlexnetParser } from "./parser.ts";
@@ -27,18 +28,16 @@ function parseAddress(address: string): ParsedAddress | AddressProblem {
   for (const part of address.split(",")) {
     const [, port = "", host = ""] = MEMBER.exec(part) ?? [];
     if (host === "") return problem(reasonFor(part));
-    if (port !== "" && (Number(port) < 1 || Number(port) > 65_535))
-      return problem(`the port ${port} is not between 1 and 65535`);
-    // Remove the brackets of an IPv6 address.
-    members.push({ host: host.replace(/^\[|\]$/g, ""), port: port === "" ? null : Number(port) });
+    if (port !== "" && !isPort(port)) return problem(`the port ${port} is not between 1 and 65535`);
+    members.push({ host: withoutBrackets(host), port: port === "" ? null : Number(port) });
   }
-  return members.length === 1 || members.length === 3
+  return members.length === 1 || members.length === GROUP_SIZE
     ? { members }
     : problem(`expected one server or three (a triad), got ${members.length}`);
 }
 
 function reasonFor(part: string): string {
-  const shown = part.length > 60 ? `${part.slice(0, 60)}…` : part;
+  const shown = shortened(part);
   if (/[;:].*@/.test(part)) return "it is a list of servers; add one `[[servers]]` entry per server";
   if (part === "") return "empty member";
   if (/[/\\]/.test(part)) return "a license file needs its absolute path";
@@ -88,7 +87,7 @@ export const flexnet: Manager = {
   createParser: createFlexnetParser,
   explain,
   /** Three servers are a triad, which works while two of them are up. */
-  quorum: (members) => (members === 3 ? 2 : 1),
+  quorum: majorityOfThree,
   debugLog,
   render,
   simulatedTool: simulatedLmstat(parseAddress),

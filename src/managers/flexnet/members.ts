@@ -1,5 +1,6 @@
 import type { DaemonReading, MemberReading, ToolError } from "../../domain/reading.ts";
 import type { PartStatus } from "../../domain/words.ts";
+import { type Mutable, memberReading } from "../reading-parts.ts";
 import type { NamedMember, PartLine } from "./status-lines.ts";
 
 const RANK: Readonly<Record<PartStatus, number>> = { unknown: 0, down: 1, up: 2 };
@@ -16,7 +17,7 @@ export function addDaemon(daemons: Map<string, DaemonReading>, line: PartLine, p
   daemons.set(key, { name, status, version, error, totals: null });
 }
 
-type Draft = { -readonly [Key in keyof MemberReading]: MemberReading[Key] };
+type Draft = Mutable<MemberReading>;
 
 /** A server has three members at most; the limits keep the time linear for any input. */
 const MAX_STRANGERS = 16;
@@ -133,7 +134,7 @@ function addressOf({ host, port }: NamedMember): string {
 }
 
 function draftOf({ host, port }: NamedMember): Draft {
-  return { host, port, status: "unknown", master: false, version: null, error: null };
+  return memberReading(host, port, "unknown");
 }
 
 /** Reports whether no line mentioned the member. */

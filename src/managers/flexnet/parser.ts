@@ -1,12 +1,11 @@
 import type { DaemonReading, Reading, ToolError } from "../../domain/reading.ts";
+import { endOfText, skipBlanks } from "../blanks-and-digits.ts";
 import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
 import { createUnparsed } from "../read-output.ts";
-import { endOfText, skipBlanks } from "../scan.ts";
 import type { Block, FeatureHeader } from "./block.ts";
-import { closeBlock, openBlock, parseHeader, parseOddHeader, startsHeader } from "./block.ts";
+import { closeBlock, openBlock, parseHeader, parseOddHeader, startsHeader, withPackages } from "./block.ts";
 import { createBlockReader, type LineOutcome } from "./block-lines.ts";
 import { addDaemon, createMembers } from "./members.ts";
-import { withPackages } from "./packages.ts";
 import { createStartTimes, parseReportTime } from "./start-time.ts";
 import type { PartLine } from "./status-lines.ts";
 import {

@@ -1,6 +1,6 @@
 import type { CheckoutReading, QueueReading } from "../../domain/reading.ts";
+import { createDigits, endOfText, execAt, isBlank, skipBlanks } from "../blanks-and-digits.ts";
 import type { KnownHosts } from "../manager.ts";
-import { createDigits, endOfText, execAt, isBlank, skipBlanks } from "../scan.ts";
 import { type Identity, readIdentity } from "./identity.ts";
 import type { StartTimes } from "./start-time.ts";
 

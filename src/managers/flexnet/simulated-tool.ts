@@ -1,12 +1,10 @@
 import type { FeatureReading, ToolError } from "../../domain/reading.ts";
 import { type Dialect, dialectTool } from "../dialect-tool.ts";
+import { checkoutReading, daemonUp, memberReading } from "../reading-parts.ts";
 import {
   asPrinted,
-  clientBase,
-  featureBase,
+  featureReading,
   featuresByDaemon,
-  memberDown,
-  memberUp,
   poolBase,
   type ReadingParts,
   type SimulatedClient,
@@ -63,14 +61,12 @@ function reading(server: SimulatedServer): ReadingParts {
   if (server.silent) return { ...head, members: [], daemons: [], features: [], errors: [REFUSED] };
   return {
     ...head,
-    members: server.members.map((member) =>
-      member.down
-        ? memberDown(member, MEMBER_DOWN)
-        : { ...memberUp(member, server.version), master: member.master },
+    members: server.members.map(({ host, port, master, down }) =>
+      down
+        ? memberReading(host, port, "down", null, MEMBER_DOWN)
+        : { ...memberReading(host, port, "up", server.version), master },
     ),
-    daemons: server.daemons.map(({ name, version }) => {
-      return { name, status: "up" as const, version, error: null, totals: null };
-    }),
+    daemons: server.daemons.map(({ name, version }) => daemonUp(name, version)),
     features: featuresByDaemon(server, featureOf),
   };
 }
@@ -81,31 +77,32 @@ function featureOf(
 ): FeatureReading {
   const { pools, checkouts, queue, reserved } = feature;
   const idle = reserved?.idle ?? 0;
-  const base = featureBase(feature);
-  const client = (one: SimulatedClient, pool: number) => {
-    return { ...clientBase(feature, one, pool), display: one.display, handle: String(one.handle), pool };
+  const client = ({ user, host, display, count, handle }: SimulatedClient, pool: number) => {
+    const version = pools[pool]?.version ?? null;
+    return { user, host, display, qualifier: null, version, count, handle: String(handle), pool };
   };
   // lmstat prints no count of an uncounted feature.
-  const counted = (used: number) => (base.unlimited ? null : used);
-  return {
-    ...base,
+  const counted = (used: number) => (pools.some(({ seats }) => seats === null) ? null : used);
+  return featureReading(feature, {
     used: counted(seatsOf(checkouts) + idle),
     // Idle reservations are listed under the first pool.
     pools: pools.map((pool, at) => poolBase(pool, counted(seatsOf(checkouts, at) + (at === 0 ? idle : 0)))),
     checkouts: checkouts
-      .map((one) => ({
-        ...client(one, one.pool),
-        pid: printsPids ? one.pid : null,
-        startedAt: asPrinted(zone, one.startedAt),
-        lingerSeconds: one.borrowed ? Math.ceil((one.endsAt - instant) / 1000) : null,
-        borrowed: one.borrowed,
-      }))
       // lmstat lists them pool by pool.
-      .sort((a, b) => a.pool - b.pool || a.startedAt - b.startedAt),
+      .toSorted((a, b) => a.pool - b.pool || asPrinted(zone, a.startedAt) - asPrinted(zone, b.startedAt))
+      .map((one) =>
+        checkoutReading({
+          ...client(one, one.pool),
+          pid: printsPids ? one.pid : null,
+          startedAt: asPrinted(zone, one.startedAt),
+          lingerSeconds: one.borrowed ? Math.ceil((one.endsAt - instant) / 1000) : null,
+          borrowed: one.borrowed,
+        }),
+      ),
     reservations:
       reserved !== null && idle > 0
         ? [{ type: reserved.type, name: reserved.name, count: idle, pool: 0 }]
         : [],
     queue: queue.map((one) => client(one, 0)),
-  };
+  });
 }

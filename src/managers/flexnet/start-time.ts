@@ -1,4 +1,4 @@
-import { createDigits } from "../scan.ts";
+import { createDigits } from "../blanks-and-digits.ts";
 import { createYearlessTimes, timeIn } from "../yearless.ts";
 
 /** Reads the start times of one output, which have a weekday and rarely a year. */

@@ -1,7 +1,7 @@
 import type { ToolError } from "../../domain/reading.ts";
 import type { PartStatus } from "../../domain/words.ts";
+import { trimBlanks } from "../blanks-and-digits.ts";
 import type { ParsedAddress } from "../manager.ts";
-import { trimBlanks } from "../scan.ts";
 
 const SUFFIX = /^\((-?\d{1,6}),(-?\d{1,9})(?::(-?\d{1,9})(?:\s+".*")?)?\)\.?[ \t]*$/s;
 /** Major error codes for an unreachable server: cannot connect, server machine down, vendor daemon down. */

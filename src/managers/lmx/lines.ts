@@ -1,5 +1,13 @@
-import { type Expiry, PERMANENT } from "../../domain/reading.ts";
+import {
+  type CheckoutReading,
+  type Expiry,
+  type FeatureReading,
+  PERMANENT,
+  UNKNOWN_EXPIRY,
+} from "../../domain/reading.ts";
 import { endOfDay, isDate, localToUtc } from "../../domain/time/zone.ts";
+import type { Unit } from "../../domain/words.ts";
+import { compareCounts, singlePoolFeature, sumOfCounts } from "../reading-parts.ts";
 
 /** LM-X End-user Utility v3.32 */
 export const TOOL_VERSION = /^LM-X End-user Utility (v\S{1,60})$/;
@@ -125,4 +133,56 @@ export function parseDates(text: string, zone: string): Expiry | null {
   if (!isDate(year, month, day)) return null;
   const expiresOn = found.slice(1, 4).join("-");
   return { expiresOn, expiresAt: endOfDay(zone, year, month, day), permanent: false };
+}
+
+export type FeatureDraft = ReturnType<typeof createFeatureDraft>;
+
+/** Creates a feature's block, to which the parser adds the following lines. */
+export function createFeatureDraft(head: NonNullable<ReturnType<typeof parseFeatureLine>>) {
+  return {
+    head,
+    keyType: "",
+    expiry: UNKNOWN_EXPIRY as Expiry,
+    counts: null as ReturnType<typeof parseCounts>,
+    checkouts: [] as CheckoutReading[],
+    /** The output ended inside this block, or a line of it was not understood. */
+    cut: false,
+  };
+}
+
+/** Builds the feature. Each version of a feature is a block; the picture merges them into pools. */
+export function readFeature({ head, keyType, expiry, counts, checkouts, cut }: FeatureDraft): FeatureReading {
+  const { name, version, vendor: daemon } = head;
+  const { total, used, unlimited } = counts ?? { total: null, used: null, unlimited: false };
+  const unit = unitOf(head, keyType, unlimited);
+  const kind = keyType === "TOKEN" ? "token" : unlimited ? "uncounted" : "floating";
+  const consistency = compareCounts(used, sumOfCounts(checkouts));
+  return singlePoolFeature(
+    { daemon, name, unit, total, used, unlimited, checkouts, queue: [], consistency, cut },
+    { version, kind, expiry },
+  );
+}
+
+/** Features that count Altair units, by region of the world. */
+const UNITS = /^(?:HyperWorks|GlobalZone(?:AM|EU|AP))$/i;
+
+/**
+ * Returns the unit of a feature's counts. lmxendutil does not print it; two documents explain it.
+ *
+ * - A license of type TOKEN draws on other features (LM-X documentation, "Key type").
+ * - Altair sells units: one unit is 1000 licenses of `HyperWorks`. A program takes the same number from `GlobalZoneXX`,
+ *   `HyperWorks` and its own feature, which is named `HW…` and is unlimited (Altair HyperWorks documentation,
+ *   "HyperWorks Licensing Units" and "Global Licensing"). A feature that is licensed separately, such as CatiaV5Reader,
+ *   has its product's name and a limit, and counts seats.
+ *
+ * Such features have no seat group: each is charged and limited separately, so their totals differ.
+ */
+export function unitOf(
+  { name, vendor }: { readonly name: string; readonly vendor: string },
+  keyType: string,
+  unlimited: boolean,
+): Unit {
+  if (keyType === "TOKEN") return "tokens";
+  if (vendor.toUpperCase() !== "ALTAIR") return "seats";
+  return unlimited || UNITS.test(name) || name.startsWith("HW") ? "tokens" : "seats";
 }

@@ -1,12 +1,14 @@
 import type { CheckoutReading, MemberReading, Reading, ToolError } from "../../domain/reading.ts";
+import { trimBlanks } from "../blanks-and-digits.ts";
 import { createCopies } from "../copies.ts";
 import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
 import { createUnparsed } from "../read-output.ts";
-import { trimBlanks } from "../scan.ts";
-import { createFeatureDraft, daemonsOf, type FeatureDraft, readFeature } from "./draft.ts";
+import { checkoutReading, daemonUp, type Mutable, memberReading, toolError } from "../reading-parts.ts";
 import {
+  createFeatureDraft,
   createTimeReader,
   DENIALS,
+  type FeatureDraft,
   FRAME,
   KEY_TYPE,
   NO_SERVERS,
@@ -16,6 +18,7 @@ import {
   parseHolder,
   parseShared,
   parseTimes,
+  readFeature,
   SERVER,
   SERVER_LIST,
   SERVER_VERSION,
@@ -24,8 +27,6 @@ import {
   XF_ERROR,
 } from "./lines.ts";
 import { memberOfStep } from "./step-name.ts";
-
-type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /** Words of an error that means that no server answered. */
 const UNREACHABLE = /connect|network|host|respon|time|resolv|reach|available/i;
@@ -61,9 +62,9 @@ export function createLmxParser({ zone, step }: ParseContext): ReadingParser {
   let lineNumber = 0;
 
   function memberOf(port: number, host: string): Mutable<MemberReading> {
-    const fresh = () =>
-      ({ host, port, status: "unknown", master: false, version: null, error: null }) as const;
-    return members.getOrInsertComputed(`${port}@${host.toLowerCase()}`, fresh);
+    return members.getOrInsertComputed(`${port}@${host.toLowerCase()}`, () =>
+      memberReading(host, port, "unknown"),
+    );
   }
 
   function closeHolder(): void {
@@ -79,8 +80,7 @@ export function createLmxParser({ zone, step }: ParseContext): ReadingParser {
   }
 
   function addError(message: string, failed: Mutable<MemberReading> | null): true {
-    const kind = UNREACHABLE.test(message) ? "unreachable" : "query";
-    const error: ToolError = { message, major: null, minor: null, system: null, kind };
+    const error = toolError(message, UNREACHABLE.test(message) ? "unreachable" : "query");
     // The server broke off.
     if (feature !== null) cut = true;
     closeFeature();
@@ -150,20 +150,8 @@ export function createLmxParser({ zone, step }: ParseContext): ReadingParser {
       feature.counts = counts;
       return true;
     }
-    holder = {
-      user: found.user,
-      host: found.host,
-      display: found.address,
-      qualifier: null,
-      version: null,
-      count: found.count,
-      handle: null,
-      pid: null,
-      startedAt: null,
-      lingerSeconds: null,
-      borrowed: false,
-      pool: 0,
-    };
+    const { user, host, address: display, count } = found;
+    holder = checkoutReading({ user, host, display, count, pool: 0 });
     feature.checkouts.push(holder);
     awaitsTimes = true;
     return true;
@@ -232,16 +220,17 @@ export function createLmxParser({ zone, step }: ParseContext): ReadingParser {
       const servesNothing = asked?.several === true && member?.status === "up";
       if (recognised && isPartEmpty && !servesNothing) cut = true;
       const hosts = [...members.values()];
-      // Errors of single servers are reported as errors of the query only if no server answered.
-      const failed = hosts.some(({ status }) => status === "up") ? [] : hosts;
+      const isAnswered = hosts.some(({ status }) => status === "up");
       return {
         manager: "lmx",
         reportTime: null,
         toolVersion,
         members: hosts,
-        daemons: daemonsOf(features),
+        // An LM-X server runs one or more vendors and prints no state for them.
+        daemons: [...new Set(features.map(({ head }) => head.vendor))].map((name) => daemonUp(name, null)),
         features: features.map(readFeature),
-        errors: [...errors, ...failed.flatMap(({ error }) => (error === null ? [] : [error]))],
+        // Errors of single servers are errors of the query only if no server answered.
+        errors: [...errors, ...(isAnswered ? [] : hosts.flatMap(({ error }) => error ?? []))],
         ...unparsed.read(),
         cut,
         ...(stray && { stray: true as const }),

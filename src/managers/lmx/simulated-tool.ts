@@ -1,17 +1,15 @@
 import type { FeatureReading } from "../../domain/reading.ts";
+import { checkoutReading, daemonUp, memberReading, toolError } from "../reading-parts.ts";
 import {
   asPrinted,
-  featureBase,
+  featureReading,
   featuresByDaemon,
-  memberDown,
-  memberUp,
   poolBase,
   type ReadingParts,
   type SimulatedFeature,
   type SimulatedServer,
   type SimulatedTool,
   seatsOf,
-  unreachable,
 } from "../simulated-tool.ts";
 import { renderLmx } from "./render.ts";
 import { DEFAULT_PORT, nameOf } from "./step-name.ts";
@@ -35,7 +33,7 @@ export const simulatedLmxendutil: SimulatedTool = {
     // A single server answers to any name.
     const isOne = members.length === 1;
     const whole = reading(isOne ? [{ host, port }] : members);
-    const silent = { host, port, status: "down", master: false, version: null, error: null } as const;
+    const silent = memberReading(host, port, "down");
     const asked = whole.members.find((member) => nameOf(member) === nameOf({ host, port })) ?? silent;
     const said = { ...whole, members: asked === silent && whole.errors.length > 0 ? [] : [asked] };
     return {
@@ -48,47 +46,28 @@ export const simulatedLmxendutil: SimulatedTool = {
 
 /** lmxendutil prints no handles, and the IP address of a holder's host. */
 function reading(server: SimulatedServer): ReadingParts {
-  const { version, members, silent } = server;
-  const head = { reportTime: null, toolVersion: version };
-  const error = unreachable("XF Error: Unable to connect to license server!");
-  if (silent)
-    return { ...head, members: members.map((each) => memberDown(each, error)), daemons: [], features: [] };
-  return {
-    ...head,
-    members: members.map((member) => memberUp(member, version)),
-    daemons: server.daemons.map(({ name }) => {
-      return { name, status: "up" as const, version: null, error: null, totals: null };
-    }),
-    features: featuresByDaemon(server, featureOf),
-  };
+  const { version, silent } = server;
+  const error = silent ? toolError("XF Error: Unable to connect to license server!", "unreachable") : null;
+  const members = server.members.map(({ host, port }) =>
+    memberReading(host, port, silent ? "down" : "up", silent ? null : version, error),
+  );
+  const daemons = silent ? [] : server.daemons.map(({ name }) => daemonUp(name, null));
+  const features = silent ? [] : featuresByDaemon(server, featureOf);
+  return { reportTime: null, toolVersion: version, members, daemons, features };
 }
 
 function featureOf({ zone }: SimulatedServer, feature: SimulatedFeature): FeatureReading {
   const { unit, pools, checkouts } = feature;
-  return {
-    ...featureBase(feature),
+  return featureReading(feature, {
     used: seatsOf(checkouts),
     pools: pools.map((pool, at) => ({
       ...poolBase(pool, seatsOf(checkouts, at)),
       ...(unit === "tokens" && { kind: "token" as const }),
     })),
     checkouts: checkouts
-      .map(({ user, host, ipAddress, count, startedAt, pool }) => ({
-        user,
-        host,
-        display: ipAddress,
-        qualifier: null,
-        version: null,
-        count,
-        handle: null,
-        pid: null,
-        startedAt: asPrinted(zone, startedAt),
-        lingerSeconds: null,
-        borrowed: false,
-        pool,
-      }))
-      .sort((a, b) => a.startedAt - b.startedAt),
-    reservations: [],
-    queue: [],
-  };
+      .toSorted((a, b) => asPrinted(zone, a.startedAt) - asPrinted(zone, b.startedAt))
+      .map(({ user, host, ipAddress: display, count, startedAt, pool }) =>
+        checkoutReading({ user, host, display, count, startedAt: asPrinted(zone, startedAt), pool }),
+      ),
+  });
 }

@@ -1,13 +1,13 @@
 import {
   type AssignedReading,
   type CheckoutReading,
-  type Consistency,
   type Expiry,
   type FeatureReading,
   UNKNOWN_EXPIRY,
 } from "../../domain/reading.ts";
 import { POOL_KINDS, type PoolKind } from "../../domain/words.ts";
 import type { Profile } from "../profile.ts";
+import { compareCounts, singlePoolFeature, sumOfCounts } from "../reading-parts.ts";
 
 /** A feature while its lines are read. */
 export type Block = ReturnType<typeof createBlock>;
@@ -43,57 +43,39 @@ export function blockReader(profile: Profile) {
 
   return (block: Block): FeatureReading => {
     const { unlimited, checkouts, reserved, group, everyCount } = block;
-    const held = checkouts.reduce((sum, { count }) => sum + count, 0);
+    const held = sumOfCounts(checkouts);
     // Free seats of a group are free for all its features.
     const rest = group === null ? minus(block.total, block.free) : null;
     const used = block.used ?? rest ?? (sumUsers || held > 0 ? held : null);
     const total = unlimited ? null : (block.total ?? (group === null ? plus(block.used, block.free) : null));
     // If users hold several tokens each and their counts are not printed, the users do not add up to `used`.
     const addsUp = (listsUsers || checkouts.length > 0) && (unit === "seats" || everyCount);
-    const consistency = addsUp && used !== null ? compare(used, held, reserved ?? 0) : "ok";
     const queue = block.queue.map(({ user, host, display, qualifier, version, handle, pool, count }) => {
       return { user, host, display, qualifier, version, handle, pool, count };
     });
     const unknown = { user: null, host: null, display: null, qualifier: null, version: null, handle: null };
     if (queue.length === 0 && (block.queued ?? 0) > 0)
       queue.push({ ...unknown, pool: 0, count: block.queued ?? 0 });
-    return {
-      daemon: block.daemon,
-      name: block.name,
-      ...(unit !== "seats" && { unit }),
-      ...(group !== null && { seatGroup: group }),
-      total,
-      used,
-      unlimited,
-      error: null,
-      pools: [
-        {
-          number: null,
-          version: block.version,
-          vendorString: null,
-          kind: kindOf(block.kind),
-          total,
-          used,
-          unlimited,
-          expiry: block.expiry,
-        },
-      ],
-      checkouts,
-      reservations: [],
-      queue,
-      ...(block.assigned.length > 0 && { assigned: block.assigned }),
-      ...(block.denied !== null && { totals: { denials: block.denied } }),
-      ...(reserved !== null && { reserved }),
-      consistency,
-      cut: block.cut,
-    };
+    return singlePoolFeature(
+      {
+        daemon: block.daemon,
+        name: block.name,
+        unit,
+        ...(group !== null && { seatGroup: group }),
+        total,
+        used,
+        unlimited,
+        checkouts,
+        queue,
+        ...(block.assigned.length > 0 && { assigned: block.assigned }),
+        ...(block.denied !== null && { totals: { denials: block.denied } }),
+        ...(reserved !== null && { reserved }),
+        consistency: addsUp ? compareCounts(used, held, reserved ?? 0) : "ok",
+        cut: block.cut,
+      },
+      { version: block.version, kind: kindOf(block.kind), expiry: block.expiry },
+    );
   };
-}
-
-/** Compares the counts. Some managers count reserved seats as used, others do not. */
-function compare(used: number, held: number, reserved: number): Consistency {
-  if (used > held + reserved) return "short";
-  return used < held ? "shared" : "ok";
 }
 
 function kindOf(text: string | null): PoolKind {

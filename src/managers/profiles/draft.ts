@@ -13,10 +13,10 @@ import { createCopies } from "../copies.ts";
 import type { ParseContext } from "../manager.ts";
 import { type Facts, type LineKind, listOf, type Profile } from "../profile.ts";
 import { createUnparsed } from "../read-output.ts";
+import { checkoutReading, daemonUp, type Mutable, memberReading, toolError } from "../reading-parts.ts";
 import { type Block, blockReader, createBlock } from "./block.ts";
 import { dateReader, type Moment } from "./dates.ts";
 
-type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 type Kind = Exclude<LineKind, "ignore">;
 
 /** Counts of a group of features that share seats. */
@@ -88,17 +88,15 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
     const host = nameOf(facts.host);
     if (host === null) return false;
     const port = countOf(facts.port);
-    const version = nameOf(facts.version);
-    const fresh = () => ({ host, port, status: "up" as const, master: false, version, error: null });
     const name = `${port}@${host.toLowerCase()}`;
-    member = members.getOrInsertComputed(name, fresh);
+    member = members.getOrInsertComputed(name, () => memberReading(host, port, "up", nameOf(facts.version)));
     copies.begin(name);
     return true;
   }
 
   /** Adds an error to the last member, or to the query without one. */
   function fail(kind: ToolError["kind"], message = "no error message"): true {
-    const error = { message, major: null, minor: null, system: null, kind };
+    const error = toolError(message, kind);
     if (kind === "unreachable" && member !== null) Object.assign(member, { status: "down", error });
     else errors.push(error);
     return true;
@@ -185,11 +183,10 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
 
   function rowOf(facts: Facts, count: number): CheckoutReading {
     const until = moment(readUntil, facts.until);
-    return {
+    return checkoutReading({
       user: nameOf(facts.user),
       host: nameOf(facts.host),
       display: nameOf(facts.display),
-      qualifier: null,
       version: nameOf(facts.version),
       count,
       handle: nameOf(facts.handle),
@@ -198,7 +195,7 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
       lingerSeconds: until === null ? null : Math.max(0, Math.floor((until.at - now) / 1000)),
       borrowed: nameOf(facts.until) !== null,
       pool: 0,
-    };
+    });
   }
 
   /**
@@ -226,8 +223,7 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
     member: addMember,
     daemon: (facts) => {
       daemon = facts.name ?? facts.daemon ?? "";
-      const version = nameOf(facts.version);
-      daemons.set(daemon, { name: daemon, status: "up", version, error: null, totals: null });
+      daemons.set(daemon, daemonUp(daemon, nameOf(facts.version)));
       return daemon !== "";
     },
     group: addGroup,
@@ -285,7 +281,7 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
       if (hosts.length === 0 && (isAnswer || blocks.length > 0) && errors.length === 0)
         hosts.push(...membersOf(step));
       const answered = hosts.length === 0 || hosts.some(({ status }) => status === "up");
-      const failed = answered ? [] : hosts.flatMap(({ error }) => (error === null ? [] : [error]));
+      const failed = answered ? [] : hosts.flatMap(({ error }) => error ?? []);
       return {
         manager: profile.name,
         reportTime: null,
@@ -316,5 +312,5 @@ function add(sum: number | null, value: number | null): number | null {
 function* membersOf(step: string | undefined): Generator<MemberReading> {
   const [, port, host] = /^(?:(\d+)@)?([^@]+)$/.exec(step ?? "") ?? [];
   if (host === undefined) return;
-  yield { host, port: countOf(port), status: "up", master: false, version: null, error: null };
+  yield memberReading(host, countOf(port), "up");
 }

@@ -20,6 +20,7 @@ import { PART_STATUSES, POOL_KINDS, UNITS } from "../../domain/words.ts";
 import type { ParseContext, TextParser } from "../manager.ts";
 import type { Profile } from "../profile.ts";
 import { createUnparsed } from "../read-output.ts";
+import { compareCounts, sumOfCounts, toolError } from "../reading-parts.ts";
 import { isObject, parseJson } from "./paths.ts";
 
 /**
@@ -91,7 +92,7 @@ export function createLicmondParser(profile: Profile, { zone, now, maxAgeMs }: P
       if (maxAgeMs !== undefined && Math.abs(age) > maxAgeMs) {
         const off = `${span(Math.abs(age))} ${age > 0 ? "old" : "ahead of this host's clock"}`;
         const message = `The answer is ${off} (its asOf is ${new Date(asOf).toISOString()}).`;
-        return { ...emptyReading(profile.name), recognised: true, errors: [errorOf(message, "query")] };
+        return { ...emptyReading(profile.name), recognised: true, errors: [toolError(message, "query")] };
       }
       return { ...read(value, truncated), reportTime: asOf };
     },
@@ -128,10 +129,9 @@ function featureOf(
     .map(assignedOf)
     .filter((each) => each !== null);
   const checkouts = of("checkout").map(checkoutOf);
-  const held = checkouts.reduce((sum, { count }) => sum + count, 0);
+  const held = sumOfCounts(checkouts);
   const reservations = of("reservation").map(reservationOf);
-  const kept = reserved ?? reservations.reduce((sum, { count }) => sum + count, 0);
-  const isShort = used !== null && checkouts.length > 0 && held + kept < used;
+  const kept = reserved ?? sumOfCounts(reservations);
   const error = text(feature.error);
   return {
     daemon,
@@ -141,14 +141,15 @@ function featureOf(
     total,
     used,
     unlimited,
-    error: error === null ? null : errorOf(error, "query"),
+    error: error === null ? null : toolError(error, "query"),
     pools,
     checkouts,
     reservations,
     queue: of("queued").map(queueOf),
     ...(assigned.length > 0 && { assigned }),
     ...(reserved !== null && { reserved }),
-    consistency: isShort ? "short" : used !== null && held > used ? "shared" : "ok",
+    // Without any users, the answer may not list them.
+    consistency: compareCounts(checkouts.length === 0 ? null : used, held, kept),
     cut: feature.state === "partial",
   };
 }
@@ -210,7 +211,7 @@ function partOf(part: Fields) {
   return {
     status: PART_STATUSES.find((each) => each === part.status) ?? "unknown",
     version: text(part.version),
-    error: error === null ? null : errorOf(error, "unreachable"),
+    error: error === null ? null : toolError(error, "unreachable"),
   } as const;
 }
 
@@ -220,15 +221,11 @@ function errorsOf(answer: Fields, server: Fields): ToolError[] {
   const { code, message } = isObject(server.error) ? server.error : {};
   const said = text(message);
   return [
-    ...(own === null ? [] : [errorOf(own, "query")]),
+    ...(own === null ? [] : [toolError(own, "query")]),
     ...(said === null
       ? []
-      : [errorOf(said, code === "LICENSE_SERVER_UNREACHABLE" ? "unreachable" : "query")]),
+      : [toolError(said, code === "LICENSE_SERVER_UNREACHABLE" ? "unreachable" : "query")]),
   ];
-}
-
-function errorOf(message: string, kind: ToolError["kind"]): ToolError {
-  return { message, major: null, minor: null, system: null, kind };
 }
 
 function text(value: unknown): string | null {

@@ -1,16 +1,14 @@
 import type { FeatureReading, Reading } from "../../domain/reading.ts";
+import { checkoutReading, memberReading, sumOfCounts, toolError } from "../reading-parts.ts";
 import {
-  featureBase,
+  featureReading,
   featuresByDaemon,
-  memberDown,
-  memberUp,
   poolBase,
   type ReadingParts,
   type SimulatedFeature,
   type SimulatedServer,
   type SimulatedTool,
   seatsOf,
-  unreachable,
 } from "../simulated-tool.ts";
 
 const USAGE = "usage: lstc_qrun -s port@host -R\n";
@@ -41,17 +39,16 @@ export const simulatedLstcQrun: SimulatedTool = {
 function table({ features }: Reading): string {
   const used = features.reduce((sum, feature) => sum + (feature.used ?? 0), 0);
   const total = features[0]?.total ?? 0;
-  const queued = (feature: FeatureReading) => feature.queue.reduce((sum, { count }) => sum + count, 0);
-  const counts = (inUse: string, waiting: number) =>
-    `${inUse.padStart(6)} ${String(total - used).padStart(6)} ${String(total).padStart(6)} | ${String(waiting).padStart(5)}`;
+  const counts = (inUse: string, waiting: FeatureReading["queue"]) =>
+    `${inUse.padStart(6)} ${String(total - used).padStart(6)} ${String(total).padStart(6)} | ${String(sumOfCounts(waiting)).padStart(5)}`;
   const programs = features.flatMap((feature) => [
-    `${feature.name.padEnd(16)} ${printDate(feature)}      ${counts(feature.checkouts.length > 0 ? "-" : "0", queued(feature))}`,
+    `${feature.name.padEnd(16)} ${printDate(feature)}      ${counts(feature.checkouts.length > 0 ? "-" : "0", feature.queue)}`,
     ...feature.checkouts.map(
       ({ user, host, pid, count }) =>
         ` ${(user ?? "").padEnd(10)} ${String(pid ?? 0).padStart(7)}@${host} ${String(count).padStart(3)}`,
     ),
   ]);
-  const waiting = features.reduce((sum, feature) => sum + queued(feature), 0);
+  const waiting = features.flatMap(({ queue }) => queue);
   return `${[...programs, `                   LICENSE GROUP ${counts(String(used), waiting)}`].join("\n")}\n`;
 }
 
@@ -63,45 +60,32 @@ function printDate({ pools }: FeatureReading): string {
 
 /** lstc_qrun prints programs and the processes of their jobs, but neither times nor handles. */
 function reading(server: SimulatedServer): ReadingParts {
-  const { members, silent } = server;
-  const head = { reportTime: null, toolVersion: null, daemons: [] };
-  if (!silent)
-    return {
-      ...head,
-      members: members.map((member) => memberUp(member, null)),
-      features: featuresByDaemon(server, featureOf),
-    };
-  const down = members.map((member) =>
-    memberDown(member, unreachable(`failed to open server ${member.host}`)),
-  );
-  return { ...head, members: down, features: [], errors: down.flatMap(({ error }) => error ?? []) };
+  const { silent } = server;
+  const members = server.members.map(({ host, port }) => {
+    const error = silent ? toolError(`failed to open server ${host}`, "unreachable") : null;
+    return memberReading(host, port, silent ? "down" : "up", null, error);
+  });
+  return {
+    reportTime: null,
+    toolVersion: null,
+    members,
+    daemons: [],
+    features: silent ? [] : featuresByDaemon(server, featureOf),
+    errors: members.flatMap(({ error }) => error ?? []),
+  };
 }
 
 function featureOf(_: SimulatedServer, feature: SimulatedFeature): FeatureReading {
   const used = seatsOf(feature.checkouts);
   const unknown = { user: null, host: null, display: null, qualifier: null, version: null, handle: null };
-  const wanted = feature.queue.reduce((sum, { count }) => sum + count, 0);
-  return {
-    ...featureBase(feature),
+  const wanted = sumOfCounts(feature.queue);
+  return featureReading(feature, {
     ...(feature.seatGroup !== null && { seatGroup: feature.seatGroup }),
     used,
-    pools: feature.pools.map((pool) => {
-      return { ...poolBase(pool, used), version: null, kind: "unknown" as const };
-    }),
+    pools: feature.pools.map((pool) => ({ ...poolBase(pool, used), version: null, kind: "unknown" })),
     checkouts: feature.checkouts
       .toSorted((a, b) => a.startedAt - b.startedAt)
-      .map(({ user, host, count, pid }) => ({
-        ...unknown,
-        user,
-        host,
-        count,
-        pid,
-        startedAt: null,
-        lingerSeconds: null,
-        borrowed: false,
-        pool: 0,
-      })),
-    reservations: [],
+      .map(({ user, host, count, pid }) => checkoutReading({ user, host, count, pid, pool: 0 })),
     queue: wanted === 0 ? [] : [{ ...unknown, count: wanted, pool: 0 }],
-  };
+  });
 }

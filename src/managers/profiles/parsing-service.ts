@@ -1,9 +1,30 @@
 import { messageOf } from "../../domain/error-code.ts";
-import { createKnownHosts, type ParseContext } from "../manager.ts";
+import { createKnownHosts, type ParseContext, type ReadingParser, type TextParser } from "../manager.ts";
 import type { Profile } from "../profile.ts";
 import { readOutputSync } from "../read-output.ts";
-import { type ProfileParser, profileReader } from "./reader.ts";
+import { jsonReader } from "./json.ts";
+import { createLicmondParser } from "./licmond.ts";
+import { linesReader, type Progress } from "./lines.ts";
 import { chunksOf } from "./reading-chunks.ts";
+import { createXfParser } from "./xf-custom.ts";
+
+export type ProfileParser = (context: ParseContext, progress: Progress) => ReadingParser | TextParser;
+
+/**
+ * Creates the parser of a profile's answers, with its expressions compiled. Throws if an expression is invalid.
+ */
+export function profileReader(profile: Profile): ProfileParser {
+  switch (profile.format) {
+    case "lines":
+      return linesReader(profile);
+    case "json":
+      return jsonReader(profile);
+    case "licmond":
+      return (context) => createLicmondParser(profile, context);
+    case "xf-custom":
+      return (context) => createXfParser(profile, context);
+  }
+}
 
 /** A request to parse an answer with a profile. */
 export interface ParseOrder {

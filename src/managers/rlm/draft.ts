@@ -1,6 +1,5 @@
 import type {
   CheckoutReading,
-  Consistency,
   DaemonReading,
   DaemonTotals,
   FeatureReading,
@@ -11,10 +10,10 @@ import type {
 } from "../../domain/reading.ts";
 import { UNKNOWN_EXPIRY } from "../../domain/reading.ts";
 import { createUnparsed } from "../read-output.ts";
+import { checkoutReading, compareCounts, type Mutable, memberReading } from "../reading-parts.ts";
 import { createHeaders, type PoolCounts, type PoolHeader, type UsageLine } from "./license-lines.ts";
 import { type ErrorBlock, toToolError } from "./sections.ts";
 
-type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 export type MemberDraft = Mutable<MemberReading>;
 export type DaemonDraft = ReturnType<typeof createDaemonDraft>;
 export type ProductDraft = ReturnType<typeof createProductDraft>;
@@ -82,20 +81,12 @@ function createProductDraft(daemon: string, name: string) {
       seats += counts.seats;
       fromReservations += counts.reserved;
       served.push(owner.version);
-      checkouts.push({
-        user: usage.user,
-        host: usage.host,
-        display: null,
-        qualifier: usage.isvData,
-        version: usage.requested ?? owner.version,
-        count: counts.seats > 0 ? counts.seats : counts.reserved,
-        handle: usage.handle,
-        pid: null,
-        startedAt,
-        lingerSeconds: null,
-        borrowed: usage.roaming,
-        pool: null,
-      });
+      const { user, host, handle, isvData: qualifier, roaming: borrowed } = usage;
+      const version = usage.requested ?? owner.version;
+      const count = counts.seats > 0 ? counts.seats : counts.reserved;
+      checkouts.push(
+        checkoutReading({ user, host, qualifier, version, count, handle, startedAt, borrowed, pool: null }),
+      );
     },
     read(): FeatureReading {
       // Usage lines do not name a pool; it is known only if its version is unique.
@@ -120,7 +111,8 @@ function createProductDraft(daemon: string, name: string) {
         checkouts,
         reservations: [],
         queue: [],
-        consistency: unlimited ? "ok" : compare(used, seats, fromReservations),
+        // Whether the A seats of a usage line `A/B` include the B seats from a reservation is not documented.
+        consistency: unlimited ? "ok" : compareCounts(used, seats, fromReservations),
         // Without pools, their lines are missing or were not understood.
         cut: draft.cut || pools.length === 0,
       };
@@ -133,17 +125,6 @@ function createProductDraft(daemon: string, name: string) {
 function sum(values: readonly (number | null)[]): number | null {
   if (values.length === 0 || values.includes(null)) return null;
   return values.reduce<number>((total, value) => total + (value ?? 0), 0);
-}
-
-/**
- * Compares `inuse` of a product's pools with the sum of A over its usage lines `A/B`. It is not documented whether A
- * includes the B seats from a reservation, so any sum from A to A + B is accepted. A larger sum comes from shared
- * licenses: several processes of one user on one seat, each printed with 1.
- */
-function compare(used: number | null, seats: number, fromReservations: number): Consistency {
-  if (used === null) return "ok";
-  if (used > seats + fromReservations) return "short";
-  return used < seats ? "shared" : "ok";
 }
 
 /** Collects members, daemons, errors and unparsed lines, and builds the reading. */
@@ -162,8 +143,9 @@ export function createReport() {
     stray: false,
     /** Returns the rlm server at this address, created if new. Host names ignore case. */
     member(host: string, port: number | null, status: "up" | "down"): MemberDraft {
-      const fresh = () => ({ host, port, status, master: false, version: null, error: null });
-      return members.getOrInsertComputed(`${port}@${host.toLowerCase()}`, fresh);
+      return members.getOrInsertComputed(`${port}@${host.toLowerCase()}`, () =>
+        memberReading(host, port, status),
+      );
     },
     /** Returns the ISV server with this name, created if new. */
     daemon: (name: string) => daemons.getOrInsertComputed(name, () => createDaemonDraft(name)),
@@ -197,7 +179,7 @@ export function createReport() {
       const hosts = [...members.values()];
       // Errors of failover servers are reported as errors of the query only if no server answered.
       const answered = daemons.size > 0 || hosts.some(({ status }) => status === "up");
-      const failed = answered ? [] : hosts.flatMap(({ error }) => (error === null ? [] : [error]));
+      const failed = answered ? [] : hosts.flatMap(({ error }) => error ?? []);
       return {
         manager: "rlm",
         reportTime: report.reportTime,

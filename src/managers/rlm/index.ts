@@ -1,3 +1,4 @@
+import { isPort } from "../addresses.ts";
 import { type AddressProblem, type Manager, type ParsedAddress, utilityOf } from "../manager.ts";
 import { debugLog } from "./debug-log.ts";
 import { createRlmParser } from "./parser.ts";
@@ -45,7 +46,7 @@ function parseSpec(spec: string): { host: string; port: number } | AddressProble
   const port = spec.slice(0, Math.max(0, at));
   if (!HOST.test(host)) return { problem: `invalid host name "${host}" in "${spec}"; expected ${EXAMPLE}` };
   if (port === "") return { host, port: DEFAULT_PORT };
-  return /^\d{1,5}$/.test(port) && Number(port) >= 1 && Number(port) <= 65_535
+  return isPort(port)
     ? { host, port: Number(port) }
     : { problem: `invalid port "${port}" in "${spec}"; expected 1 to 65535` };
 }

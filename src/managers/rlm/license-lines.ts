@@ -1,6 +1,6 @@
 import { parseExpiry } from "../../domain/expiry.ts";
 import { type Expiry, UNKNOWN_EXPIRY } from "../../domain/reading.ts";
-import { endOfText, execAt, isDigit, skipBlanks } from "../scan.ts";
+import { endOfText, execAt, isDigit, skipBlanks } from "../blanks-and-digits.ts";
 
 /** Maximum length of a header; real ones are far shorter. */
 const MAX_HEADER = 1024;

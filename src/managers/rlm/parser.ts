@@ -1,6 +1,6 @@
 import { DAY_MS } from "../../domain/time/clock.ts";
+import { skipBlanks } from "../blanks-and-digits.ts";
 import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
-import { skipBlanks } from "../scan.ts";
 import { createYearlessTimes } from "../yearless.ts";
 import { createReport, type DaemonDraft, type MemberDraft, type ProductDraft } from "./draft.ts";
 import {

@@ -1,17 +1,15 @@
 import type { FeatureReading } from "../../domain/reading.ts";
 import { type Dialect, dialectTool } from "../dialect-tool.ts";
+import { checkoutReading, daemonUp, memberReading, toolError } from "../reading-parts.ts";
 import {
   asPrinted,
-  clientBase,
-  featureBase,
+  featureReading,
   featuresByDaemon,
-  memberUp,
   poolBase,
   type ReadingParts,
   type SimulatedFeature,
   type SimulatedServer,
   seatsOf,
-  unreachable,
 } from "../simulated-tool.ts";
 import { FIRST_ISV_PORT, renderRlm } from "./render.ts";
 
@@ -42,16 +40,13 @@ Copyright (C) 2006-2017, Reprise Software, Inc. All rights reserved.
 function reading(server: SimulatedServer): ReadingParts {
   const { version, instant, silent } = server;
   const head = { reportTime: Math.floor(instant / 1000) * 1000, toolVersion: version };
-  const error = unreachable("Cannot connect to license server (-17)");
+  const error = toolError("Cannot connect to license server (-17)", "unreachable");
   if (silent) return { ...head, members: [], daemons: [], features: [], errors: [error] };
   return {
     ...head,
-    members: server.members.map((member) => memberUp(member, version)),
-    daemons: server.daemons.map(({ name, version: own }, index) => ({
-      name,
-      status: "up" as const,
-      version: own,
-      error: null,
+    members: server.members.map(({ host, port }) => memberReading(host, port, "up", version)),
+    daemons: server.daemons.map(({ name, version }, index) => ({
+      ...daemonUp(name, version),
       totals: { ...server.totals(name), removals: 0 },
       port: FIRST_ISV_PORT + index,
     })),
@@ -61,11 +56,10 @@ function reading(server: SimulatedServer): ReadingParts {
 
 function featureOf({ zone }: SimulatedServer, feature: SimulatedFeature): FeatureReading {
   const { pools, checkouts, reserved } = feature;
-  const base = featureBase(feature);
-  return {
-    ...base,
+  const isUncounted = pools.some(({ seats }) => seats === null);
+  return featureReading(feature, {
     used: seatsOf(checkouts),
-    reserved: base.unlimited ? null : (reserved?.seats ?? 0),
+    reserved: isUncounted ? null : (reserved?.seats ?? 0),
     pools: pools.map((pool, at) => ({
       ...poolBase(pool, seatsOf(checkouts, at)),
       // rlmstat numbers the pools of a product only if there are several.
@@ -75,22 +69,19 @@ function featureOf({ zone }: SimulatedServer, feature: SimulatedFeature): Featur
       vendorString: null,
     })),
     checkouts: checkouts
-      .map((one) => {
-        const client = clientBase(feature, one, one.pool);
-        return {
-          ...client,
-          display: null,
-          handle: one.handle.toString(16),
-          pid: null,
-          startedAt: asPrinted(zone, one.startedAt),
-          lingerSeconds: null,
-          borrowed: false,
+      .map(({ user, host, count, handle, startedAt, pool }) => {
+        const version = pools[pool]?.version ?? null;
+        return checkoutReading({
+          user,
+          host,
+          version,
+          count,
+          handle: handle.toString(16),
+          startedAt: asPrinted(zone, startedAt),
           // Usage lines name the version but not the pool, so two pools of one version are ambiguous.
-          pool: pools.filter(({ version }) => version === client.version).length === 1 ? one.pool : null,
-        };
+          pool: pools.filter((each) => each.version === version).length === 1 ? pool : null,
+        });
       })
-      .sort((a, b) => a.startedAt - b.startedAt),
-    reservations: [],
-    queue: [],
-  };
+      .sort((a, b) => (a.startedAt ?? 0) - (b.startedAt ?? 0)),
+  });
 }

@@ -1,11 +1,12 @@
 import {
   type CheckoutReading,
-  type Consistency,
   type Expiry,
   type FeatureReading,
   type QueueReading,
   UNKNOWN_EXPIRY,
 } from "../../domain/reading.ts";
+import { checkoutReading, compareCounts, singlePoolFeature, sumOfCounts } from "../reading-parts.ts";
+
 import { type createTimeReader, parseCount, parseExpiry, parseLimit, parseStatus, unquote } from "./lines.ts";
 
 export type FeatureDraft = ReturnType<typeof createFeatureDraft>;
@@ -131,68 +132,37 @@ function lacksEntry(draft: FeatureDraft, endsClients: boolean): boolean {
  */
 export function readFeature(draft: FeatureDraft, name: string, endsClients: boolean): FeatureReading {
   const { version, limit, unreserved, reserved, availableReserved, expiry, clients, queued } = draft;
-  const total = limit?.total ?? null;
   const unlimited = limit?.unlimited ?? false;
   const used = unreserved === null || reserved === null ? null : unreserved + reserved;
-  const kind = unlimited ? "uncounted" : "floating";
-  const counts = { total, used, unlimited };
-  return {
-    daemon: "",
-    name,
-    ...counts,
-    error: null,
-    pools: [
-      {
-        number: null,
-        version: version || null,
-        vendorString: null,
-        kind,
-        ...counts,
-        expiry: expiry ?? UNKNOWN_EXPIRY,
-      },
-    ],
-    checkouts: clients.map(readClient),
-    reservations: [],
-    queue: queued.map(readQueued),
-    ...(reserved !== null && availableReserved !== null && { reserved: reserved + availableReserved }),
-    consistency: compare(used, clients),
-    cut: draft.cut || lacksEntry(draft, endsClients),
-  };
-}
-
-/**
- * Compares the tokens in use with the sum of the clients' tokens. Clients that share a token are each printed with
- * it.
- */
-function compare(used: number | null, clients: readonly ClientDraft[]): Consistency {
-  const held = clients.reduce((sum, { count }) => sum + count, 0);
-  if (used === null || used === held) return "ok";
-  return used > held ? "short" : "shared";
+  const more =
+    reserved === null || availableReserved === null ? {} : { reserved: reserved + availableReserved };
+  const printed = { daemon: "", name, total: limit?.total ?? null, used, unlimited, ...more };
+  const checkouts = clients.map(readClient);
+  return singlePoolFeature(
+    {
+      ...printed,
+      checkouts,
+      queue: queued.map(readQueued),
+      consistency: compareCounts(used, sumOfCounts(checkouts)),
+      cut: draft.cut || lacksEntry(draft, endsClients),
+    },
+    {
+      version: version || null,
+      kind: unlimited ? "uncounted" : "floating",
+      expiry: expiry ?? UNKNOWN_EXPIRY,
+    },
+  );
 }
 
 function readClient({
   user = null,
   host = null,
-  display,
-  sharingId,
-  count,
+  sharingId: qualifier,
   startedAt = null,
-  borrowed,
+  isWhole: _,
+  ...client
 }: ClientDraft): CheckoutReading {
-  return {
-    user,
-    host,
-    display,
-    qualifier: sharingId,
-    version: null,
-    count,
-    handle: null,
-    pid: null,
-    startedAt,
-    lingerSeconds: null,
-    borrowed,
-    pool: 0,
-  };
+  return checkoutReading({ ...client, user, host, qualifier, startedAt, pool: 0 });
 }
 
 function readQueued({ user = null, host = null, display, sharingId, count }: ClientDraft): QueueReading {

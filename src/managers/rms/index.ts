@@ -1,3 +1,4 @@
+import { shortened, unsafeText } from "../addresses.ts";
 import type { AddressProblem, Manager, ParsedAddress } from "../manager.ts";
 import { createRmsParser } from "./parser.ts";
 import { renderRms } from "./render.ts";
@@ -7,14 +8,13 @@ const HOST = /^(?:[A-Za-z0-9_][A-Za-z0-9._-]*|[0-9A-Fa-f]*:[0-9A-Fa-f:.]+)$/;
 
 /** Parses a host, as `lsmon` takes it; a port is not possible. */
 function parseAddress(address: string): ParsedAddress | AddressProblem {
-  if (address === "") return problem("empty");
-  if (/[\u0000-\u001f\u007f]/.test(address)) return problem("it contains control characters");
-  if (/\s/.test(address)) return problem("it contains blanks");
+  const unsafe = unsafeText(address);
+  if (unsafe !== null) return problem(unsafe);
   if (/^\d+$/.test(address)) return problem("lsmon takes a number as an interval and would not exit");
   if (address.includes("@")) return problem("lsmon takes no port");
   return HOST.test(address)
     ? { members: [{ host: address, port: null }] }
-    : problem(`\`${address.slice(0, 60)}\` is not a host name`);
+    : problem(`\`${shortened(address)}\` is not a host name`);
 }
 
 function problem(reason: string): AddressProblem {

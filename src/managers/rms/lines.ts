@@ -1,6 +1,6 @@
 import { type Expiry, PERMANENT } from "../../domain/reading.ts";
 import { endOfDay, isDate, localToUtc, weekdayOf } from "../../domain/time/zone.ts";
-import { endOfText, skipBlanks, trimBlanks } from "../scan.ts";
+import { endOfText, skipBlanks, trimBlanks } from "../blanks-and-digits.ts";
 
 /**
  * `Sentinel RMS Development Kit 9.1.0.0104 Application Monitor`; a vendor's own kit may have another name.

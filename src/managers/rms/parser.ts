@@ -1,8 +1,9 @@
 import type { FeatureReading, MemberReading, Reading, ToolError } from "../../domain/reading.ts";
+import { trimBlanks } from "../blanks-and-digits.ts";
 import { createCopies } from "../copies.ts";
 import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
 import { createUnparsed } from "../read-output.ts";
-import { trimBlanks } from "../scan.ts";
+import { type Mutable, memberReading, toolError } from "../reading-parts.ts";
 import {
   CLIENT_KEYS,
   type ClientDraft,
@@ -26,8 +27,6 @@ import {
   parseEntry,
   type Section,
 } from "./lines.ts";
-
-type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /**
  * Parses `lsmon HOST`. Entries `|- Key : value` belong to the section of the last heading, which is an entry without
@@ -63,10 +62,6 @@ export function createRmsParser({ zone, step }: ParseContext): ReadingParser {
   let answered = false;
   let ended = false;
   let lineNumber = 0;
-
-  function memberOf(host: string): Mutable<MemberReading> {
-    return { host, port: null, status: "unknown", master: false, version: null, error: null };
-  }
 
   function enter(next: Section): boolean {
     if (section === "feature") lastOfFeature = lastKey;
@@ -127,7 +122,7 @@ export function createRmsParser({ zone, step }: ParseContext): ReadingParser {
     if (contact !== undefined) {
       closeFeature();
       section = null;
-      member = memberOf(contact);
+      member = memberReading(contact, null, "unknown");
       copies.begin(contact);
       return true;
     }
@@ -148,8 +143,8 @@ export function createRmsParser({ zone, step }: ParseContext): ReadingParser {
   function takeError(message: string): boolean {
     const kind = errorKind(message);
     if (kind === null) return false;
-    const error: ToolError = { message, major: null, minor: null, system: null, kind };
-    if (step !== undefined) member ??= memberOf(step);
+    const error = toolError(message, kind);
+    if (step !== undefined) member ??= memberReading(step, null, "unknown");
     // The server broke off.
     if (features.length > 0 || feature !== null) cut = true;
     if (member === null || member.error !== null) errors.push(error);

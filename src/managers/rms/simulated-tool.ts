@@ -1,17 +1,15 @@
 import type { FeatureReading } from "../../domain/reading.ts";
+import { checkoutReading, memberReading, toolError } from "../reading-parts.ts";
 import {
   asPrinted,
-  featureBase,
+  featureReading,
   featuresByDaemon,
-  memberDown,
-  memberUp,
   poolBase,
   type ReadingParts,
   type SimulatedFeature,
   type SimulatedServer,
   type SimulatedTool,
   seatsOf,
-  unreachable,
 } from "../simulated-tool.ts";
 import { renderRms } from "./render.ts";
 
@@ -35,14 +33,13 @@ export const simulatedLsmon: SimulatedTool = {
 
 /** lsmon prints clients and queued clients, one version per feature, and neither daemons nor handles. */
 function reading(server: SimulatedServer): ReadingParts {
-  const { version, members, silent } = server;
-  const error = silent ? unreachable("Server name not set, or monitor cannot talk to the server.") : null;
+  const { version, silent } = server;
+  const message = "Server name not set, or monitor cannot talk to the server.";
+  const error = silent ? toolError(message, "unreachable") : null;
   return {
     reportTime: null,
     toolVersion: version,
-    members: members.map((member) => {
-      return { ...(silent ? memberDown(member, error) : memberUp(member, null)), port: null };
-    }),
+    members: server.members.map(({ host }) => memberReading(host, null, silent ? "down" : "up", null, error)),
     daemons: [],
     features: silent ? [] : featuresByDaemon(server, featureOf),
     errors: error === null ? [] : [error],
@@ -50,26 +47,17 @@ function reading(server: SimulatedServer): ReadingParts {
 }
 
 function featureOf({ zone }: SimulatedServer, feature: SimulatedFeature): FeatureReading {
-  const unprinted = { display: null, qualifier: null, version: null, handle: null, pool: 0 };
   const used = seatsOf(feature.checkouts);
-  return {
-    ...featureBase(feature),
+  const unprinted = { display: null, qualifier: null, version: null, handle: null, pool: 0 };
+  return featureReading(feature, {
     used,
     pools: feature.pools.map((pool) => poolBase(pool, used)),
     checkouts: feature.checkouts
       .toSorted((a, b) => a.startedAt - b.startedAt)
-      .map(({ user, host, count, startedAt }) => ({
-        ...unprinted,
-        user,
-        host,
-        count,
-        pid: null,
-        startedAt: asPrinted(zone, startedAt),
-        lingerSeconds: null,
-        borrowed: false,
-      })),
-    reservations: [],
+      .map(({ user, host, count, startedAt }) =>
+        checkoutReading({ user, host, count, startedAt: asPrinted(zone, startedAt), pool: 0 }),
+      ),
     queue: feature.queue.map(({ user, host, count }) => ({ ...unprinted, user, host, count })),
     reserved: 0,
-  };
+  });
 }

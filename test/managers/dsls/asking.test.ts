@@ -12,42 +12,7 @@ import { fixture, parse } from "./read.ts";
 const dsls = managerOf("dsls");
 const JAVA = "-Duser.language=en -Duser.country=US -Dfile.encoding=UTF-8 -Dstdout.encoding=UTF-8";
 
-const members = (address: string) => {
-  const parsed = dsls.parseAddress(address);
-  if ("problem" in parsed) return parsed.problem;
-  return parsed.members.map(({ host, port }) => `${host} ${port}`).join(", ");
-};
-
-describe("addresses", () => {
-  test.each([
-    ["4084@lic1", "lic1 4084"],
-    ["lic1.example.com", "lic1.example.com 4084"],
-    ["14084@10.0.0.1", "10.0.0.1 14084"],
-    ["[2001:db8::1]", "2001:db8::1 4084"],
-    ["lic1,4085@lic2,lic3", "lic1 4084, lic2 4085, lic3 4084"],
-  ])("%s", (address, expected) => {
-    expect(members(address)).toBe(expected);
-  });
-
-  test.each([
-    ["", /empty/],
-    ["lic1,", /empty/],
-    ["lic1,lic2", /got 2/],
-    ["lic1,LIC1,lic3", /twice/],
-    ["0@lic1", /between 1 and 65535/],
-    ["x@lic1", /between 1 and 65535/],
-    ["lic1; quit", /host/],
-    ["lic1 4084", /host/],
-    ["lic1\nquit", /host/],
-    ["-run", /host/],
-    ["4084@", /host/],
-    ["lic1:4084", /host/],
-  ])("%j", (address, expected) => {
-    expect(members(address)).toMatch(expected);
-  });
-});
-
-describe("what is asked", () => {
+describe("steps", () => {
   test("one server: its words behind -run, in a restricted session", () => {
     expect(dsls.steps(["/opt/DSLicSrv"], "lic1")).toEqual([
       {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import type { CheckoutReading, Expiry, FeatureReading, Reading } from "../../../src/domain/reading.ts";
 import { PERMANENT, UNKNOWN_EXPIRY } from "../../../src/domain/reading.ts";
 import { endOfDay, offsetAt } from "../../../src/domain/time/zone.ts";
-import { unitOf } from "../../../src/managers/lmx/units.ts";
+import { unitOf } from "../../../src/managers/lmx/lines.ts";
 import { ZONE } from "./read.ts";
 
 /** Readings that lmxendutil can print, i.e. all except those that `render` excludes. */

@@ -9,44 +9,6 @@ import { fixture, parse, render, ZONE } from "./read.ts";
 
 const HAL = "6200@a,6201@b,6200@c";
 
-function members(address: string): string {
-  const parsed = lmx.parseAddress(address);
-  return "problem" in parsed
-    ? parsed.problem
-    : parsed.members.map(({ host, port }) => `${host} ${port}`).join(", ");
-}
-
-describe("addresses", () => {
-  test.each([
-    ["6200@lic1", "lic1 6200"],
-    ["lic1.example.org", "lic1.example.org 6200"],
-    ["6300@[2001:db8::1]", "2001:db8::1 6300"],
-    [HAL, "a 6200, b 6201, c 6200"],
-    ["6200@a:b;c", "a 6200, b 6200, c 6200"],
-  ])("%s", (address, expected) => {
-    expect(members(address)).toBe(expected);
-  });
-
-  test.each([
-    ["", /empty/],
-    ["6200@a b", /blanks/],
-    ["6200@a\0", /control/],
-    ["-licstat", /not a host name/],
-    ["6200@-host", /not a host name/],
-    ["6200@a$(id)", /not a host name/],
-    ["0@a", /not a port/],
-    ["99999@a", /not a port/],
-    ["@a", /not a port/],
-    ["6200@a,6200@b", /got 2/],
-    ["a,b,A", /twice/],
-    ["a,b,", /not a host name/],
-    ["/opt/site.lic", /not a host name/],
-  ])("%j is refused with a reason", (address, reason) => {
-    expect(members(address)).toMatch(reason);
-    expect(members(address)).toContain("6200@lic1");
-  });
-});
-
 test("each member is asked by itself, with a limit on its time", () => {
   const env = { LMX_CONNECTION_TIMEOUT: "8" };
   expect(lmx.steps(["/opt/lmx/lmxendutil"], HAL)).toEqual(

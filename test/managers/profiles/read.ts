@@ -2,7 +2,7 @@ import { interpretConfig } from "../../../src/config/load.ts";
 import type { Reading } from "../../../src/domain/reading.ts";
 import { createKnownHosts } from "../../../src/managers/manager.ts";
 import type { Profile } from "../../../src/managers/profile.ts";
-import { profileReader } from "../../../src/managers/profiles/reader.ts";
+import { profileReader } from "../../../src/managers/profiles/parsing-service.ts";
 import { shippedProfile } from "../../../src/managers/profiles/shipped.ts";
 import { readOutputSync } from "../../../src/managers/read-output.ts";
 

@@ -258,34 +258,6 @@ test.each(FIXTURES)("%s: indentation and tabs change nothing", (name) => {
   expect(parse(text.replaceAll(/ +: /g, "\t:\t"))).toEqual(parse(text));
 });
 
-describe("addresses and what is run", () => {
-  const members = (address: string) => {
-    const parsed = rms.parseAddress(address);
-    return "problem" in parsed
-      ? parsed.problem
-      : parsed.members.map(({ host, port }) => `${host} ${port}`).join();
-  };
-
-  test.each(["lic1", "lic1.example.org", "10.0.0.7", "2001:db8::1"])("%s", (address) => {
-    expect(members(address)).toBe(`${address} null`);
-    const argv = ["/opt/rms/lsmon", address];
-    expect(rms.steps(["/opt/rms/lsmon"], address)).toEqual([{ name: address, argv, env: {} }]);
-  });
-
-  test.each([
-    ["", /empty/],
-    ["60", /interval/],
-    ["5093@lic1", /no port/],
-    ["lic 1", /blanks/],
-    ["lic\0", /control/],
-    ["-v", /not a host name/],
-    ["a$(id)", /not a host name/],
-    ["lic1,lic2", /not a host name/],
-  ])("%j is refused with a reason", (address, reason) => {
-    expect(members(address)).toMatch(reason);
-  });
-});
-
 describe("the fake lsmon", () => {
   const whole = parse(fixture("windows.txt"));
   const site: ToolTarget = {

@@ -1,9 +1,9 @@
+import { isBlank, skipBlanks } from "../../blanks-and-digits.ts";
 import { LICENSE_EVENTS, type LicenseEvent, type LicenseEventKind } from "../../debug-log/debug-log.ts";
-import { isBlank, skipBlanks } from "../../scan.ts";
+import type { Mutable } from "../../reading-parts.ts";
 
 /** Contents of an event after `OUT: `, `DENIED: ` etc. */
 type SeatWords = Omit<LicenseEvent, "kind" | "at" | "daemon">;
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 type Tail = Mutable<Omit<SeatWords, "feature" | "user" | "host">>;
 
 const QUOTE = 0x22;

@@ -1,6 +1,6 @@
 /**
- * Helpers to scan a line. lmstat's only blanks are space and tab: `trim()` would also remove no-break spaces and
- * marks, which may be part of names.
+ * Finds blanks and digits in a line. lmstat's only blanks are space and tab: `trim()` would also remove no-break spaces
+ * and byte order marks, which may be part of names.
  */
 
 const SPACE = 0x20;
