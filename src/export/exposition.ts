@@ -3,7 +3,6 @@ import { inSlices } from "../domain/time/slices.ts";
 import { braces, type Emit, type Family, head, type Labels, line, type TextFormat } from "./family.ts";
 import { emitServer } from "./server-metrics.ts";
 
-/** Lines of one server by family. */
 export type Fragments = readonly (readonly [Family, Uint8Array])[];
 
 const encoder = new TextEncoder();
@@ -34,7 +33,6 @@ export function createExposition() {
   }
 
   return {
-    /** Writes the metrics of a snapshot and of the daemon. */
     async render(snapshot: Snapshot, service: (emit: Emit) => void, format: TextFormat) {
       const turn = () => inSlices(writeMissing(snapshot));
       writing = writing.then(turn, turn);
@@ -53,14 +51,12 @@ export function joined(all: readonly Fragments[], format: TextFormat) {
   for (const fragments of all)
     for (const [family, bytes] of fragments) parts.getOrInsertComputed(family, () => []).push(bytes);
   const pieces = [...parts].flatMap(([family, list]) => [encoder.encode(head(family, format)), ...list]);
-  // EOF marks a complete answer in OpenMetrics.
   return Buffer.concat([...pieces, encoder.encode(format === "openmetrics" ? "# EOF\n" : "")]);
 }
 
 /** Collects samples by family, as both formats require. */
 export function createLines() {
   const families = new Map<Family, string[]>();
-  // Families of a feature share their labels.
   let last: { readonly labels: Labels; readonly braced: string } | null = null;
   const emit: Emit = (family, labels, value, suffix) => {
     if (last?.labels !== labels) last = { labels, braced: braces(labels) };

@@ -1,19 +1,17 @@
 /**
- * Family of metrics. Samples are passed to a writer one by one. Names and units follow
- * https://prometheus.io/docs/practices/naming/: base units, `_total` only for counters.
+ * A metric family; samples go to a writer one by one. Naming follows https://prometheus.io/docs/practices/naming/:
+ * base units, `_total` only for counters.
  */
 export interface Family {
-  /** Includes `_total` for counters. */
   readonly name: string;
   readonly type: "gauge" | "counter" | "histogram";
   /** One line without backslashes or quotes, which the two text formats escape differently. */
   readonly help: string;
 }
 
-/** Labels in any order, with unique names. An empty value equals no label. */
+/** Labels in any order, with unique names. An empty value is the same as an absent label. */
 export type Labels = readonly (readonly [name: string, value: string])[];
 
-/** Suffix of a histogram's sample; absent for gauges and counters. */
 type Suffix = "_bucket" | "_sum" | "_count";
 
 /** Receives one sample. Samples of families may be interleaved; labels are unique within a family. Unknown values have no sample, never 0. */
@@ -32,7 +30,6 @@ export const gauge = familyOf("gauge");
 export const counter = familyOf("counter");
 export const histogram = familyOf("histogram");
 
-/** Emits a value if it is known. */
 export function emitKnown(emit: Emit, family: Family, labels: Labels, value?: number | null): void {
   if (value !== null && value !== undefined) emit(family, labels, value);
 }
@@ -49,12 +46,11 @@ export function emitOneOf<Word extends string>(
   for (const word of words) emit(family, [...labels, [label, word]], word === now ? 1 : 0);
 }
 
-/** Converts milliseconds to seconds, Prometheus' base unit. */
 export function seconds<Ms extends number | null>(ms: Ms): Ms {
   return (ms === null ? null : ms / 1000) as Ms;
 }
 
-/** Text formats of scrapers. Samples are the same, heads differ. */
+/** Text formats of scrapers; only the heads differ. */
 export type TextFormat = "text" | "openmetrics";
 
 export const CONTENT_TYPES: Readonly<Record<TextFormat, string>> = {

@@ -1,7 +1,6 @@
 import type { FleetStatus } from "../domain/service/status.ts";
 import { counter, type Emit, emitKnown, gauge, seconds } from "./family.ts";
 
-/** Families about pushes of a site to its hub; absent without a fleet in the config. */
 export const FLEET = {
   connected: gauge("licmond_fleet_connected", "1 while the hub accepts pushes, otherwise 0."),
   contact: gauge(

@@ -20,7 +20,7 @@ import {
 
 export type Histogram = ReturnType<typeof createHistogram>;
 
-/** Creates a histogram with cumulative buckets. `bounds` ascend and are finite; the bucket `+Inf` is added. */
+/** Creates a histogram with cumulative buckets. `bounds` ascend; the bucket `+Inf` is added. */
 export function createHistogram(bounds: readonly number[]) {
   const counts = bounds.map(() => 0);
   // OpenMetrics 1.0 requires a decimal point; the older format accepts any spelling. Use one for both.
@@ -99,7 +99,6 @@ const OUTCOME_OF = {
 /** Bounds in seconds: tools answer in a tenth, and may take up to ten minutes. */
 const BOUNDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
-/** Counts polls since the start. */
 export function createPollMeter() {
   const entries = new Map<string, ReturnType<typeof newEntry>>();
   return {
@@ -109,7 +108,7 @@ export function createPollMeter() {
       entry.durations.observe(durationMs / 1000);
       entry.unparsed += reading?.unparsedLines ?? 0;
     },
-    /** Emits the servers of the config, each from the start, without removed ones. */
+    /** Emits the configured servers, even without polls; removed ones are left out. */
     emit(emit: Emit, servers: readonly string[]): void {
       for (const server of new Set(entries.keys()).difference(new Set(servers))) entries.delete(server);
       for (const server of servers) {
@@ -128,7 +127,6 @@ function newEntry() {
   return { outcomes, durations: createHistogram(BOUNDS), unparsed: 0 };
 }
 
-/** Families about licmond itself. */
 export const SERVICE = {
   build: gauge("licmond_build_info", "Always 1; version, commit and Bun of the running binary."),
   alerts: gauge("licmond_alerts_firing", "Firing alerts by rule and severity."),
@@ -144,7 +142,7 @@ export const SERVICE = {
   reloadedAt: gauge("licmond_config_last_reload_timestamp_seconds", "Time of the last reload."),
 } as const;
 
-/** Families of processes, under the standard names of Prometheus clients. */
+/** Names follow the other Prometheus clients. */
 export const PROCESS = {
   cpu: counter("process_cpu_seconds_total", "User and system CPU time of the daemon."),
   memory: gauge("process_resident_memory_bytes", "Resident memory of the daemon."),
@@ -154,7 +152,7 @@ export const PROCESS = {
   started: gauge("process_start_time_seconds", "Start time of the daemon."),
 } as const;
 
-/** Current state of the daemon; null values are unknown. */
+/** Null values are unknown. */
 export interface ServiceView {
   readonly build: BuildInfo;
   readonly firing: readonly { readonly rule: AlertRule; readonly severity: Severity }[];

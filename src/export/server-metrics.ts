@@ -90,7 +90,6 @@ function emitFeature(server: Labels, feature: FeaturePicture, emit: Emit): void 
 const ofDaemon = (name: string, what: string) =>
   counter(name, `${what} since the start of the daemon, counted by the daemon itself (RLM).`);
 
-/** Families about servers, their members and their daemons. */
 export const SERVER = {
   info: gauge(
     "license_server_info",
@@ -135,7 +134,7 @@ export const SERVER = {
   daemonRemovals: ofDaemon("license_daemon_removals_total", "Removals"),
 } as const;
 
-/** Number of features between pauses, in which other work can run. */
+/** Features emitted between pauses, in which other work can run. */
 const FEATURES_A_STEP = 50;
 
 /**

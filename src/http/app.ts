@@ -30,7 +30,6 @@ import { statisticsRoutes } from "./routes/statistics.ts";
 import { streamRoutes } from "./routes/streams.ts";
 import { SOCKETS } from "./streams/websocket.ts";
 
-/** The HTTP side of the daemon: the gate, and the routes behind it. */
 export function createApp(deps: AppDeps, counters: RequestCounters = createRequestCounters()) {
   const audit = createAudit(deps.log("audit"));
   const limits = createLimits(deps);
@@ -39,7 +38,7 @@ export function createApp(deps: AppDeps, counters: RequestCounters = createReque
     name: "licmond",
     handler: { standardHostname: false },
     websocket: SOCKETS,
-    // Elysia would strip unknown parameters and fields without a word.
+    // Otherwise Elysia silently strips unknown parameters and fields.
     normalize: false,
   });
   return app
@@ -51,7 +50,7 @@ export function createApp(deps: AppDeps, counters: RequestCounters = createReque
 
 export type App = ReturnType<typeof createApp>;
 
-/** The document that an app with these dependencies would serve. Calls none of them. */
+/** Builds the OpenAPI document without calling any dependency. */
 export async function apiDocument(deps: AppDeps): Promise<Json> {
   const { openApiDocument } = await import("./docs/document.ts");
   const audit = createAudit(deps.log("audit"));
@@ -59,7 +58,7 @@ export async function apiDocument(deps: AppDeps): Promise<Json> {
   return openApiDocument(api, deps.build.version);
 }
 
-/** Every route of the API, without the gate: for the app and for its document. */
+/** All routes of the API without the gate, for the app and for its document. */
 function apiRoutes(http: AppDeps, limits: Limits, counters: RequestCounters, audit: Audit) {
   const deps = createRouteDeps(http, limits, audit, counters);
   const lists = createLiveLists(deps);

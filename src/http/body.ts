@@ -5,12 +5,12 @@ import { ApiError } from "../domain/errors.ts";
 import { printPath, problemsOf } from "../domain/schema-problems.ts";
 import { shown } from "./query.ts";
 
-/** Unknown fields are problems: a misspelt `expiresAt` must not make an eternal key. */
+/** Declares a body that rejects unknown fields: a misspelt `expiresAt` must not create an eternal key. */
 export function fields<T extends TProperties>(properties: T, options: { description?: string } = {}) {
   return Type.Object(properties, { ...options, additionalProperties: false });
 }
 
-/** Parses a body, which is counted while it is read. An absent one is `{}`. Throws BODY_TOO_LARGE or INVALID_JSON. */
+/** Parses a body while counting its bytes; an absent body is `{}`. Throws BODY_TOO_LARGE or INVALID_JSON. */
 export async function readJson(request: Request, maxBytes: number): Promise<unknown> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -27,19 +27,19 @@ export async function readJson(request: Request, maxBytes: number): Promise<unkn
   try {
     return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks)));
   } catch {
-    // The parser's own words quote the body.
+    // The parser's message quotes the body.
     throw new ApiError("INVALID_JSON", "The body is not valid JSON in UTF-8.");
   }
 }
 
 export function tooLarge(maxBytes: number): ApiError {
   return new ApiError("BODY_TOO_LARGE", `A request body may have ${maxBytes} bytes at most.`, {
-    // The rest of the body is not read, so the connection cannot be reused.
+    // The rest of the body stays unread, so the connection cannot be reused.
     headers: { connection: "close" },
   });
 }
 
-/** The error for a body that does not fit its schema. No message holds a value of it. */
+/** Describes a body that does not fit its schema, without quoting values. */
 export function invalidBody(errors: Iterable<ValueError>, body: unknown): ApiError {
   const { value: problem } = problemsOf(errors, body, "object").next();
   const { kind, path = [], takes = "" } = problem ?? {};

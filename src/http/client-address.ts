@@ -1,6 +1,6 @@
 import { type IpNetwork, isWithin, parseIp, parseNetwork } from "../config/ip-address.ts";
 
-/** Address of a request without one: from a Unix socket, or from no socket at all. */
+/** Stands for the address of a request from a Unix socket. */
 export const NO_ADDRESS = "local";
 
 /**
@@ -12,7 +12,7 @@ export function createClientAddress(
   peer: (request: Request) => string | null,
   trusted: () => readonly string[],
 ) {
-  /** The networks of a list, parsed once: a reload brings another list. */
+  /** Parsed networks by list: a reload replaces the list. */
   const parsed = new WeakMap<readonly string[], readonly IpNetwork[]>();
   const parse = (list: readonly string[]) => list.flatMap((text) => parseNetwork(text) ?? []);
 
@@ -37,7 +37,7 @@ export function createClientAddress(
       }
       return clientKey(ip);
     },
-    /** Whether the other end of the connection is a proxy whose headers count. */
+    /** Reports whether the peer is a proxy whose headers are trusted. */
     behindProxy(request: Request): boolean {
       const ip = parseIp(peer(request) ?? "");
       return ip !== null && isTrusted(ip);
@@ -45,7 +45,6 @@ export function createClientAddress(
   };
 }
 
-/** Its eight groups. */
 type Ip = readonly number[];
 
 /** Some proxies add the port: `192.0.2.1:5555`, `[2001:db8::1]:5555`. */
@@ -54,9 +53,9 @@ function parseHop(text: string): Ip | null {
   return parseIp(bracketed ?? plain ?? text);
 }
 
-/** One client: an IPv4 address, or the /64 that belongs to one IPv6 client. */
+/** Identifies a client: an IPv4 address, or the /64 that belongs to one IPv6 client. */
 function clientKey([a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0]: Ip): string {
-  // Made of numbers: a part of a header would keep the whole of it in memory.
+  // Built from numbers, because a slice of a header keeps the whole header in memory.
   if (a + b + c + d + e === 0 && f === 0xffff) return `${g >> 8}.${g & 255}.${h >> 8}.${h & 255}`;
   return `${[a, b, c, d].map((group) => group.toString(16)).join(":")}::/64`;
 }

@@ -7,7 +7,10 @@ import { kindOf } from "./without-key.ts";
 
 type Deps = Pick<HttpDeps, "keys" | "log"> & { readonly limits: Limits };
 
-/** Counts a wrong key of a sign-in against the address, so that guessing is slow, and logs it. Throws RATE_LIMIT_EXCEEDED. */
+/**
+ * Counts a wrong key of a sign-in against the address, to slow down guessing, and logs it. Throws
+ * RATE_LIMIT_EXCEEDED.
+ */
 export function createRefusalCount({ limits, log }: Pick<Deps, "limits" | "log">) {
   const authLog = log("auth");
   return (exchange: Exchange, outcome: KeyCheck["outcome"] | "code" | "another key"): void => {

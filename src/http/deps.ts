@@ -23,31 +23,30 @@ import type { HistoryAnswers } from "./history-answers/answers.ts";
 import type { Sent } from "./query.ts";
 
 /**
- * Everything the routes need from the rest of the daemon, but the streams. The composition root fills it; tests fill it
- * with plain objects. No route knows SQL, a spawn or a timer. Times are epoch milliseconds unless a name says otherwise.
+ * Dependencies of the routes except the streams. The composition root fills them, tests use plain objects. Routes
+ * know no SQL, processes or timers. Times are epoch ms unless a name says otherwise.
  */
 export interface HttpDeps {
   readonly clock: Clock;
   readonly log: LogOf;
   readonly build: BuildInfo;
-  /** Asked on every request, so that a reload takes effect without a restart. */
+  /** Read on every request, so a reload takes effect without a restart. */
   settings(): HttpSettings;
-  /** The live picture in memory: immutable; a changed snapshot has a higher `version`. */
+  /** Immutable; a changed snapshot has a higher `version`. */
   readonly live: { snapshot(): Snapshot };
   readonly pictures: {
-    /** Number of a server's present picture: another one has another number. */
+    /** Number of a server's current picture; it changes with the picture. */
     numberOf(server: string): number;
-    /** The picture as anonymized keys may see it. */
+    /** Returns the picture for anonymized keys. */
     anonymous(picture: ServerPicture): ServerPicture;
   };
-  /** At a hub: a query that names sites, with their servers in the place of the sites. Throws NOT_FOUND. */
+  /** At a hub: replaces sites in a query by their servers. Throws NOT_FOUND. */
   readonly narrowed?: (sent: Sent, exchange: { sites?: readonly string[] }) => Sent;
   /** At a hub: returns the API error for an error of its database; null for other errors. */
   readonly troubleOf?: (error: unknown) => ApiError | null;
-  /** Names that anonymized keys see instead of users and hosts. */
   readonly pseudonyms: Pseudonyms;
   readonly collector: Pick<Collector, "raw"> & {
-    /** `caller`: for the audit trail of the site that a hub asks. */
+    /** `caller` is for the audit trail of the site that a hub asks. */
     rescan(
       ids: readonly string[] | null,
       timeoutMs: number,
@@ -58,62 +57,61 @@ export interface HttpDeps {
   readonly execute: Pick<Executor, "enabled" | "list">;
   readonly keys: Pick<Keys, "verify" | "touch" | "count" | "list" | "get"> &
     Later<Pick<Keys, "create" | "revoke">> & {
-      /** Keys of the role `site` can be made. */
+      /** Allows keys with the role `site`. */
       readonly ofSites?: boolean;
     };
   readonly signIns: Pick<SignIns, "verify" | "touch" | "list"> &
     Later<Pick<SignIns, "create" | "end" | "makeCode" | "takeCode">>;
-  /** 8 hex digits that tell this installation from others. */
+  /** 8 hex digits that identify this installation. */
   readonly installationId: string;
   readonly quotas: Pick<Quotas, "take">;
-  /** Runs the checks; the route caches the answer for 1 s. Must not throw: a check reports its failure. */
+  /** The route caches the result for 1 s. Must not throw: a check reports its failure. */
   health(): HealthChecks | Promise<HealthChecks>;
   readonly host: {
     info(): HostInfo;
     interfaces(): readonly NetworkInterface[];
-    /** The last sample. */
+    /** Returns the last sample. */
     sample(): HostSample;
   };
   readonly logs: {
-    /** Deletes the stored lines from before `before` (null = now) except audit lines, in small steps; answers how many. */
+    /** Deletes stored lines before `before` (null = now) except audit lines, in small steps; returns how many. */
     clear(before: number | null): Promise<number>;
   };
-  /** Whether denials can be seen, of each server, in the order of the config. */
+  /** Whether denials of each server can be seen, in the order of the config. */
   readonly denials: { logging(): readonly DenialLogging[] };
-  /** A worker makes the answers: the event loop never waits for the database. */
+  /** A worker builds the answers, so the event loop never waits for the database. */
   readonly history: Pick<HistoryClient<HistoryAnswers>, "query">;
   readonly alerts: Pick<AlertEngine, "counts"> & {
-    /** `by` is the caller's name. `caller`: for the audit trail of the site that a hub asks. */
+    /** `by`: the caller's name. `caller`: for the audit trail of the site that a hub asks. */
     acknowledge(id: number, by: string, comment: string | null, caller: KeyRecord): Promise<HandledHere>;
     silence(id: number, until: number, comment: string | null, caller: KeyRecord): Promise<HandledHere>;
   };
   readonly daemon: DaemonPort;
-  /** Hands out the daemon's own metrics for Prometheus, those of requests included; called once a scrape. */
+  /** Emits the daemon's own metrics, including those of requests; called once per scrape. */
   meters(emit: Emit): void;
 }
 
-/** `of`: at a hub, whose alert it is, and its id there. */
+/** `of`: at a hub, the alert's site and its id there. */
 export type HandledHere = Handled & {
   readonly of?: { readonly site: string; readonly siteId: number | null };
 };
 
-/** Methods that may answer at once or later. */
+/** Methods whose result may be a promise. */
 type Later<Methods> = {
   readonly [Name in keyof Methods]: Methods[Name] extends (...asked: infer Asked) => infer Answer
     ? (...asked: Asked) => Answer | Promise<Answer>
     : never;
 };
 
-/** Settings of the config for the HTTP side, and the daemon's IANA zone. */
+/** Settings of the config that routes use, and the daemon's IANA zone. */
 export interface HttpSettings
   extends Pick<
     Config["http"],
     "host" | "port" | "publicUrl" | "tls" | "maxBodyBytes" | "corsOrigins" | "trustedProxies"
   > {
-  /** How long one rescan or refresh may take altogether. */
+  /** Total time limit of a rescan or refresh. */
   readonly rescanTimeoutMs: number;
   readonly timezone: string;
-  /** Of which site the rows of answers are. */
   readonly ofSite?: OfSite;
   readonly products: Config["products"];
   readonly maintenance: Config["maintenance"];
@@ -123,23 +121,22 @@ export interface HttpSettings
 
 export interface DaemonPort {
   status(): DaemonStatus;
-  /** Since the start, as `/api/metrics` shows them. Requests by status are counted here in http. */
+  /** Counts since the start for `/api/metrics`. `http` counts requests itself. */
   counters(): Pick<Metrics, "polls" | "parseProblems" | "streamClients"> & Metrics["process"];
-  /** Reads the config again. */
   reload(): {
     readonly outcome: "applied" | "refused";
-    /** One line each, without values of secrets; empty when applied. */
+    /** One line each, without secrets; empty when applied. */
     readonly problems: readonly string[];
-    /** Settings that hold only after a restart. */
+    /** Settings that only a restart applies. */
     readonly needRestart: readonly string[];
   };
 }
 
-/** As `/api/status` shows it, but for its times. */
+/** As in `/api/status`, with times as epoch ms. */
 export interface DaemonStatus
   extends Pick<Status, "uptimeSeconds" | "configFile" | "streams" | "eventLoopLagMs"> {
   readonly startedAt: number;
-  /** Null if this licmond is not a site of a fleet. */
+  /** Null outside a fleet. */
   readonly fleet: FleetStatus | null;
   readonly lastReload: (Omit<NonNullable<Status["lastReload"]>, "at"> & { readonly at: number }) | null;
   readonly database: Omit<Status["database"], "oldestSampleAt" | "backups"> & {

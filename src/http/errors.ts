@@ -10,12 +10,12 @@ import { invalidBody } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
 import { invalidQuery, type QueryDefinition, type Sent } from "./query.ts";
 
-/** Reason phrase of RFC 9110, for the field `error`. */
+/** Returns the reason phrase of RFC 9110. */
 export function reasonOf(status: number): string {
   return status === 413 ? "Content Too Large" : InvertedStatusMap[status as keyof typeof InvertedStatusMap];
 }
 
-/** As proxies count a request whose client went away before its answer; it is never sent. */
+/** Counted when the client disconnects before the answer; never sent. */
 const CLIENT_GONE = 499;
 
 /**
@@ -36,11 +36,11 @@ export function errorAnswer(
   }
   const { code, message, status, details, cause, retryAfterSeconds } = known;
   if (status >= 500 && cause !== undefined) {
-    // For the log alone: where it happened. Keys are masked by the logger's own rule too.
+    // Only logged.
     const trace = cause instanceof Error ? (cause.stack ?? String(cause)) : String(cause);
     log.error("Request failed", { ...of, code, cause: trace });
   }
-  // Paths of the host and the tool's own words are not for anonymized keys.
+  // Anonymized keys see neither paths of the host nor a tool's own words.
   const hidden = caller?.anonymize === true && /^(LICENSE|COMMAND|TIMEOUT|UPSTREAM)/.test(code);
   const body: ErrorBody = {
     error: reasonOf(status),
@@ -59,9 +59,9 @@ export function errorAnswer(
 
 export function apiErrorOf(code: unknown, error: unknown): ApiError {
   if (error instanceof ApiError) return error;
-  // Its own message holds every value that was sent, keys too.
+  // Elysia's own message quotes all sent values, including keys.
   if (error instanceof ValidationError) return invalidRequest(error);
-  // The gate answers unknown paths; this is a path that only the router refuses, e.g. by its encoding.
+  // Only the router refuses such a path, e.g. for its encoding; the gate answers unknown paths.
   if (code === "NOT_FOUND") return noSuchPath();
   const sqlite = errorCode(error) ?? "";
   if (!(error instanceof StoreError || DATABASE_TROUBLE.test(sqlite)))
@@ -79,7 +79,7 @@ const TRY_AGAIN = "The database could not do this now. Try again shortly; the lo
 const DAMAGED =
   "The database is damaged where this had to be read. Restart licmond, which moves a damaged file aside, or restore a backup; the log says more.";
 
-/** Converts TypeBox's finding about a query or a body to the contract's wording. */
+/** Converts TypeBox's finding to the API's wording. */
 function invalidRequest({ type, validator, value }: ValidationError): ApiError {
   const { schema } = validator as { readonly schema: TObject };
   return type === "query"
@@ -87,6 +87,6 @@ function invalidRequest({ type, validator, value }: ValidationError): ApiError {
     : invalidBody(Value.Errors(schema, value), value);
 }
 
-/** SQLite's words for a database that cannot do its work now (primary result codes, extended ones begin alike). */
+/** Primary result codes of SQLite for a database that cannot work now. */
 const DATABASE_TROUBLE =
   /^SQLITE_(BUSY|LOCKED|FULL|READONLY|CORRUPT|NOTADB|IOERR|CANTOPEN|NOMEM|PROTOCOL|SCHEMA|ERROR)/;

@@ -13,83 +13,71 @@ import { createRouteTable, type KnownRoute } from "./route-table.ts";
 import { kindOf } from "./without-key.ts";
 
 const CLIENT_ID = /^[A-Za-z0-9._-]{1,128}$/;
-/** Nothing of the API is a page. The pages (docs) send their own policy, which beats this one. */
+/** For the API; documents send their own policy instead. */
 const ALWAYS = {
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
 };
-/** Shared caches must not mix up keys and formats. */
+/** Keeps shared caches from mixing up keys and formats. */
 const OF_API = { "cache-control": "private, no-cache", vary: "Accept, X-API-Key, Authorization, Cookie" };
-/**
- * Sent over TLS: browsers stay with TLS. For a day only, because it applies to all ports of the host name,
- * and license managers have plain pages.
- */
+/** One day only, because it applies to all ports of the host, where license managers may have plain pages. */
 const OVER_TLS = { "strict-transport-security": "max-age=86400" };
 
-/**
- * The parts of the root app that the gate needs: its routes, and the listening server, which knows the
- * connection.
- */
+/** Parts of the root app that the gate needs. */
 export type Root = Pick<AnyElysia, "routes" | "server">;
 
-/** State of one request. The gate creates it first and passes it to the route. */
+/** State of one request, created by the gate. */
 export interface Exchange {
   readonly request: Request;
-  /** The request's id: the client's own or a UUIDv7. */
+  /** The client's id or a UUIDv7. */
   readonly id: string;
-  /** Path as sent (percent-encoded), without query. */
+  /** Percent-encoded as sent, without query. */
   readonly path: string;
-  /** Query as sent, without `?`. May hold an `api_key`: never to be logged. */
+  /** As sent, without `?`. May contain an `api_key`: never log it. */
   readonly query: string;
-  /** Milliseconds of the monotonic clock. */
+  /** Monotonic, ms. */
   readonly startedAt: number;
   /** Null for an unknown path. */
   readonly route: KnownRoute | null;
-  /** The client's address, behind trusted proxies too; an IPv6 network instead of an address. */
+  /** Address of the client, also behind trusted proxies; an IPv6 network instead of an address. */
   readonly address: string;
-  /**
-   * The daemon's origin as the client sees it, with the TLS of a trusted proxy; null without a valid Host.
-   */
+  /** The daemon's origin as the client sees it, with TLS of a trusted proxy; null without a valid Host. */
   readonly origin: string | null;
-  /** Whether a trusted proxy sent it. */
+  /** A trusted proxy sent the request. */
   readonly isProxied: boolean;
-  /** The listener that accepted the request; null without one. */
+  /** Listener that accepted the request; null without one. */
   readonly listener: Server<unknown> | null;
   /** The accepted key or its stand-in; null on open routes. */
   caller: KeyRecord | null;
-  /** The sign-in of the browser that sent it, whose key is the caller; null when a key was sent, or a socket's caller. */
+  /** The browser's sign-in; null if a key or a socket identified the caller. */
   signIn: SignIn | null;
-  /** Of which site the rows of its answer are. */
   readonly ofSite: OfSite;
-  /** At a hub: the sites that the query names, where it names no servers and labels besides. */
+  /** At a hub: sites named by the query, if it names no servers or labels. */
   sites?: readonly string[];
-  /** The action that the route is about to take. If it fails, the gate writes it to the audit trail. */
+  /** The action that the route is about to take. If it fails, the gate adds it to the audit trail. */
   acting: { readonly message: string; readonly fields: LogFields } | null;
-  /** Headers of the answer, with lower-case names. */
+  /** Headers of the answer in lower case. */
   readonly headers: Record<string, string>;
-  /** True once the answer has its headers and is counted. */
+  /** Set once the answer has its headers and is counted. */
   answered: boolean;
 }
 
-/** By which Unix socket a request came. */
+/** The Unix socket of a request. */
 interface Arrival {
-  /** Stands for a key. */
   readonly caller: KeyRecord;
   readonly server: Server<unknown>;
 }
 
 const arrivals = new WeakMap<Request, Arrival>();
 export const arrivedBySocket = (request: Request, by: Arrival) => void arrivals.set(request, by);
-/** Null for a request that came by the port. */
+/** Returns null for a request by TCP. */
 export const arrivalOf = (request: Request): Arrival | null => arrivals.get(request) ?? null;
 
-// The gate sets it before a route runs.
 const unset = null as unknown as Exchange;
-/** Routes `.use` this and get the typed `exchange`. */
+/** Routes `.use` this to get the typed `exchange`. */
 export const gated = new Elysia({ name: "gated" }).decorate("exchange", unset);
 
-/** Makes the exchange of a request, at the head of the gate. */
 export function createExchanges(root: Root, settings: HttpDeps["settings"]): (request: Request) => Exchange {
   const findRoute = createRouteTable(root);
   const address = createClientAddress(
@@ -98,7 +86,6 @@ export function createExchanges(root: Root, settings: HttpDeps["settings"]): (re
   );
 
   return (request) => {
-    // Its client's own when it is harmless.
     const sent = request.headers.get("x-request-id");
     const id = sent !== null && CLIENT_ID.test(sent) ? sent : Bun.randomUUIDv7();
     const { path, query } = splitUrl(request.url);
@@ -133,7 +120,7 @@ export function createExchanges(root: Root, settings: HttpDeps["settings"]): (re
   };
 
   function originOf(request: Request): string | null {
-    // A trusted proxy may have taken TLS off.
+    // A trusted proxy may terminate TLS.
     const forwarded = address.behindProxy(request) ? request.headers.get("x-forwarded-proto") : null;
     const isHttps = forwarded === null ? isTls() : forwarded.trim().toLowerCase() === "https";
     const own = `${isHttps ? "https" : "http"}://${request.headers.get("host") ?? ""}`;
@@ -146,20 +133,19 @@ export function createExchanges(root: Root, settings: HttpDeps["settings"]): (re
 }
 
 /**
- * Path and query of a request's URL, as sent: no decoding, no normalising, so that the gate and the router see the
- * same. Bun gives a URL without scheme and host where the Host header is missing (HTTP/1.0) or invalid.
+ * Splits a URL without decoding or normalizing, so that gate and router see the same path. Without a valid Host
+ * header (HTTP/1.0), Bun's URL has no scheme and host.
  */
 function splitUrl(url: string): { path: string; query: string } {
   const [, path, query = ""] = /^(?:[a-z]+:\/\/[^/]*)?([^?#]*)(?:\?([^#]*))?/.exec(url) ?? [];
   return { path: path || "/", query };
 }
 
-/** The subprotocol that a WebSocket offers before its key, and that is accepted. */
+/** Subprotocol that a WebSocket offers before its key, and that is accepted. */
 export const KEY_PROTOCOL = "api_key";
 
 /**
- * The key that a WebSocket offers as its second subprotocol, behind `api_key`: a browser's can set no other header. Null
- * if the first one is another.
+ * Returns the key that a WebSocket offers as its second subprotocol, after `api_key`: browsers cannot set headers.
  */
 export function keyOfProtocols({ headers }: Request): string | null {
   const [first, key = ""] = headers.get("sec-websocket-protocol")?.split(",") ?? [];
@@ -192,7 +178,7 @@ const REFUSALS = {
   ended: ["AUTH_EXPIRED", "This sign-in has ended, or is not known here. Sign in again."],
 } as const;
 
-/** The key itself when it holds. Throws AUTH_MISSING, AUTH_INVALID, AUTH_EXPIRED or AUTH_REVOKED. */
+/** Returns the key of a valid check. Throws AUTH_MISSING, AUTH_INVALID, AUTH_EXPIRED or AUTH_REVOKED. */
 export function validKey(check: KeyCheck | SignInCheck | null): KeyRecord {
   if (check?.outcome === "valid") return check.key;
   throw noCaller(check?.outcome ?? "missing");
@@ -204,12 +190,14 @@ export function noCaller(why: keyof typeof REFUSALS | "valid"): ApiError {
 }
 
 export function callerOf({ caller }: Exchange): KeyRecord {
-  // The gate admits no request without a caller.
   if (caller === null) throw new Error("A caller is needed");
   return caller;
 }
 
-/** Throws AUTH_INSUFFICIENT unless the caller has the permission; routes ask again for what one parameter needs. */
+/**
+ * Throws AUTH_INSUFFICIENT unless the caller has the permission. Routes call it for parameters that need more than
+ * the route.
+ */
 export function requirePermission(
   { caller }: Pick<Exchange, "caller">,
   needed: Permission,
@@ -225,12 +213,12 @@ export function requirePermission(
   throw new ApiError("AUTH_INSUFFICIENT", `${subject} needs a key with the role ${roles}; ${whose}.`);
 }
 
-/** Throws AUTH_INSUFFICIENT for callers to whom labels of servers are not shown: filters must not reveal them. */
+/** Throws AUTH_INSUFFICIENT for callers that see no labels: filters would reveal them. */
 export function requireLabels(exchange: Pick<Exchange, "caller">): void {
   requirePermission(exchange, "details", "Filtering and grouping by label");
 }
 
-/** Throws AUTH_INSUFFICIENT where `[page] people` keeps answers about one person from the caller. */
+/** Throws AUTH_INSUFFICIENT if `[page] people` denies the caller answers about one person. */
 export function requirePeople({ caller }: Exchange, from: HttpSettings["page"]["people"], hint = ""): void {
   const role = caller?.role ?? "none";
   if (from === "viewer" || (from === "operator" && (role === "operator" || role === "admin"))) return;
@@ -244,7 +232,7 @@ export function requirePeople({ caller }: Exchange, from: HttpSettings["page"]["
 
 export type Audit = ReturnType<typeof createAudit>;
 
-/** The trail of who did what, when and from where: log lines of source `audit`, which no clearing deletes. */
+/** Creates the audit trail: log lines of source `audit`, which cannot be cleared. */
 export function createAudit(log: Log) {
   const from = ({ id, caller, address, signIn }: Exchange) => {
     const via = kindOf(caller?.id ?? "");
@@ -255,7 +243,7 @@ export function createAudit(log: Log) {
   return {
     done: (exchange: Exchange, message: string, fields: LogFields = {}) =>
       log.info(message, { outcome: "ok", ...fields, ...from(exchange) }),
-    /** Writes the announced action to the audit trail as refused or failed. */
+    /** Logs the announced action as refused or failed. */
     refused(exchange: Exchange, outcome: ErrorCode) {
       if (exchange.acting === null) return;
       const { message, fields } = exchange.acting;

@@ -27,24 +27,24 @@ import { type Access, allowOf, type KnownRoute } from "./route-table.ts";
 import { cookieName, cookieOf, endedCookie, isFirstRead, requirePage } from "./sign-in.ts";
 import { kindOf, proxyCaller, publicCaller } from "./without-key.ts";
 
-/** The caller of a request, and the check of its key or cookie; both are null where it brings neither. */
+/** Both are null if the request has neither key nor cookie. */
 interface Found {
   readonly caller: KeyRecord | null;
   readonly check: KeyCheck | SignInCheck | null;
 }
 const NOBODY: Found = { caller: null, check: null };
 
-/** Reports whether a browser asks for a page, not a program for data. */
+/** Reports whether a browser asks for a page. */
 const wantsPage = ({ path, request: { method, headers } }: Pick<Exchange, "path" | "request">) =>
   (method === "GET" || method === "HEAD") &&
   !/^\/(api|stream|ws)(\/|$)/.test(path) &&
   (headers.get("accept") ?? "").includes("text/html");
 
-/** A body for which no key is asked may have so many bytes. */
+/** Body limit of routes without a key. */
 const OPEN_BODY_BYTES = 4096;
 /**
- * The gate: one hook before the router, which creates the exchange and checks the request in the steps
- * below before any byte of its body is read. Routes declare the gate's settings.
+ * Creates the gate: one hook before the router. It creates the exchange and checks the request in numbered steps
+ * before any byte of the body is read. Routes declare its settings.
  */
 export function createGate(
   deps: Pick<
@@ -73,7 +73,7 @@ export function createGate(
   return new Elysia({ name: "gate" })
     .use(gated)
     .onError({ as: "global" }, ({ code, error, exchange }) => {
-      // Errors from reading a body are wrapped.
+      // Elysia wraps errors from reading a body.
       const thrown = error instanceof ParseError ? error.cause : error;
       const known = deps.troubleOf?.(thrown) ?? apiErrorOf(code, thrown);
       audit.refused(exchange, known.code);
@@ -82,33 +82,33 @@ export function createGate(
       return finish(exchange, errorAnswer(known, thrown, exchange, clock.now(), log));
     })
     .onRequest((context) => {
-      // A rescan waits for polls, so it must not slow them down.
+      // A rescan waits for polls, so it must not slow them down as other requests do.
       if (context.request.method !== "POST") counters.begun();
-      // 1: its id
+      // 1: id
       const exchange = openExchange(context.request);
       context.exchange = exchange;
       const answer = answerCors(exchange, settings().corsOrigins) ?? admit(exchange);
       return answer === undefined ? undefined : finish(exchange, answer);
     })
     .onParse({ as: "global" }, ({ request, exchange }) => {
-      // Not even the body of a route that takes none is left to Elysia's parsers.
+      // Elysia's own parsers never read a body.
       return exchange.route?.takesBody === true ? readJson(request, maxBytesOf(exchange)) : null;
     })
     .onTransform({ as: "global" }, ({ exchange, route }) => {
-      // The key was checked for the route found here; should the router ever read a path otherwise, nothing runs.
+      // The key was checked for this route, so refuse if the router finds another one.
       if (exchange.route?.path !== route) throw noSuchPath();
-      // Every value that was sent: of a repeated parameter Elysia hands over the last one alone.
+      // Of a repeated parameter, Elysia passes only the last value.
       const sent = sentValues(exchange.query, exchange.route.keyInQuery ? ["api_key"] : []);
-      // Documents of the page are open and equal for everyone; their requests with a label are not.
+      // Documents of the page are open and equal for everyone.
       if ("label" in sent && exchange.route.access.get(exchange.request.method) !== "open")
         requireLabels(exchange);
       const query = exchange.route.isOfServers ? (deps.narrowed?.(sent, exchange) ?? sent) : sent;
-      // Elysia merges a transform's result into the context, although its types declare no result.
+      // Elysia merges a transform's result into the context, but its types declare none.
       return { query } as unknown as undefined;
     })
     .mapResponse({ as: "global" }, ({ exchange, responseValue }) => {
       const respond = (value: unknown): Response | undefined => {
-        // A socket that was opened has no answer.
+        // An upgraded WebSocket request gets no HTTP response.
         if (value === undefined) return undefined;
         if (value instanceof Response) return finish(exchange, value);
         const [body, status] = value instanceof ElysiaStatus ? [value.response, value.code] : [value, 200];
@@ -120,18 +120,18 @@ export function createGate(
 
   function admit(exchange: Exchange): Response | undefined {
     const { request, route } = exchange;
-    // Bun joins repeated headers. Proxies and licmond might each take another one (RFC 9112, section 3.2).
+    // Bun joins repeated headers, and a proxy may use another one than licmond (RFC 9112, 3.2).
     if (request.headers.get("host")?.includes(","))
       throw new ApiError("INVALID_FIELD", "A request has one Host header; this one has several.");
     const access = route?.access.get(request.method);
     const { caller, check } = access === "open" ? NOBODY : callerOf(exchange, access);
-    // 2: the bucket of the address, for requests without a valid key, unknown paths and wrong methods included.
-    // A valid key neither draws on it nor is kept out by neighbours that emptied it, so the key is checked here
-    // already (some µs). Keys can be guessed no faster than that: with an empty bucket a wrong key learns nothing.
-    // Health, ping, the docs and the page's files need no key and draw on nothing.
+    // 2: the address's bucket, for requests without a valid key, including unknown paths and wrong methods. A valid
+    // key does not use it, so busy neighbors cannot block it; therefore keys are checked here (some µs). An empty
+    // bucket hides whether a key is valid, which slows down guessing. Health, ping, docs and the page's files are
+    // free.
     const isUnknown = caller === null || kindOf(caller.id) === "public";
     if (access !== "open" && isUnknown) limits.drawOfAddress(exchange);
-    // 3: paths are public, so this comes before the key. Elysia itself would answer 404 to all three.
+    // 3: path and method. Elysia would answer 404 to all three.
     if (route === null) {
       const what = shown(exchange.path);
       throw new ApiError("NOT_FOUND", `Unknown ${what}; /swagger lists all paths.`);
@@ -145,7 +145,7 @@ export function createGate(
     if (caller === null && check === null && isFirstRead(exchange))
       return new Response(null, { status: 204 });
     if (access !== "open") admitCaller(exchange, route, access, caller ?? refused(check, exchange));
-    // 7: a body that says that it is too long. One that does not say (chunked) is counted while it is read.
+    // 7: declared length of the body. A chunked body is counted while it is read.
     const maxBytes = maxBytesOf(exchange);
     if (Number(request.headers.get("content-length") ?? 0) > maxBytes) throw tooLarge(maxBytes);
     return undefined;
@@ -169,8 +169,8 @@ export function createGate(
   }
 
   /**
-   * Finds the caller by the key, else the socket, else the cookie, else the proxy's user. A read without
-   * any of them gets the viewer of `[page] public`. Without a caller, `check` has the reason.
+   * Finds the caller by key, socket, cookie or the proxy's user, in this order. A read without any of them gets the
+   * viewer of `[page] public`. Without a caller, `check` has the reason.
    */
   function callerOf(exchange: Exchange, access: Access | undefined): Found {
     const { request } = exchange;
@@ -188,16 +188,16 @@ export function createGate(
     }
     const byProxy = access !== undefined && exchange.isProxied ? proxyCaller(request.headers, page) : null;
     if (byProxy !== null) return { caller: byProxy, check: null };
-    // A sign-in that has ended is refused. The page's first reads are not: their answer deletes the cookie.
+    // An ended sign-in is refused, except for the page's first reads, whose answer deletes the cookie.
     if (check !== null && !isFirstRead(exchange)) return { caller: null, check };
     if (check !== null) exchange.headers["set-cookie"] = endedCookie(deps.installationId, exchange);
     const isRead = request.method === "GET" || request.method === "HEAD";
     return { caller: isRead ? publicCaller(page, exchange.address) : null, check: null };
   }
 
-  /** 4: throws the reason for a missing caller. */
+  /** 4: caller */
   function refused(check: Found["check"], exchange: Exchange): never {
-    // That a sign-in ends is nothing to warn of.
+    // Ended sign-ins are normal and not logged.
     if (check !== null && check.outcome !== "valid" && check.outcome !== "ended") {
       const keyId = check.outcome === "invalid" ? null : check.key.id;
       authLog.warn("API key refused", { outcome: check.outcome, keyId, ...about(exchange) });
@@ -215,13 +215,13 @@ export function createGate(
     exchange.caller = caller;
     const kind = kindOf(caller.id);
     if (kind === "key") keys.touch(caller.id, clock.now());
-    // 5: its bucket and quotas
+    // 5: the caller's bucket and quotas
     const isByProxy = kind === "proxy" && signIn === null;
     if (kind !== "public") limits.drawOfKey(exchange, caller, isByProxy ? caller.id : signIn?.id);
-    // Credentials that a browser sends by itself
+    // Browsers send these credentials by themselves.
     if (signIn !== null || isByProxy) requirePage(exchange, settings().corsOrigins);
     if (signIn !== null) signIns.touch(signIn.id);
-    // 6: its role. The trail has every command that was asked for.
+    // 6: role. Every requested command is in the audit trail.
     if (access === "execute_operator") exchange.acting = { message: "Command", fields: {} };
     if (!permits(caller, access))
       authLog.warn("API key lacks a permission", { keyId: caller.id, needed: access, ...about(exchange) });
@@ -235,9 +235,9 @@ export function createGate(
   }
 
   /**
-   * Adds the exchange's headers to its answer, counts it and logs it. The route's own headers win, except
-   * `Vary`, which is merged. Elysia's `set.headers` is not used: it rebuilds every Response with a stream
-   * body, which costs a large answer a tenth of its rate. The log omits the query, which may contain a key.
+   * Adds the exchange's headers to its answer, counts it and logs it without the query, which may contain a key. The
+   * route's own headers win, except `Vary`, which is merged. Elysia's `set.headers` is not used: it rebuilds every
+   * streamed Response, which costs a large answer a tenth of its rate.
    */
   function finish(exchange: Exchange, answer: Response): Response {
     if (exchange.answered) return answer;

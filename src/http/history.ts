@@ -18,7 +18,6 @@ import {
 import type { ReadRange } from "./query-time.ts";
 import { byLabels, closestWords, namedServers, perPicture, type SnapshotFor } from "./snapshot.ts";
 
-/** Filters of a query over history. */
 type HistoryQuery = Values<
   typeof NAMED & typeof PEOPLE & typeof STORED_LIST & Record<"start" | "end" | "timezone", Parameter<string>>
 >;
@@ -28,7 +27,7 @@ const namesOf = perPicture(({ daemons, features }) => ({
   features: new Set(features.map(({ name }) => name)),
 }));
 
-/** History as routes ask it: for as long as the client waits, and TIMEOUT when an answer takes too long. */
+/** Asks history for as long as the client waits. Throws TIMEOUT for slow answers. */
 export function createHistoryReader(
   { history, clock, settings, live }: Pick<HttpDeps, "history" | "clock" | "settings" | "live">,
   snapshotFor: SnapshotFor,
@@ -48,8 +47,8 @@ export function createHistoryReader(
   }
 
   /**
-   * The servers that a query is about, in the order of the config. Throws NOT_FOUND for a server, daemon or feature
-   * that was never seen: an empty list must not answer a typo. While one of these servers was never read it may have it.
+   * Resolves the servers of a query, in the order of the config. Throws NOT_FOUND for a server, daemon or feature
+   * that was never seen, because an empty list would hide a typo. A server that was never read may have any name.
    */
   async function servers(
     exchange: Exchange,
@@ -57,7 +56,7 @@ export function createHistoryReader(
     { server, label, daemon = [], feature = [] }: Values<typeof NAMED>,
   ): Promise<readonly ServerPicture[]> {
     const named = namedServers(snapshot, server, label);
-    // Nearly always they have it themselves.
+    // The named servers usually have the names themselves.
     const isUnknown = (kind: "daemons" | "features") => (name: string) =>
       ![named, snapshot.servers].some((list) => list.some((picture) => namesOf(picture)[kind].has(name)));
     const daemons = daemon.filter(isUnknown("daemons"));
@@ -83,7 +82,7 @@ export function createHistoryReader(
 
   return {
     servers,
-    /** Has history answer. `check` sees the answer before it goes out, and may refuse it. */
+    /** Asks history for an answer; `check` may refuse it before it is sent. */
     async answer<Name extends Exclude<QueryName<HistoryAnswers>, "unknownName">>(
       exchange: Exchange,
       name: Name,
@@ -95,8 +94,8 @@ export function createHistoryReader(
       return send(exchange.request, answer);
     },
     /**
-     * Reads a query over history: its servers, and the worker's input. Throws INVALID_QUERY for its range,
-     * then NOT_FOUND for names that neither the live picture nor history knows.
+     * Resolves a query to its servers and the worker's input. Throws INVALID_QUERY for its range, then NOT_FOUND for
+     * unknown names.
      */
     async read<R extends object>(exchange: Exchange, query: HistoryQuery, rangeOf: ReadRange<R>) {
       const now = clock.now();

@@ -5,23 +5,23 @@ import type { HttpDeps } from "./deps.ts";
 import type { Exchange } from "./exchange.ts";
 import { kindOf } from "./without-key.ts";
 
-/** How much may be asked. */
 export interface Rate {
-  /** Requests at once, after a rest. */
+  /** Maximum burst. */
   readonly capacity: number;
-  /** Requests a minute that come back. */
+  /** Refill rate. */
   readonly perMinute: number;
 }
 
-/** State of one bucket. */
 interface Bucket {
-  /** A request takes {@link REQUEST} units and a millisecond gives `perMinute` units: whole numbers, so exact. */
+  /**
+   * Whole units, so counting is exact: a request takes {@link REQUEST} units, and each millisecond adds `perMinute`
+   * units.
+   */
   level: number;
-  /** Epoch ms up to which it was filled. */
+  /** Epoch ms of the last refill. */
   at: number;
 }
 
-/** Milliseconds of a minute: what makes units of both sides whole. */
 const REQUEST = 60_000;
 
 export function fullBucket({ capacity }: Rate, now: number): Bucket {
@@ -29,11 +29,10 @@ export function fullBucket({ capacity }: Rate, now: number): Bucket {
 }
 
 /**
- * Takes one request from the bucket, if available. The bucket refills lazily by the time since the last
- * draw. Returns the remaining requests, and the whole seconds, rounded up, until it is full and until one
- * request is allowed (at least 1). A clock that goes back adds and costs nothing. So in any span at most
- * `capacity` + `perMinute` × the minutes by which the clock advanced are allowed, and no client waits for a
- * clock to catch up. A changed rate applies to the current content.
+ * Takes one request from the bucket if available, and refills it by the time since the last draw. A clock that goes
+ * back adds and costs nothing, so at most `capacity` + `perMinute` × minutes are allowed in any span, and no client
+ * waits for a clock to catch up. Returns the remaining requests, and whole seconds (rounded up) until the bucket is
+ * full and until one request is allowed (at least 1).
  */
 export function draw(bucket: Bucket, { capacity, perMinute }: Rate, now: number) {
   const full = capacity * REQUEST;
@@ -53,11 +52,9 @@ export function draw(bucket: Bucket, { capacity, perMinute }: Rate, now: number)
 export const MAX_BUCKETS = 100_000;
 
 /**
- * Buckets of many addresses or keys, at most `max`. Two generations: when the younger one has half of the
- * bound it becomes the older one, and unused buckets of the old one are forgotten. A forgotten client
- * starts with a full bucket, which most have by then. A single Map in order of use costs 15 times as much
- * per draw (delete and set), and 70 µs per eviction, because finding the first entry walks over all deleted
- * ones.
+ * Keeps at most `max` buckets in two generations: once the younger one is half full it becomes the older one, and
+ * unused buckets of the old one are dropped. A dropped client starts with a full bucket. A single Map in order of
+ * use costs 15 times as much per draw, and 70 µs per eviction.
  */
 export function createBuckets(max = MAX_BUCKETS) {
   let young = new Map<string, Bucket>();
@@ -79,7 +76,7 @@ export function createBuckets(max = MAX_BUCKETS) {
 
 export type Limits = ReturnType<typeof createLimits>;
 
-/** Buckets of addresses and keys, and the keys' quotas. Answers report each draw. */
+/** Limits requests by address and key, and the keys' quotas. Answers report each draw. */
 export function createLimits({ clock, quotas, settings }: Pick<HttpDeps, "clock" | "quotas" | "settings">) {
   const ofAddresses = createBuckets();
   const ofKeys = createBuckets();
@@ -106,26 +103,24 @@ export function createLimits({ clock, quotas, settings }: Pick<HttpDeps, "clock"
   }
 
   return {
-    /** Throws RATE_LIMIT_EXCEEDED when the client's address has asked too often. */
+    /** Throws RATE_LIMIT_EXCEEDED. */
     drawOfAddress(exchange: Exchange): void {
       const { burst, anonymousPerMinute } = settings().limits;
       const rate = { capacity: burst, perMinute: anonymousPerMinute };
       drawFrom(ofAddresses, exchange.address, rate, exchange, "without a valid key from this address");
     },
     /**
-     * A sign-in (`signIn`: its id) has its own bucket with its key's rate and does not count in the key's
-     * quotas, so browsers cannot use up a shared key. Throws RATE_LIMIT_EXCEEDED or QUOTA_EXCEEDED. A
-     * request that passes the bucket counts once, whatever its answer; a refused one does not count. The
-     * key's own limits precede the config's.
+     * Draws on the key's bucket and quotas; a request counts once, whatever its answer. A sign-in (`signIn`: its id)
+     * has its own bucket with the key's rate and no quotas, so browsers cannot use up a shared key. Throws
+     * RATE_LIMIT_EXCEEDED or QUOTA_EXCEEDED.
      */
     drawOfKey(exchange: Exchange, caller: KeyRecord, signIn: string | null = null): void {
       const { burst, requestsPerMinute, dailyQuota, monthlyQuota } = settings().limits;
       const perMinute = caller.requestsPerMinute ?? requestsPerMinute;
-      // A key made for 5 requests a minute must not get 100 of them at once.
+      // A key for 5 requests a minute must not send 100 at once.
       const capacity = Math.min(burst, caller.requestsPerMinute ?? burst);
       const which = `with this ${signIn === null ? "key" : "sign-in"}`;
       drawFrom(ofKeys, signIn ?? caller.id, { capacity, perMinute }, exchange, which);
-      // Quotas are of keys.
       if (signIn !== null || kindOf(caller.id) !== "key") return;
       const daily = caller.dailyQuota ?? dailyQuota;
       const refusal = quotas.take(caller.id, { daily, monthly: caller.monthlyQuota ?? monthlyQuota });

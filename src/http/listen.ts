@@ -5,33 +5,32 @@ import type { HttpSettings } from "./deps.ts";
 import type { TlsMaterial } from "./tls.ts";
 
 /**
- * Bun refuses a longer body with a bare 413, before any of our code. It holds no byte of a body that is not read
- * (tried: 300 MB at an unread route, memory flat), so the cap that counts is the soft one, with its error body.
+ * Bun refuses longer bodies with a bare 413. It buffers no unread body (tried: 300 MB, memory flat), so the limit
+ * that counts is the configured one with its error body.
  */
 const HARD_CAP_BYTES = Number.MAX_SAFE_INTEGER;
-/** TLS 1.2 with forward secrecy and authenticated encryption alone; Bun offers CBC and RSA key exchange too. TLS 1.3 has no other. */
+/** TLS 1.2 with forward secrecy and authenticated encryption; Bun would also offer CBC and RSA key exchange. */
 const CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20";
-/** A silent connection is cut after this; requests that wait for polls and streams lift it for themselves. */
+/** Silent connections are cut after this; requests that wait for polls, and streams, lift it. */
 const IDLE_TIMEOUT_SECONDS = 30;
 
 /**
- * However clients come. HTTP/2 stays off: streams work over Bun 1.4.5's, but a request that is refused before its body is
- * read gets no answer where the body is longer than the stream's window of 64 KiB (tried: 413, 401), only a closed stream.
+ * HTTP/2 stays off: with Bun 1.4.5, a refusal before the body is read never arrives if the body exceeds the stream's
+ * window of 64 KiB (tried: 413, 401).
  */
 export const SERVING = { development: false, maxRequestBodySize: HARD_CAP_BYTES } as const;
 
 export type Listening = ReturnType<typeof listen>;
 
 export interface ListenSettings extends Pick<HttpSettings, "host" | "port"> {
-  /** Null = plain HTTP. */
+  /** Null means plain HTTP. */
   readonly tls?: Pick<TlsMaterial, "cert" | "key" | "clientCa"> | null;
 }
 
 /**
- * Opens the port. Throws an Error that names it and the fix when it cannot be had.
- *
- * Elysia turns `reusePort` on, with which two daemons would share a port in silence: it is off. With TLS the port
- * must be opened twice at times, so there it is on, and whether the port is free is tried before.
+ * Opens the port. Throws an Error that names the port and the fix.
+ * Elysia enables `reusePort`, with which two daemons would silently share a port, so it is off. Renewing a
+ * certificate opens the port twice and needs it, so with TLS the port is first tried without it.
  */
 export function listen(app: AnyElysia, { host, port, tls = null }: ListenSettings) {
   const first = open(app, { host, port, tls }, tls !== null);
@@ -39,17 +38,15 @@ export function listen(app: AnyElysia, { host, port, tls = null }: ListenSetting
   const real = first.port ?? port;
   return {
     host,
-    /** The real one, also when the settings said 0. */
+    /** The actual port if the settings say 0. */
     port: real,
     /**
-     * Uses a new certificate for new connections; only for a port that already listened with TLS. Bun's
-     * reload does not change TLS, so the port is opened again before the old listener closes. Open
-     * requests, streams and sockets keep the old certificate, and idle connections close in order; only a
-     * connection that is being made may be reset.
+     * Uses a new certificate for new connections; only for a port with TLS. Bun's reload does not change TLS, so the
+     * port is opened again before the old listener closes. Open requests, streams and sockets keep the old
+     * certificate; only a connection in its handshake may be reset.
      */
     renew(material: TlsMaterial): void {
       const next = open(app, { host, port: real, tls: material }, false);
-      // They take no connections from now on; stop() waits for the requests that still run.
       for (const server of servers) void server.stop(false);
       servers.push(next);
     },
@@ -58,7 +55,7 @@ export function listen(app: AnyElysia, { host, port, tls = null }: ListenSetting
   };
 }
 
-/** Stops accepting work, lets running work finish for at most `graceMs`, then cancels it. */
+/** Lets running work finish for at most `graceMs`, then cancels it. */
 export async function stopServers(servers: readonly Server<unknown>[], graceMs: number): Promise<void> {
   const { promise: deadline, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, graceMs);
@@ -67,7 +64,7 @@ export async function stopServers(servers: readonly Server<unknown>[], graceMs: 
   await Promise.all(servers.map((server) => server.stop(true)));
 }
 
-/** `tries`: whether the port is free is tried before. */
+/** `tries`: test first whether the port is free. */
 function open(
   app: AnyElysia,
   { host, port, tls }: Required<ListenSettings>,
@@ -87,7 +84,7 @@ function open(
   } catch (error) {
     throw cannotListen(error, host, port);
   }
-  // Elysia leaves one each time; the end of the daemon is the daemon's.
+  // Elysia adds a listener each time, but the daemon ends the process itself.
   for (const listener of process.listeners("beforeExit")) {
     if (!atExit.includes(listener)) process.off("beforeExit", listener);
   }
@@ -95,7 +92,7 @@ function open(
   return app.server;
 }
 
-/** With authorities of clients, one without a certificate of theirs is refused in the handshake, before a byte of HTTP. */
+/** With client authorities, clients without a certificate are refused in the handshake, before any HTTP. */
 function tlsOf({ cert, key, clientCa }: Pick<TlsMaterial, "cert" | "key" | "clientCa">) {
   const own = { cert, key, ciphers: CIPHERS };
   return clientCa === undefined ? own : { ...own, ca: clientCa, requestCert: true, rejectUnauthorized: true };

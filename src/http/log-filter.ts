@@ -3,11 +3,10 @@ import { LOG_LEVELS, LOG_SOURCES } from "../domain/words.ts";
 import { wordsOf } from "../store/log-words.ts";
 import { names, single, wordList } from "./query.ts";
 
-/** Maximum number of different words of one search: each of them costs a look at every line. */
+/** Each word of a search costs a scan of every line. */
 const MAX_WORDS = 20;
 const WORDS = textRule(`at most ${MAX_WORDS} different words`, (value) => wordsOf(value).length <= MAX_WORDS);
 
-/** A parameter with words that must all occur in something. */
 export const searchWords = (where: string) =>
   single(WORDS, {
     type: "string",
@@ -15,7 +14,7 @@ export const searchWords = (where: string) =>
     example: "connection refused",
   });
 
-/** Parameters that choose log events, the same for the API and the streams. */
+/** Filter of log events, the same for the API and the streams. */
 export const LOG_FILTER = {
   level: wordList(LOG_LEVELS, "Levels of log events. All when absent."),
   levels: wordList(LOG_LEVELS, "The same as `level`; both together add up."),
@@ -24,7 +23,7 @@ export const LOG_FILTER = {
   server_ids: names("Ids of license servers that the log events are about.", "eda"),
 };
 
-/** The values of a parameter with two names; null if neither was sent. */
+/** Joins a parameter with two names; null if neither was sent. */
 export function union<T>(
   one: readonly T[] | null = null,
   other: readonly T[] | null = null,

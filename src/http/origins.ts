@@ -3,16 +3,12 @@ import type { Exchange } from "./exchange.ts";
 import { shown } from "./query.ts";
 import { allowOf } from "./route-table.ts";
 
-/**
- * Headers that scripts of a listed origin may send in addition to the defaults, and how long browsers may
- * cache that.
- */
+/** Headers that scripts of a listed origin may send, and how long browsers may cache this. */
 const PREFLIGHT = {
   "access-control-allow-headers":
     "X-API-Key, Authorization, Content-Type, Last-Event-ID, X-Request-ID, If-None-Match",
   "access-control-max-age": "600",
 };
-/** Headers that scripts may read. */
 const EXPOSED_HEADERS =
   "X-Request-ID, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, ETag";
 
@@ -57,8 +53,8 @@ export function isFromOwnPage({ request, origin }: Exchange, listed: readonly st
 }
 
 /**
- * CORS does not hold for sockets: a page of any site may open one (RFC 6455 10.2). It must be the daemon's own, or of an
- * origin that `http.cors_origins` lists. Throws AUTH_INSUFFICIENT.
+ * Browsers do not apply CORS to WebSockets: a page of any site may open one (RFC 6455 10.2). Throws
+ * AUTH_INSUFFICIENT unless the origin is the daemon's own or listed in `http.cors_origins`.
  */
 export function requireOwnPage(exchange: Exchange, listed: readonly string[]): void {
   if (isFromOwnPage(exchange, listed)) return;

@@ -6,10 +6,10 @@ import { iso } from "../domain/time/clock.ts";
 import { featureRecord, serverRecord } from "./records.ts";
 import { perPicture } from "./snapshot.ts";
 
-/** Texts of JSON by name or key. */
+/** JSON texts by name or key. */
 type Texts = ReadonlyMap<string, string>;
 
-/** A server's picture as JSON in parts: fields of the server's record, arrays of its features and of their rows. */
+/** JSON of a picture in parts: fields of the server's record, features, and rows. */
 const partsOf = perPicture((picture): Record<"record" | "features" | "rows", Texts> => {
   const record = Object.entries(serverRecord(picture)).map(
     ([name, value]) => [name, JSON.stringify(value)] as const,
@@ -28,19 +28,19 @@ const partsOf = perPicture((picture): Record<"record" | "features" | "rows", Tex
   return { record: new Map(record), features, rows };
 });
 
-/** Names of daemons and features may hold anything: the first slash parts them. */
+/** Names may contain any text, so only the first slash separates. */
 function keyOf({ daemon, name }: FeaturePicture): string {
   return `${/[%/]/.test(daemon) ? daemon.replaceAll(/[%/]/g, encodeURIComponent) : daemon}/${name}`;
 }
 
 function featureJson(key: string, feature: FeaturePicture, { server, collectedAt: usual }: ServerPicture) {
-  // The server's own time is left out: it would change every feature at every poll.
+  // The server's own time is left out, because it would change every feature at every poll.
   const collectedAt = feature.collectedAt === usual ? null : feature.collectedAt;
   const fields = featureRecord(server, { ...feature, collectedAt, pools: [] });
   return JSON.stringify([key, ...FEATURE_COLUMNS.map((name) => fields[name])]);
 }
 
-/** Checkouts that a poll found unchanged are those of the picture before, and of a large site most of the text. */
+/** Unchanged checkouts are shared between pictures, and they are most of the text. */
 const kept = new WeakMap<readonly CheckoutReading[], Texts>();
 
 function checkoutRows(feature: string, { checkouts }: FeaturePicture): Texts {
@@ -56,7 +56,6 @@ function checkoutRows(feature: string, { checkouts }: FeaturePicture): Texts {
   });
 }
 
-/** Behind the key of a row and of its feature. */
 function otherRows({
   reservations,
   queue,

@@ -1,5 +1,4 @@
 /**
- * Elysia reads NODE_ENV when it is loaded and answers errors with more detail in development, so this
- * module is imported first. An existing value is kept.
+ * Elysia reads NODE_ENV when it is loaded and shows more error details in development, so import this module first.
  */
 process.env.NODE_ENV ??= "production";

@@ -6,20 +6,17 @@ import { type Parameter, single } from "./query.ts";
 
 const EPOCH_MS = /^\d{12,14}$/;
 const ISO = /^(\d{4}-\d\d-\d\d)(?:[T ]([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:[.,](\d{1,9}))?)?(.*))?$/i;
-/** A zone's sign may come as a blank: that is what `+` means in a query. */
+/** A `+` in a query arrives as a blank. */
 const OFFSET = /^([+ -])(0\d|1[0-4])(?::?([0-5]\d))?$/;
 
-/** The earliest time that ISO 8601 writes. */
 const EARLIEST = Date.parse("0000-01-01T00:00:00Z");
 
-/** For messages: how a time is written. */
 export const TIME_FORM =
   "a time: now, a duration back from now (-7d, -90m), ISO 8601 (2026-01-31, 2026-01-31T08:15:00Z; UTC without a zone) or epoch milliseconds";
 
-/** The same for the OpenAPI document. */
 const TIME_PATTERN = "^(now|-\\d+[smhdy]|\\d{12,14}|\\d{4}-\\d\\d-\\d\\d.*)$";
 
-/** Declares a time. It stays text, because only the route knows the reference of `-7d`. */
+/** Declares a time. The value stays text, because only the route knows the reference of `-7d`. */
 function time(description: string, example: string) {
   return single(
     { takes: TIME_FORM, read: (text) => (parseTime(text, Date.now()) === null ? undefined : text) },
@@ -29,7 +26,6 @@ function time(description: string, example: string) {
 
 const ZONE = textRule("an IANA time zone, e.g. Europe/Berlin", isZone);
 
-/** `timezone`: an IANA zone. */
 export function timezone(description: string): Parameter<string> {
   const said = `${description} Default: the daemon's zone.`;
   return single(ZONE, { type: "string", description: said, example: "Europe/Berlin" });
@@ -38,18 +34,17 @@ export function timezone(description: string): Parameter<string> {
 export const startTime = (description: string) => time(description, "-7d");
 export const endTime = (description: string) => time(description, "now");
 
-/** Epoch ms; null where it is open. */
+/** Epoch ms; null means open. */
 export interface OpenRange {
   readonly start: number | null;
   readonly end: number | null;
 }
 
-/** The names of a range's parameters. */
 const PARAMETERS = { start: "start", end: "end" };
 
 /**
- * A range of a query, epoch ms; null where it is open. The end is not in it, but a bare date takes in its whole day.
- * Throws INVALID_QUERY unless start is before end.
+ * Parses a range; the end is exclusive, but a bare date includes its whole day. Throws INVALID_QUERY unless start is
+ * before end.
  */
 export function openRange(
   start: string | undefined,
@@ -64,13 +59,13 @@ export function openRange(
   return found;
 }
 
-/** Reads `start` and `end` of a query, at `now`. Throws INVALID_QUERY. */
+/** Parses `start` and `end`. Throws INVALID_QUERY. */
 export type ReadRange<R> = (start: string | undefined, end: string | undefined, now: number) => R;
 
-/** A longer range is a slip of the keyboard. */
+/** A longer range is a typing error. */
 const MAX_RANGE_MS = 20 * 366 * DAY_MS;
 
-/** A range that ends now and is so long, unless the query says otherwise. */
+/** Parses a range; by default it ends now and lasts `days`. */
 export function rangeOfDays(days: number): ReadRange<{ start: number; end: number }> {
   return (from, to, now) => {
     const open = openRange(from, to, now);
@@ -82,10 +77,10 @@ export function rangeOfDays(days: number): ReadRange<{ start: number; end: numbe
   };
 }
 
-/** Throws INVALID_QUERY unless start lies before end (where both are known). */
+/** Throws INVALID_QUERY unless start is before end. */
 function checkRange(start: number | null, end: number | null, names: typeof PARAMETERS): void {
   if (start === null || end === null || start < end) return;
-  // A time at midnight may come from a bare date, which looks different from the written value.
+  // A time at midnight may come from a bare date, which looks different in the query.
   const hint = end % DAY_MS === 0 ? ` A date as "${names.end}" takes in its whole day.` : "";
   throw new ApiError(
     "INVALID_QUERY",
@@ -93,7 +88,7 @@ function checkRange(start: number | null, end: number | null, names: typeof PARA
   );
 }
 
-/** Parses a time of a query; null if it is not valid. `now` is epoch ms. */
+/** Returns null for an invalid time. */
 export function parseTime(value: string, now: number): { at: number; bareDate: boolean } | null {
   if (value === "now") return { at: now, bareDate: false };
   if (value.startsWith("-")) {

@@ -11,7 +11,7 @@ import { closestNames } from "../config/closest-word.ts";
 import { ApiError } from "../domain/errors.ts";
 import { RULE, type TextRule, textRule } from "../domain/text-types.ts";
 
-/** A query parameter as a TypeBox type, whose static type is that of the value, for the route as for a typed client. */
+/** A query parameter as a TypeBox type with the static type of the parsed value, for routes and typed clients. */
 export type Parameter<T> = TUnsafe<T> & { readonly [RULE]: ParameterRule<T> };
 type Parameters = Readonly<Record<string, Parameter<unknown>>>;
 
@@ -21,37 +21,37 @@ interface ParameterRule<T> {
   read(sent: string | readonly string[]): T | undefined;
 }
 
-/** A query, declared once: Elysia validates with its schema, which the OpenAPI document shows too. */
+/** A query, declared once for Elysia's validation and the OpenAPI document. */
 export interface QueryDefinition<P extends Parameters = Parameters> {
   readonly parameters: P;
   readonly schema: TObject<{ [K in keyof P]: TOptional<P[K]> }>;
-  /** Reads a query as sent, without `?`, where no route does. Throws INVALID_QUERY. */
+  /** Parses a query as sent, without `?`. Throws INVALID_QUERY. */
   parse(query: string): QueryValues<P>;
 }
 
-/** The values of parameters that were sent, as a route gets them. */
+/** Parsed values of the sent parameters. */
 export type Values<P> = { readonly [K in keyof P]?: P[K] extends Parameter<infer T> ? T : never };
 type QueryValues<P extends Parameters> = {
   readonly [K in keyof P]: P[K] extends Parameter<infer T> ? T | null : never;
 };
 export type QueryOf<D> = D extends QueryDefinition<infer P> ? QueryValues<P> : never;
 
-/** Values that have been read: Elysia decodes a query twice. */
+/** Marks parsed values, because Elysia decodes a query twice. */
 class QueryRead {}
 /** Sent values by name: a string, or strings if repeated. */
 export type Sent = Readonly<Record<string, string | readonly string[]>>;
 
-// A kind of its own: of a plain object TypeBox visits every parameter that the route knows, whether it was sent or
-// not, four times a request (22 µs for a list), and compiles each (8 MB for all routes).
+// With a plain object type, TypeBox visits every parameter that the route knows, sent or not, four times a request
+// (22 µs for a list), and compiles each (8 MB for all routes).
 TypeRegistry.Set<TObject<Record<string, Parameter<unknown>>>>(
   "Query",
   ({ properties }, sent) => sent instanceof QueryRead || readingOf(properties, sent as Sent).wrong === null,
 );
 
-/** Elysia checks a query, then decodes it: read the sent values once. */
+/** Elysia checks a query, then decodes it: parse the sent values once. */
 const readings = new WeakMap<Sent, { values: QueryRead; wrong: string | null }>();
 
-/** The values, and the first parameter that is not known, or not understood. */
+/** Returns the values and the first parameter that is unknown or invalid. */
 function readingOf(parameters: Parameters, sent: Sent) {
   const reading = readings.get(sent) ?? { values: new QueryRead(), wrong: null as string | null };
   if (readings.has(sent)) return reading;
@@ -75,7 +75,7 @@ export function queryOf<const P extends Parameters>(parameters: P): QueryDefinit
   const absent = Object.fromEntries(known.map(([name, { default: value = null }]) => [name, value]));
   return {
     parameters,
-    // To the compiler it is the object that it is made of, whose properties have the types of their values.
+    // TypeScript sees the object type.
     schema: schema as unknown as QueryDefinition<P>["schema"],
     parse(query) {
       const sent = sentValues(query, ["api_key"]);
@@ -86,7 +86,7 @@ export function queryOf<const P extends Parameters>(parameters: P): QueryDefinit
   };
 }
 
-/** Every value that was sent. `_` only defeats caches. */
+/** Returns all sent values. `_` only defeats caches. */
 export function sentValues(query: string, ignored: readonly string[]): Sent {
   const values: Record<string, string | string[]> = Object.create(null);
   if (query === "") return values;
@@ -116,7 +116,7 @@ export function invalidQuery(parameters: Parameters, sent: Sent): ApiError {
   return new ApiError("INVALID_QUERY", `Query parameter "${name}" ${message}`);
 }
 
-/** A parameter that may be given once. */
+/** Declares a parameter that may be sent once. */
 export function single<T>({ takes, read }: TextRule<T>, options: SchemaOptions): Parameter<T> {
   const one = { takes, read: (sent: unknown) => (typeof sent === "string" ? read(sent) : undefined) };
   return Object.assign(Type.Unsafe<T>(options), { [RULE]: one });
@@ -124,7 +124,7 @@ export function single<T>({ takes, read }: TextRule<T>, options: SchemaOptions):
 
 const MAX_ITEMS = 1000;
 
-/** A parameter that may be repeated; `split`: commas separate items too. */
+/** Declares a parameter that may be repeated; `split`: commas separate items too. */
 export function list<T>(
   { takes, read }: TextRule<T>,
   items: SchemaOptions,
@@ -142,7 +142,6 @@ export function list<T>(
 
 const ANY = textRule("a text", () => true);
 
-/** Free text. */
 export function text(description: string, example: string): Parameter<string> {
   return single(ANY, { type: "string", description, example });
 }
@@ -154,7 +153,7 @@ export function required<T>(parameter: Parameter<T>): Parameter<T> {
 
 export const REQUIRED = Symbol("required");
 
-/** Exact names, by comma or repetition. */
+/** Declares exact names, separated by comma or repetition. */
 export function names(description: string, example: string): Parameter<readonly string[]> {
   const rule = { ...ANY, takes: "names, separated by commas" };
   return list(rule, { type: "string" }, { description, example: [example] });
@@ -164,13 +163,11 @@ function wordRule<W extends string>(takes: string, vocabulary: readonly W[]): Te
   return { takes, read: (sent) => vocabulary.find((known) => known === sent) };
 }
 
-/** Words of a closed vocabulary, by comma or repetition. */
 export function wordList<const W extends string>(vocabulary: readonly W[], description: string) {
   const rule = wordRule(`${vocabulary.join(", ")} (one or more, separated by commas)`, vocabulary);
   return list(rule, { type: "string", enum: vocabulary }, { description, example: [vocabulary[0]] });
 }
 
-/** One word of a closed vocabulary. */
 export function word<const W extends string>(vocabulary: readonly W[], description: string) {
   const rule = wordRule(`one of ${vocabulary.join(", ")}`, vocabulary);
   return single(rule, { type: "string", enum: vocabulary, description, example: vocabulary[0] });
@@ -186,7 +183,7 @@ interface Bounds {
   readonly maximum: number;
 }
 
-/** A whole number in plain decimal digits, within bounds. */
+/** Decimal digits only. */
 export function integer(description: string, bounds: Bounds, absent?: number): Parameter<number> {
   const takes = `an integer from ${bounds.minimum} to ${bounds.maximum}`;
   const example = absent ?? within(bounds, 100);
@@ -195,7 +192,7 @@ export function integer(description: string, bounds: Bounds, absent?: number): P
   return single(numeric(takes, /^-?\d{1,16}$/, bounds), options);
 }
 
-/** A number in plain decimals (`12`, `12.5`), within bounds. */
+/** Plain decimals only (`12`, `12.5`). */
 export function decimal(description: string, bounds: Bounds): Parameter<number> {
   const takes = `a number from ${bounds.minimum} to ${bounds.maximum} in plain decimals`;
   const options = { ...bounds, type: "number", description, example: within(bounds, 80) };
@@ -212,7 +209,7 @@ function within({ minimum, maximum }: Bounds, value: number): number {
   return Math.min(maximum, Math.max(minimum, value));
 }
 
-/** A field to sort by: `field` or `-field`. */
+/** Declares `sort`: `field` or `-field`. */
 export function sortBy<const F extends string>(fields: readonly F[]) {
   const vocabulary = fields.flatMap((field) => [field, `-${field}`] as const);
   return single(wordRule(`one of ${fields.join(", ")}, with - before it for descending`, vocabulary), {
@@ -223,13 +220,12 @@ export function sortBy<const F extends string>(fields: readonly F[]) {
   });
 }
 
-/** Texts by repetition alone, because they may hold commas. */
+/** Declares texts by repetition only, because they may contain commas. */
 function repeated(takes: string, description: string, example: string, form = /^/) {
   const rule = textRule(`${takes}; repeat it for more`, (sent) => form.test(sent));
   return list(rule, { type: "string" }, { description, example: [example] }, false);
 }
 
-/** `server`, `daemon`, `feature` and `label`: filters of lists and statistics. */
 export const NAMED = {
   feature: repeated("a name", "Exact name; may be repeated. An unknown one is 404.", "Schema_Editor"),
   daemon: names("Names of daemons. An unknown one is 404.", "siliqd"),
@@ -248,7 +244,6 @@ export const PRODUCT = repeated(
   "LogicSim",
 );
 
-/** `user` and `host`: whom a list is about. */
 export const PEOPLE = {
   user: names("Exact names of users.", "ada"),
   host: names("Names of client hosts, in any case.", "ws01"),
@@ -257,34 +252,32 @@ export const PEOPLE = {
 const ROWS = { minimum: 1, maximum: 10_000 };
 const OFFSET = integer("Matches to leave out at the front.", { minimum: 0, maximum: 2 ** 53 - 1 }, 0);
 
-/** `format` of a list, which beats the Accept header. */
 export const FORMAT = {
   format: word(["json", "csv"], "Format of the answer; beats the Accept header."),
   bom: flag("CSV begins with a byte-order mark, which Excel needs to read it as UTF-8."),
 };
 
-/** Page and format of the lists of the live snapshot, which answer everything without a limit. */
+/** Lists of the live snapshot are complete without a limit. */
 export const LIVE_LIST = {
   limit: integer("Most rows to answer; all when absent.", ROWS),
   offset: OFFSET,
   ...FORMAT,
 };
 
-/** Page and format of stored lists: 100 rows unless told otherwise. */
+/** Stored lists have 100 rows by default. */
 export const STORED_LIST = { limit: integer("Most rows to answer.", ROWS, 100), offset: OFFSET, ...FORMAT };
 
-/** The page of a stored list. */
 export function storedPage({ limit = 100, offset = 0 }: Values<typeof STORED_LIST>) {
   return { limit, offset };
 }
 
 const LONGEST = 100;
-/** A key, whole or in part, or its secret alone: 43 characters of base64url. */
+/** A key, whole or in part, or only its secret: 43 characters of base64url. */
 const KEY_LIKE = /lmk_[A-Za-z0-9_-]*|[A-Za-z0-9_-]{43,}/g;
 
 /**
- * A value of the client's, fit for a message: anything like a key masked, cut at 100 characters, control
- * characters (line separators and direction marks too) escaped, in quotes.
+ * Quotes a client's value for a message: masks keys, cuts at 100 characters, and escapes control characters, line
+ * separators and direction marks.
  */
 export function shown(value: string): string {
   const masked = value.replaceAll(KEY_LIKE, (key) => (key.startsWith("lmk_") ? "lmk_***" : "***"));

@@ -50,7 +50,7 @@ export function serverRecord(picture: ServerPicture): ServerRecord {
     nextPollAt: iso(picture.nextPollAt),
     pollDurationMs: pollDurationMs === null ? null : Math.round(pollDurationMs),
     error: error && pick(error, "code", "message"),
-    // A server that was never read has unknown counts, even of features.
+    // Counts of a server that was never read are unknown.
     counts: {
       features: collectedAt === null ? null : features.length,
       checkouts:
@@ -60,21 +60,21 @@ export function serverRecord(picture: ServerPicture): ServerRecord {
               .flat()
               .flatMap(({ checkouts }) => checkouts).length,
       total: sumOfKnown(sets.map(({ total }) => total)),
-      // As in the summary, unlimited features are not part of the sums.
+      // Sums exclude unlimited features, as in the summary.
       used: sumOfKnown(sets.filter(({ unlimited }) => !unlimited).map(({ used }) => used)),
     },
     unparsedLines: picture.unparsedLines,
   };
 }
 
-/** An object of these fields alone, in this order. */
+/** Returns an object with these fields in this order. */
 export function pick<T extends object, K extends keyof T>(of: T, ...names: readonly K[]): Pick<T, K> {
   const picked = {} as Pick<T, K>;
   for (const name of names) picked[name] = of[name];
   return picked;
 }
 
-/** The part of a server that is copied to the records of its features and users. */
+/** Fields of a server that its features and users repeat. */
 export type Place = Pick<MonitoredServer, "id" | "site">;
 
 const ofSite = ({ site }: Partial<Place>) => (site === undefined ? {} : { site });
@@ -105,10 +105,7 @@ function poolRecord(pool: PoolPicture): PoolRecord {
   return { ...fields, ...expiryFields(pool.expiry) };
 }
 
-/**
- * Returns checkouts, reservations, queue entries and assignments of one feature, each kind in the tool's
- * order. An assignment holds no seat and has no duration.
- */
+/** Returns checkouts, reservations, queue entries and assignments of one feature, each kind in the tool's order. */
 export function userRecords(server: Place, feature: FeaturePicture): UserRecord[] {
   const { daemon, name, state, collectedAt } = feature;
   const site = ofSite(server);
@@ -137,7 +134,7 @@ export function userRecords(server: Place, feature: FeaturePicture): UserRecord[
     collectedAt: iso(collectedAt),
     ...more,
   });
-  // An age is measured when it was read, so that equal snapshots stay equal bytes.
+  // Durations end at the reading, so that equal snapshots stay equal bytes.
   const secondsSince = (at: number | null) =>
     at === null || collectedAt === null ? null : Math.max(0, Math.floor((collectedAt - at) / 1000));
   return [
@@ -149,7 +146,7 @@ export function userRecords(server: Place, feature: FeaturePicture): UserRecord[
         ...pick(checkout, "pid", "lingerSeconds", "borrowed"),
         startedAt: iso(startedAt),
         firstSeenAt: iso(firstSeenAt),
-        // Before a session is known (one reading given to `parse`), the tool's own word is all there is.
+        // `parse` has one reading and no session, so it uses the tool's start.
         durationSeconds: secondsSince(beganAt ?? startedAt),
       });
     }),
@@ -160,7 +157,7 @@ export function userRecords(server: Place, feature: FeaturePicture): UserRecord[
       row("queued", entry.count, {
         ...personFields(entry),
         firstSeenAt: iso(entry.firstSeenAt ?? null),
-        // The request waits at least that long.
+        // A lower bound.
         durationSeconds: secondsSince(entry.firstSeenAt ?? null),
       }),
     ),
@@ -174,7 +171,7 @@ function personFields(row: CheckoutPicture | QueuePicture) {
   return pick(row, "user", "host", "display", "qualifier", "version", "handle");
 }
 
-/** The totals of a snapshot as a record. Days left are counted from the snapshot's last poll: equal snapshots, equal bytes. */
+/** Days left are counted from the snapshot's last poll: equal snapshots give equal bytes. */
 export function summaryRecord(snapshot: Snapshot, alerts: AlertCounts): SummaryRecord {
   const { expiries, collectedAt, ...totals } = summarise(snapshot);
   const asOf = snapshot.servers.reduce((latest, { lastPollAt }) => Math.max(latest, lastPollAt ?? 0), 0);
@@ -207,7 +204,6 @@ export function expirationRecords(
   });
 }
 
-/** A key as the API shows it, and `licmond keys list --json`. */
 export function keyRecord(key: KeyRecord): Key {
   return {
     ...pick(key, "id", "name", "role", "state", "anonymize"),

@@ -12,31 +12,25 @@ export const REQUESTS = {
   ),
 } as const;
 
-/** Clients may send any method; labels may not have arbitrary values. */
+/** Clients may send any method, but labels need a bounded set. */
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 /** Seconds. */
 const BOUNDS = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10];
 
 export type RequestCounters = ReturnType<typeof createRequestCounters>;
 
-/** Counts requests since the start. */
 export function createRequestCounters(now: () => number = () => performance.now()) {
   let lastAt = -Infinity;
   const statuses: Record<string, number> = {};
-  /** By method and route. */
   const routes = new Map<string, { labels: Labels; codes: Record<string, number>; durations: Histogram }>();
 
   return {
-    /** A request has come. */
     begun() {
       lastAt = now();
     },
-    /** Milliseconds since the last request came; Infinity before the first. */
+    /** Milliseconds since the last request; Infinity before the first. */
     unaskedMs: () => now() - lastAt,
-    /**
-     * Counts an answered request. `route` is its pattern, such as `/api/licenses/servers/:id`; null for an
-     * unknown path.
-     */
+    /** `route` is the pattern, e.g. `/api/licenses/servers/:id`; null for an unknown path. */
     count(sent: string, route: string | null, status: number, durationMs: number) {
       statuses[status] = (statuses[status] ?? 0) + 1;
       const method = METHODS.has(sent) ? sent : "other";

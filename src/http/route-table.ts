@@ -2,36 +2,34 @@ import type { AnyElysia } from "elysia";
 import Memoirist from "memoirist";
 import { PERMISSIONS, type Permission } from "../domain/keys.ts";
 
-/** A route is open to everyone, or to keys with this permission. */
+/** Open to everyone, or to keys with this permission. */
 export type Access = "open" | Permission;
 
-/** A path of the API with the gate's settings. */
+/** A path with the gate's settings. */
 export interface KnownRoute {
   readonly path: string;
-  /** Access by method (HEAD as GET), in the order of `Allow`. */
+  /** By method (HEAD as GET), in the order of `Allow`. */
   readonly access: Map<string, Access>;
-  /** Takes the key as `?api_key=` too: streams, sockets and the calendar, whose clients cannot set headers. */
+  /** Accepts `?api_key=`: clients of streams, sockets and the calendar cannot set headers. */
   keyInQuery: boolean;
-  /** Some method of it takes a body. */
   takesBody: boolean;
-  /** Its query names servers, and no sites. */
+  /** The query has `server` but no `site`. */
   isOfServers: boolean;
-  /** Bytes of a body that it takes; null = as many as the config says. */
+  /** Null means the configured limit. */
   maxBodyBytes: number | null;
 }
 
 /**
- * Finds the route of a sent path; null if unknown or not decodable. A trailing slash is allowed. The table
- * is built from Elysia's own routes with its router (https://github.com/SaltyAom/memoirist), so that a
- * permission is declared once and a route without one cannot be served. It is built at the first request,
- * after all routes are registered.
+ * Finds the route of a path; null if unknown or not decodable. A trailing slash is allowed. Uses Elysia's own routes
+ * and router (https://github.com/SaltyAom/memoirist), so a permission is declared once and a route without one
+ * cannot be served. Built at the first request, after all routes are registered.
  */
 export function createRouteTable(app: Pick<AnyElysia, "routes">): (path: string) => KnownRoute | null {
   let router: Memoirist<KnownRoute> | null = null;
 
   function build(): Memoirist<KnownRoute> {
     const routes = new Map<string, KnownRoute>();
-    // Decoding throws for a part that is not percent-encoded UTF-8.
+    // Decoding throws for invalid percent-encoding.
     const made = new Memoirist<KnownRoute>({ onParam: decodeURIComponent });
     for (const { method, path, hooks } of app.routes) {
       const {
@@ -71,7 +69,7 @@ export function createRouteTable(app: Pick<AnyElysia, "routes">): (path: string)
   };
 }
 
-/** The value of the header `Allow`. */
+/** Returns the value of the header `Allow`. */
 export function allowOf({ access }: KnownRoute): string {
   return [...access.keys(), "OPTIONS"].join(", ");
 }

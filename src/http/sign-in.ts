@@ -16,13 +16,12 @@ function isSecure({ origin }: Exchange): boolean {
   return origin?.startsWith("https:") === true;
 }
 
-/** The value of a cookie that a request brings; null when it brings none. */
 export function cookieOf({ headers }: Request, name: string): string | null {
   const sent = headers.get("cookie");
   return sent === null ? null : new Bun.CookieMap(sent).get(name);
 }
 
-/** The value of `Set-Cookie`. `maxAge`: seconds; null = until the browser is closed. */
+/** Returns a `Set-Cookie` value. `maxAge`: seconds; null lasts until the browser closes. */
 export function setCookie(
   installationId: string,
   exchange: Exchange,
@@ -39,11 +38,10 @@ export function setCookie(
   return cookie.serialize();
 }
 
-/** The same, to have the browser forget it. */
 export const endedCookie = (installationId: string, exchange: Exchange) =>
   setCookie(installationId, exchange, "", 0);
 
-/** The page's first requests answer 204 without a sign-in: browsers write errors to their console. */
+/** The page's first requests get 204 without a sign-in, because browsers log errors to their console. */
 export const NOBODY = { description: "Nobody is signed in: to a request with `X-Licmond: page`" };
 export function isFirstRead({ request, route }: Exchange): boolean {
   const isEither = route?.path === "/api/me" || route?.path === "/api/picture";
@@ -51,10 +49,9 @@ export function isFirstRead({ request, route }: Exchange): boolean {
 }
 
 /**
- * Browsers send the cookie by themselves, also for pages on other ports of this host, which SameSite
- * allows. Changes therefore need a header that a form cannot send and a script of another origin may not
- * (no preflight allows it). Other requests by cookie must come from the daemon's own pages. Throws
- * AUTH_INSUFFICIENT.
+ * Protects against requests that another page makes the browser send; SameSite allows those from other ports of this
+ * host. Changes need a header that forms cannot set and other origins may not (no preflight allows it). Other
+ * requests must come from the daemon's own pages. Throws AUTH_INSUFFICIENT.
  */
 export function requirePage(exchange: Exchange, listed: readonly string[]): void {
   const { method, headers } = exchange.request;
@@ -91,10 +88,7 @@ const SYSTEMS = [
   [/\bLinux\b|\bX11\b/, "Linux"],
 ] as const;
 
-/**
- * Returns the recognizable part of a User-Agent: `Firefox 140 on Linux`, our own words and a number; null
- * if unknown.
- */
+/** Returns the recognizable part of a User-Agent, e.g. `Firefox 140 on Linux`; null if unknown. */
 export function browserOf({ headers }: Request): string | null {
   const sent = headers.get("user-agent")?.slice(0, 500) ?? "";
   const system = SYSTEMS.find(([form]) => form.test(sent))?.[1];

@@ -15,18 +15,18 @@ import type { Exchange } from "./exchange.ts";
 import { shown } from "./query.ts";
 
 /**
- * Caches a value made of one server's picture for the picture's lifetime. Pictures are immutable, so a poll
- * of one server renews only that server's value. Values of an anonymous picture never mix with others.
+ * Caches a value per picture. Pictures are immutable, so a poll of one server renews only that server's value.
+ * Anonymous pictures are separate objects, so their values never mix with others.
  */
 export function perPicture<T>(make: (picture: ServerPicture) => T): (picture: ServerPicture) => T {
   const kept = new WeakMap<ServerPicture, T>();
   return (picture) => kept.getOrInsertComputed(picture, make);
 }
 
-/** The snapshot as a caller may see it. Routes read the live picture through this alone. */
+/** Returns the snapshot as a caller may see it. Routes read the live picture only through this. */
 export type SnapshotFor = (exchange: Pick<Exchange, "caller">) => Snapshot;
 
-/** The anonymized picture is made once, when the first anonymized key asks. */
+/** The anonymized snapshot is made when the first anonymized key asks. */
 export function createSnapshotFor({ live, pictures }: Pick<HttpDeps, "live" | "pictures">): SnapshotFor {
   return ({ caller }) => {
     const snapshot = live.snapshot();
@@ -36,8 +36,8 @@ export function createSnapshotFor({ live, pictures }: Pick<HttpDeps, "live" | "p
 }
 
 /**
- * The servers named that have all the labels (`name:value`), in the order of the config; all when none are named. Throws
- * NOT_FOUND on an unknown id, and on a label that no server has.
+ * Returns the named servers with all the labels (`name:value`), in the order of the config; all if none are named.
+ * Throws NOT_FOUND for an unknown id or label.
  */
 export function namedServers(
   { servers }: Pick<Snapshot, "servers">,
@@ -57,7 +57,7 @@ export function namedServers(
   );
 }
 
-/** A query by labels as one by the servers that have them now. Throws as {@link namedServers}. */
+/** Replaces labels in a query by the servers that have them. Throws like {@link namedServers}. */
 export function byLabels<Query extends Partial<Record<"server" | "label", readonly string[] | null>>>(
   snapshot: Snapshot,
   query: Query,
@@ -66,7 +66,6 @@ export function byLabels<Query extends Partial<Record<"server" | "label", readon
   return query.label ? { ...query, server: named.map(({ server }) => server.id) } : query;
 }
 
-/** Throws NOT_FOUND when no server has the id. */
 export function knownServer({ servers }: Pick<Snapshot, "servers">, id: string): ServerPicture {
   const ids = servers.map(({ server }) => server.id);
   checkKnown([id], ids, (name) => `Unknown server ${name}; /api/licenses/servers lists them`);
@@ -90,20 +89,19 @@ export function closestWords(names: readonly string[]): string {
   return closestSentence(names.map(shown));
 }
 
-/** The JSON of `head`, the parts that are not empty with commas between, and `tail`. */
 export type Join = (head: string, parts: readonly string[], tail: string) => Answer;
 
-/** Cache of answers by query. */
+/** Limit of cached answers. */
 const MAX_KEPT_BYTES = 64 * 1024 * 1024;
 
 interface Kept extends Answer {
-  /** The same gzipped: made when the first client asks for that. */
+  /** Gzips once, for the first client that accepts it. */
   readonly zip: () => Promise<Answer>;
 }
 
 export type Answers = ReturnType<typeof createAnswers>;
 
-/** Answers made from the snapshot: tagged, and kept as bytes (gzipped, too) while the snapshot stays the same. */
+/** Caches answers (gzipped too) with their tags while the snapshot stays the same. */
 export function createAnswers() {
   // Each process counts versions from the start, so a random part keeps tags of different runs apart.
   const run = Bun.randomUUIDv7().slice(-12);
@@ -113,9 +111,9 @@ export function createAnswers() {
   let spare: Buffer<ArrayBuffer>[] = [];
 
   /**
-   * Begins with a new snapshot. Its answers are joined in the buffers of the last one's: a large site's answer is made
-   * again after every poll, and 5 MB of garbage each time was seen to cost pauses of 30 ms. A Response copies the bytes
-   * it is made of (Fetch standard, "extract a body"), so answers under way are safe.
+   * Starts with a new snapshot and reuses the buffers of the last one: a large answer is rebuilt after every poll,
+   * and 5 MB of garbage each time cost pauses of 30 ms. A Response copies its bytes (Fetch standard, "extract a
+   * body"), so running answers are safe.
    */
   function begin(snapshot: Snapshot): void {
     spare = [...kept.values()].flatMap(({ body }) =>
@@ -159,8 +157,8 @@ export function createAnswers() {
 
   return {
     /**
-     * 304, the kept answer, or a new one. The query has been checked: `make` is called only when it must be. `besides`
-     * is what else the answer depends on.
+     * Answers 304, a cached answer or a new one. `make` runs only if needed, after the query was checked. `besides`:
+     * other inputs of the answer.
      */
     respond(
       { request, caller, path, route, query }: Exchange,
@@ -186,7 +184,7 @@ export function createAnswers() {
   };
 }
 
-/** True when `If-None-Match` holds the tag (weak comparison, RFC 9110 13.1.2). */
+/** Weak comparison (RFC 9110 13.1.2). */
 export function matches(ifNoneMatch: string, tag: string): boolean {
   return ifNoneMatch.split(",").some((part) => ["*", tag, `W/${tag}`].includes(part.trim()));
 }

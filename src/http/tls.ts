@@ -4,25 +4,24 @@ import { codeOf } from "../domain/error-code.ts";
 import { countOf } from "../domain/plain-text.ts";
 import { DAY_MS } from "../domain/time/clock.ts";
 
-/** Paths of the certificate chain, its key and the authorities of clients, PEM (`http.tls_cert`, `tls_key`, `tls_client_ca`). */
+/** PEM files (`http.tls_cert`, `tls_key`, `tls_client_ca`). */
 export type TlsFiles = NonNullable<Config["http"]["tls"]>;
 
-/** The files' contents, checked to belong together. */
+/** Contents of the files, checked to belong together. */
 export interface TlsMaterial extends TlsFiles {
-  /** Validity of the daemon's own certificate, the first of the chain. Epoch ms. */
+  /** Epoch ms, of the first certificate in the chain. */
   readonly validFrom: number;
   readonly validTo: number;
 }
 
-/** The daemon warns of the end of a certificate this early. */
 const WARN_DAYS = 14;
 
 /**
- * Reads and checks the files. Bun starts without a missing file and then fails every handshake, and its
- * messages name no file. Throws an Error with the file and the problem.
+ * Reads and checks the files: Bun starts without a missing file and then fails every handshake, and its messages
+ * name no file. Throws an Error with the file and the problem.
  */
 export function readTls({ cert, key, clientCa }: TlsFiles): TlsMaterial {
-  // Loaded only here: most daemons speak plain HTTP.
+  // Loaded on demand: most daemons use plain HTTP.
   const { createPrivateKey, X509Certificate } = process.getBuiltinModule("node:crypto");
   const chain = readPem(cert, "http.tls_cert");
   const secret = readPem(key, "http.tls_key");
@@ -51,7 +50,7 @@ export function readTls({ cert, key, clientCa }: TlsFiles): TlsMaterial {
   };
 }
 
-/** A warning about the certificate's dates; null when it is good for some time. */
+/** Warns about the certificate's dates; null if it is valid for longer. */
 export function certificateWarning(
   { validFrom, validTo }: Pick<TlsMaterial, "validFrom" | "validTo">,
   now: number,
@@ -74,7 +73,7 @@ function readPem(path: string, setting: string): string {
   }
 }
 
-/** Parses a file's text. Throws `otherwise` for a text that `parse` does not accept. */
+/** Throws `otherwise` if `parse` throws. */
 function parsed<T>(parse: () => T, otherwise: string): T {
   try {
     return parse();

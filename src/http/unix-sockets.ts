@@ -11,15 +11,15 @@ import { SERVING, stopServers } from "./listen.ts";
 import { socketCaller } from "./without-key.ts";
 
 /**
- * A client that can open a socket has the role of that socket and needs no key. Root can open every file; only root and the
- * service's group can enter the directory.
+ * Opening a socket grants its role without a key. Only root and the service's group can enter the directory; only
+ * root can open every file.
  */
 const SOCKETS = [
   { name: "admin.sock", role: "admin", mode: 0o600 },
   { name: "viewer.sock", role: "viewer", mode: 0o660 },
 ] as const;
 
-/** Serves the app on the sockets of a directory too. A directory that cannot be used is logged. */
+/** Serves the app on Unix sockets in a directory. An unusable directory is logged. */
 export function listenOnSockets(app: AnyElysia, directory: string, log: Log) {
   const open = SOCKETS.flatMap(({ name, role, mode }) => {
     const path = join(directory, name);
@@ -32,7 +32,6 @@ export function listenOnSockets(app: AnyElysia, directory: string, log: Log) {
     }
   });
   return {
-    /** Stops accepting work, lets running work finish for at most `graceMs`, then cancels it. */
     async stop(graceMs: number): Promise<void> {
       for (const { path } of open) rmSync(path, { force: true });
       await stopServers(
@@ -43,7 +42,7 @@ export function listenOnSockets(app: AnyElysia, directory: string, log: Log) {
   };
 }
 
-/** The directory belongs to the service alone: a file that is there was left by a crash. */
+/** The directory belongs to the service alone, so an existing file was left by a crash. */
 function openSocket(app: AnyElysia, path: string, mode: number, caller: KeyRecord): Server<unknown> {
   rmSync(path, { force: true });
   // No other user can connect before the socket has its mode.
@@ -56,7 +55,7 @@ function openSocket(app: AnyElysia, path: string, mode: number, caller: KeyRecor
         arrivedBySocket(request, { caller, server });
         return app.fetch(request);
       },
-      // Elysia's types of the runtime are older than the runtime's own.
+      // Elysia's types of Bun are older than Bun's own.
       websocket: { ...app.config.websocket, ...websocket } as unknown as WebSocketHandler<unknown>,
     });
   } finally {

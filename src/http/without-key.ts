@@ -4,12 +4,12 @@ import type { KeyRecord } from "../domain/keys.ts";
 import { type Audience, ROLES } from "../domain/words.ts";
 
 /**
- * Callers without a key, each as a stand-in record: over a Unix socket, signed in by a trusted proxy, or
- * the built-in viewer of `[page] public`.
+ * Stand-in records for callers without a key: a Unix socket, a trusted proxy's user, or the viewer of `[page]
+ * public`.
  */
 
 const KINDS = ["socket", "proxy", "public"] as const;
-/** Returns the kind of a caller by its id: ids of keys have no dash. */
+/** Key ids contain no dash. */
 export function kindOf(id: string): (typeof KINDS)[number] | "key" {
   return KINDS.find((kind) => id.startsWith(`${kind}-`)) ?? "key";
 }
@@ -38,13 +38,15 @@ export function socketCaller(role: "admin" | "viewer"): KeyRecord {
   return keyless(`socket-${role}`, `socket (${role})`, role);
 }
 
-/** Returns the socket's caller with that id; null for another id. */
 export function socketCallerOf(id: string): KeyRecord | null {
   const role = (["admin", "viewer"] as const).find((each) => id === `socket-${each}`);
   return role === undefined ? null : socketCaller(role);
 }
 
-/** The built-in viewer; its id tells addresses apart, so that one of them takes no other's turn. Null when it is off. */
+/**
+ * Returns the built-in viewer, or null when it is off. Its id contains the address, so that addresses have separate
+ * limits.
+ */
 export function publicCaller({ public: shows }: PageSettings, address: string): KeyRecord | null {
   return shows === "off" ? null : keyless(`public-${shows}-${address}`, "public", "viewer", shows);
 }
@@ -59,8 +61,8 @@ export function keylessHolds(id: string, { public: shows, userHeader }: PageSett
 const MAX_NAME = 100;
 
 /**
- * Returns the person named in headers that only a trusted proxy may set; null without such headers. Throws
- * AUTH_INVALID for an invalid name, AUTH_INSUFFICIENT for a person without a role.
+ * Returns the person that a trusted proxy names in its headers; null without such headers. Throws AUTH_INVALID for
+ * an invalid name, AUTH_INSUFFICIENT without a role.
  */
 export function proxyCaller(
   headers: Headers,

@@ -2,7 +2,6 @@ import { codeOf } from "../../domain/error-code.ts";
 import { escapeControls, maskSecrets } from "../../domain/plain-text.ts";
 import { readSecretFile, type SecretRead } from "../../system/secret-file.ts";
 
-/** Receiver of remote write. */
 export interface WriteTarget {
   readonly url: string;
   /** User of basic authentication, with the token as its password. */
@@ -13,14 +12,11 @@ export interface WriteTarget {
 /** Outcome of a request. `why` contains no secrets. */
 export type Posted =
   | { readonly outcome: "taken" }
-  /** Rejected permanently: do not retry. */
   | { readonly outcome: "refused"; readonly status: number; readonly why: string }
-  /** May succeed later. */
   | { readonly outcome: "failed"; readonly why: string; readonly retryAfterMs: number | null };
 
 /** Maximum pause that a receiver may request. */
 const MAX_RETRY_AFTER_MS = 15 * 60_000;
-/** Maximum length of a quoted error answer. */
 const MAX_WORDS = 200;
 
 /**
@@ -69,7 +65,6 @@ export async function post(
   return failed(why, retryAfter(headers.get("retry-after"), now()));
 }
 
-/** Reads the token, which must fit a header. */
 async function readToken(file: string): Promise<SecretRead> {
   const read = await readSecretFile(file);
   if ("problem" in read || !/[^\x21-\x7e]/.test(read.text)) return read;

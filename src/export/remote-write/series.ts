@@ -22,9 +22,7 @@ type ByteText = string;
 export const STALE = Symbol("stale");
 const STALE_BYTES: ByteText = "\x02\0\0\0\0\0\xf0\x7f";
 
-/** Series with its sample. */
 export interface SeriesSample {
-  /** Encoded labels, sorted by name: see {@link encodeLabel}. */
   readonly labels: ByteText;
   readonly value: number | typeof STALE;
 }
@@ -39,7 +37,6 @@ export function encodeRequest(samples: readonly SeriesSample[], at: number): Uin
   return new Uint8Array(Buffer.from(series.join(""), "latin1"));
 }
 
-/** Encodes one label. */
 export function encodeLabel(name: string, value: string): ByteText {
   return field(1, field(1, utf8(name)) + field(2, utf8(value)));
 }

@@ -33,7 +33,6 @@ const MAX_WAITING_BYTES = 32 * 1024 * 1024;
 
 export interface WriterSettings extends WriteTarget {
   readonly intervalMs: number;
-  /** Added to each series that has no label of that name. */
   readonly labels: Labels;
 }
 
@@ -66,7 +65,6 @@ export function createWriter(deps: WriterDeps) {
   const untilRetry = createPause(timers);
   const counts = { sent: 0, refused: 0, dropped: 0, failures: 0 };
   let settings: WriterSettings | null = null;
-  /** Compressed requests with their number of samples. */
   let waiting: { readonly body: Uint8Array<ArrayBuffer>; readonly samples: number }[] = [];
   let lastSentAt: number | null = null;
   let failuresInARow = 0;
@@ -134,7 +132,6 @@ export function createWriter(deps: WriterDeps) {
     isSending = false;
   }
 
-  /** Returns the milliseconds until the next attempt. */
   function failed({ why, retryAfterMs }: Extract<Posted, { outcome: "failed" }>): number {
     counts.failures++;
     const pause = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(failuresInARow, 20), LONGEST_PAUSE_MS);
@@ -175,7 +172,6 @@ export function createWriter(deps: WriterDeps) {
         counts.dropped += count;
         log.warn("Dropping metrics that were queued for the previous receiver", { count });
       }
-      // The problem may be fixed: retry at once.
       untilRetry.end();
       if (before === null) gathering = gatherEachInterval(next);
       else if (before.intervalMs !== next.intervalMs) untilTick.end();
@@ -188,7 +184,7 @@ export function createWriter(deps: WriterDeps) {
       emit(REMOTE_WRITE.waiting, NO_LABELS, samples());
       emitKnown(emit, REMOTE_WRITE.lastSent, NO_LABELS, seconds(lastSentAt));
     },
-    /** Stops after a short time for the running request. The queue is lost. */
+    /** Gives the running request a short time. The queue is lost. */
     async stop(): Promise<void> {
       stopped = true;
       untilTick.end();
@@ -202,7 +198,6 @@ export function createWriter(deps: WriterDeps) {
   };
 }
 
-/** Creates a pause that can be cut short. */
 function createPause(timers: Timers) {
   let end = () => {};
   return {

@@ -12,14 +12,14 @@ import type {
 } from "../../domain/reading.ts";
 import type { Holder } from "../../domain/session.ts";
 
-/** Names for people and their machines that reveal nothing of the real ones, and are the same every time. */
+/** Stable substitutes for names of people and their hosts. */
 export interface Pseudonyms {
   user(name: string): string;
-  /** Hosts are the same in any case, as everywhere. */
+  /** Ignores case. */
   host(name: string): string;
   /** The number of an imported session holds a hash of its user, which could be guessed; others reveal nothing. */
   session(id: number): number;
-  /** Checkouts under pseudonyms, as long as the real ones are there: most polls find the same. */
+  /** Caches checkouts with pseudonyms: most polls find the same checkouts. */
   readonly rows: WeakMap<readonly CheckoutPicture[], readonly CheckoutPicture[]>;
 }
 
@@ -27,7 +27,7 @@ export interface Pseudonyms {
 const HEX_DIGITS = 16;
 /** 52 bits, which a number represents exactly. */
 const NUMBER_DIGITS = 13;
-/** Names kept; a site has far fewer. */
+/** Cache limit; a site has far fewer names. */
 const MAX_KEPT = 100_000;
 
 /**
@@ -52,25 +52,25 @@ export function createPseudonyms(secret: Uint8Array): Pseudonyms {
   };
 }
 
-/** Names in stored rows, in and out, as the caller may see them. */
+/** Translates names between stored rows and what a caller may see. */
 export interface NamesFor extends Pick<Pseudonyms, "session"> {
-  /** The stored names that a filter means; for an anonymized caller those whose pseudonyms it names. */
+  /** Translates a filter to stored names; an anonymized caller filters by pseudonyms. */
   wanted<Filter extends People>(filter: Filter): Filter;
   user(name: string | null): string | null;
   host(name: string | null): string | null;
-  /** Of free text about people nothing is left. */
+  /** Hides free text about people. */
   text(words: string | null): string | null;
 }
 
-/** Null = any. */
+/** Null means any. */
 interface People {
   readonly users: readonly string[] | null;
   readonly hosts: readonly string[] | null;
 }
 
 /**
- * `pseudonyms` is null for callers that may see names. `stored` gives every name that can come up: pseudonyms cannot
- * be turned back.
+ * `pseudonyms` is null for callers that may see names. `stored` returns all possible names: pseudonyms cannot be
+ * reversed.
  */
 export function namesFor(
   pseudonyms: Pseudonyms | null,
@@ -103,8 +103,8 @@ export function namesFor(
 }
 
 /**
- * A picture in which no person can be recognised. It is made before anything is filtered, sorted, searched or counted
- * over it, so that no answer can depend on a real name. Numbers and order of servers and features stay.
+ * Returns a picture with pseudonyms. It must be made before filtering, sorting, searching or counting, so that no
+ * answer depends on a real name. Order and numbers of servers and features stay.
  */
 export function anonymousPicture(picture: ServerPicture, pseudonyms: Pseudonyms): ServerPicture {
   return {
@@ -112,15 +112,14 @@ export function anonymousPicture(picture: ServerPicture, pseudonyms: Pseudonyms)
     members: picture.members.map(withoutWords),
     daemons: picture.daemons.map(withoutWords),
     error: picture.error && { ...picture.error, details: null },
-    // Lines that no rule knew may name people.
     unparsed: [],
     features: picture.features.map((feature) => anonymousFeature(feature, pseudonyms)),
   };
 }
 
 /**
- * The picture for callers who see no real names: no person can be recognized, and labels and vendor strings, which describe
- * the site, are left out.
+ * Returns the picture for callers that see no people: also without labels and vendor strings, which describe the
+ * site.
  */
 export function limitedPicture(picture: ServerPicture, pseudonyms: Pseudonyms): ServerPicture {
   const anonymous = anonymousPicture(picture, pseudonyms);
@@ -134,7 +133,7 @@ export function limitedPicture(picture: ServerPicture, pseudonyms: Pseudonyms): 
   };
 }
 
-/** Stands where a tool wrote a free text, which may name people. */
+/** Replaces a tool's text, which may name people. */
 const TOOL_REPORTS_ERROR = "The tool reports an error";
 
 function withoutWords<Part extends MemberReading | DaemonReading>(part: Part): Part {
@@ -164,7 +163,6 @@ function anonymousFeature(feature: FeaturePicture, pseudonyms: Pseudonyms): Feat
   };
 }
 
-/** Sorted by pseudonym, as other people are. */
 function anonymousAssigned(real: readonly AssignedReading[], { user, host }: Pseudonyms) {
   const made = real.map((one) => ({ ...one, user: user(one.user), host: one.host && host(one.host) }));
   return sortedBy(made, "user", "host");
@@ -180,7 +178,7 @@ function holder({ user, host }: Holder, pseudonyms: Pseudonyms): Holder {
 function reservedName({ type, name }: ReservationReading, pseudonyms: Pseudonyms): string {
   if (type === "user") return pseudonyms.user(name);
   if (type === "host" || type === "internet") return pseudonyms.host(name);
-  // Whatever else it is for may be a person.
+  // The name of any other type may be a person.
   return "not shown";
 }
 
@@ -196,12 +194,12 @@ export const ANONYMOUS_FORM = {
   picture: "pseudonyms",
 } as const satisfies Record<EventType, "same" | "pseudonyms" | "never">;
 
-/** The JSON text of a domain event in which no person can be recognised. Takes the event parsed or as text. */
+/** Returns the JSON of a domain event with pseudonyms. */
 export function anonymousEvent(event: StoredEvent | string, pseudonyms: Pseudonyms): string {
   const named = (typeof event === "string" ? JSON.parse(event) : event) as Exclude<StoredEvent, LogEvent>;
   if (named.type === "alert") return JSON.stringify(anonymousAlert(named));
   if (named.type === "server_status") {
-    // The reason of a daemon's state is the tool's text; that of a server is ours.
+    // Only the reason of a daemon's state is a text of the tool.
     return JSON.stringify({ ...named, reason: named.daemon === null ? named.reason : null });
   }
   return JSON.stringify({

@@ -1,7 +1,6 @@
 import { promisify } from "node:util";
 import type { TextFormat } from "../../export/family.ts";
 
-/** A whole answer as it goes out. */
 export interface Answer {
   readonly body: Uint8Array<ArrayBuffer>;
   readonly headers: Readonly<Record<string, string>>;
@@ -17,7 +16,6 @@ export function jsonAnswer(body: Uint8Array<ArrayBuffer>): Answer {
   return { body, headers: { "content-type": "application/json; charset=utf-8" } };
 }
 
-/** A value as JSON. */
 export function valueAnswer(value: object): Answer {
   return jsonAnswer(encode(JSON.stringify(value)));
 }
@@ -26,7 +24,7 @@ export function responseOf({ body, headers }: Answer): Response {
   return new Response(body, { headers: { ...headers } });
 }
 
-/** Compressing an answer that fits into one packet gains nothing. */
+/** Smaller answers fit into one packet, so compression gains nothing. */
 export const LEAST_BYTES = 1_400;
 
 /**
@@ -64,7 +62,7 @@ export async function zipped({ body, headers }: Answer): Promise<Answer> {
   };
 }
 
-/** Other bytes have another strong tag (RFC 9110, 8.8.3.3). */
+/** Gzipped bytes need their own strong tag (RFC 9110, 8.8.3.3). */
 export function tagOfZipped(etag: string): string {
   return etag.replace(/"$/, '-gzip"');
 }
@@ -72,21 +70,20 @@ export function tagOfZipped(etag: string): string {
 /** `csv-bom` begins with a byte-order mark: without one, Excel takes UTF-8 for the code page of its host. */
 export type Format = "json" | "csv" | "csv-bom";
 
-/** A question and the format of its answer. */
 export interface Formatted {
   readonly format: Format;
   readonly ofSite?: OfSite;
 }
 
 /**
- * The site of the rows of an answer: one site for all, or (null, at a hub) the site that begins each server
- * id. Undefined without a fleet: rows have no site.
+ * Site of the rows of an answer. Null: at a hub, each server id begins with its site. Undefined: no fleet, so rows
+ * have no site.
  */
 export type OfSite = string | null | undefined;
 
 /**
- * JSON or CSV. `format=` beats the Accept header; an Accept that names neither gets JSON, and `text/csv` must
- * be named itself: a browser's wildcard does not mean it.
+ * Chooses JSON or CSV. `format=` beats the Accept header. JSON is the default; `text/csv` must be named, because a
+ * browser's wildcard does not ask for CSV.
  */
 export function formatOf(
   { format, bom }: { readonly format?: "json" | "csv"; readonly bom?: boolean },
@@ -99,7 +96,6 @@ export function formatOf(
   return bom === true ? "csv-bom" : "csv";
 }
 
-/** How the rows that a request asks for are written. */
 export function formOf(
   query: Parameters<typeof formatOf>[0],
   { request, ofSite }: { readonly request: Pick<Request, "headers">; readonly ofSite: OfSite },
@@ -118,7 +114,7 @@ export function metricsFormat(accept: string | null): TextFormat | "json" {
   return preferred ? scrapeFormat(accept) : "json";
 }
 
-/** The format of `/metrics`: OpenMetrics where Accept names it and prefers nothing else, otherwise the older text. */
+/** Returns the format of `/metrics`: OpenMetrics if Accept names it and prefers nothing else. */
 export function scrapeFormat(accept: string | null): TextFormat {
   const { text, openmetrics } = textPreferences(accept);
   return openmetrics > 0 && openmetrics >= text ? "openmetrics" : "text";
@@ -139,15 +135,14 @@ export function takesGzip(acceptEncoding: string | null): boolean {
   return takesEncoding(acceptEncoding, "gzip");
 }
 
-/** The same for another encoding. */
 export function takesEncoding(acceptEncoding: string | null, encoding: "gzip" | "br"): boolean {
-  // RFC 9110, 8.4.1.3: a recipient takes x-gzip for gzip.
+  // RFC 9110, 8.4.1.3: x-gzip equals gzip.
   const header = acceptEncoding?.replaceAll(/\bx-gzip\b/gi, "gzip") ?? null;
   const liked = preference(header, encoding);
   return liked > 0 && liked >= preference(header, "identity", EXACT);
 }
 
-/** How closely a range names an offer: itself, its family (`text/*`), or by a wildcard for everything. */
+/** How closely a range matches: the exact type, its family (`text/*`), or any. */
 const EXACT = 3;
 const FAMILY = 2;
 const ANYTHING = 1;

@@ -1,16 +1,16 @@
 import { DAY_MS, iso } from "../../domain/time/clock.ts";
 
-/** Calendars as RFC 5545 writes them: all-day events alone. */
+/** An all-day event of an RFC 5545 calendar. */
 
 interface AllDayEvent {
-  /** Stable over time: a calendar program updates the event it knows by this. */
+  /** A calendar program updates the event with the same uid. */
   readonly uid: string;
   /** `YYYY-MM-DD`. */
   readonly day: string;
   readonly summary: string;
   readonly description: string;
   readonly categories: readonly string[];
-  /** An absolute URL of ASCII; null = none. */
+  /** Absolute ASCII URL or null. */
   readonly url: string | null;
 }
 
@@ -18,7 +18,7 @@ interface Calendar {
   readonly name: string;
   /** `-//…//…//EN`, RFC 5545 3.7.3. */
   readonly productId: string;
-  /** When this state of the events was known, epoch ms: DTSTAMP of each (3.8.7.2). */
+  /** Time at which the events were known, epoch ms: DTSTAMP of each (3.8.7.2). */
   readonly stamp: number;
   readonly events: readonly AllDayEvent[];
 }
@@ -27,7 +27,7 @@ interface Calendar {
 const MAX_OCTETS = 75;
 const encoder = new TextEncoder();
 
-/** The text of an iCalendar object: CRLF line ends, folded lines, UTF-8 when encoded. */
+/** Returns an iCalendar object with CRLF line ends and folded lines. */
 export function printCalendar({ name, productId, stamp, events }: Calendar): string {
   const lines = [
     "BEGIN:VCALENDAR",
@@ -51,21 +51,19 @@ function eventLines(
     `UID:${escapeText(uid)}`,
     `DTSTAMP:${compact(iso(stamp).slice(0, 19))}Z`,
     `DTSTART;VALUE=DATE:${compact(day)}`,
-    // The end is not in it (3.6.1).
+    // Exclusive (3.6.1).
     `DTEND;VALUE=DATE:${compact(dayAfter(day))}`,
     `SUMMARY:${escapeText(summary)}`,
     `DESCRIPTION:${escapeText(description)}`,
     ...(categories.length > 0 ? [`CATEGORIES:${categories.map(escapeText).join(",")}`] : []),
     ...(url === null ? [] : [`URL:${url}`]),
-    // It blocks no time in the calendar.
+    // The event blocks no time in the calendar.
     "TRANSP:TRANSPARENT",
     "END:VEVENT",
   ];
 }
 
-/**
- * Escapes a TEXT value (3.3.11). Control characters other than TAB are not allowed (3.1) and are left out.
- */
+/** Escapes a TEXT value (3.3.11) and drops control characters except TAB (3.1). */
 export function escapeText(text: string): string {
   return text
     .replaceAll("\\", "\\\\")
@@ -76,7 +74,7 @@ export function escapeText(text: string): string {
     .toWellFormed();
 }
 
-/** Folds a line at 75 octets: CRLF and a blank go in between characters, never inside one (3.1). */
+/** Folds a line at 75 octets between characters (3.1). */
 export function fold(line: string): string {
   let folded = "";
   let octets = 0;
@@ -92,7 +90,6 @@ export function fold(line: string): string {
   return folded;
 }
 
-/** RFC 5545 writes dates and times without `-` and `:`. */
 function compact(time: string): string {
   return time.replace(/[-:]/g, "");
 }

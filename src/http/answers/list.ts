@@ -12,14 +12,12 @@ export function sortOf<F extends string>(sort: F | `-${F}` | undefined): SortBy<
 
 type Field<R extends object> = keyof R & string;
 
-/** Properties shared by all lists of one kind of record. */
 export interface ListKind<R extends object> {
   /** `features` in `{ "features": [...] }`. */
   readonly plural: string;
   readonly record: TSchema;
-  /** Fields that name a row, for ties. */
+  /** Fields that identify a row and break ties. */
   readonly identity: readonly Field<R>[];
-  /** Default order; unsorted if absent. */
   readonly sort?: SortBy<Field<R>>;
 }
 
@@ -29,7 +27,7 @@ interface ListQuery<R extends object> {
   readonly offset?: number;
 }
 
-/** Sorts, cuts and writes out the rows that matched: `{ <plural>, total, limit, offset }`, or CSV. */
+/** Sorts, pages and formats matched rows as `{ <plural>, total, limit, offset }` or CSV. */
 export function listAnswer<R extends object>(
   kind: ListKind<R>,
   matched: readonly R[],
@@ -43,15 +41,14 @@ export function listAnswer<R extends object>(
   return rowsAnswer(kind.plural, kind.record, rows, matched.length, { ...form, limit, offset });
 }
 
-/** A page, and the format in which it was asked for. */
 interface Page extends Formatted {
   readonly limit: number | null;
   readonly offset: number;
 }
 
 /**
- * Formats a page of rows that are already sorted and cut; `total` rows matched. `beside` has further fields
- * of the JSON answer; `columns` are the CSV's, if not all.
+ * Formats a page of sorted rows; `total` rows matched. `beside`: further fields of the JSON answer. `columns`: the
+ * CSV's columns, if not all.
  */
 export function rowsAnswer(
   plural: string,
@@ -89,14 +86,14 @@ export function listDoc<P extends string, R extends TSchema, B extends TProperti
   beside?: B,
 ) {
   const fields = { [plural]: Type.Array(record), ...PAGE, ...beside };
-  // To the compiler a computed name is any text.
+  // TypeScript types a computed key as any string.
   const schema = Type.Object(fields, { title: `${record.title}List` }) as unknown as TObject<
     { [K in P]: TArray<R> } & typeof PAGE & B
   >;
   return csvToo(description, schema);
 }
 
-/** A 200 that can be had as CSV too. */
+/** Documents a 200 answer that is also available as CSV. */
 export function csvToo<S extends TSchema>(description: string, schema: S) {
   return {
     description,
@@ -110,7 +107,7 @@ export function csvToo<S extends TSchema>(description: string, schema: S) {
 
 export const NOT_MODIFIED = { description: "The answer with this tag is still right" };
 
-/** Fields of a record that can be sorted by: those with one plain value. */
+/** Returns the fields of a record that rows can be sorted by: those with a plain value. */
 export function sortable<R extends object>(schema: Schema): readonly Field<R>[] {
   return Object.entries(schema.properties ?? {})
     .filter(
@@ -120,12 +117,11 @@ export function sortable<R extends object>(schema: Schema): readonly Field<R>[] 
     .map(([name]) => name as Field<R>);
 }
 
-/** The way to the value of a column, e.g. to `counts.used`, as its heading has it. */
+/** Path to the value of a column, e.g. `counts.used`. */
 type Column = readonly string[];
 
 const isOfFleet = (field: Schema) => field === OfSite.site || field === OfHub.siteId;
 
-/** Whether records of this schema say their site where there is a fleet. */
 const hasSite = ({ properties }: Schema) => properties?.site === OfSite.site;
 
 /** Adds the site to a row. Rows that have one, and rows of a hub without a server, stay unchanged. */
@@ -137,8 +133,8 @@ export function withSite<R extends object>(row: R, ofSite: SiteOfRows): R & { si
 }
 
 /**
- * Columns of a record by its schema: nested objects one level deep as `a.b`, nested lists left out, and so are the site
- * without a fleet and ids at a site but at a hub.
+ * Returns the columns of a record's schema: nested objects one level deep as `a.b`, without lists. The site and ids
+ * at a site depend on the fleet.
  */
 export function columnsOf(schema: Schema, ofSite?: SiteOfRows): readonly Column[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
@@ -152,12 +148,12 @@ export function columnsOf(schema: Schema, ofSite?: SiteOfRows): readonly Column[
 
 const headingOf = (path: Column) => path.join(".");
 
-/** The heading line of RFC 4180, with CRLF. `bom`: after a byte-order mark. */
+/** Returns the header line (RFC 4180, with CRLF). `bom` adds a byte-order mark. */
 export function csvHeading(columns: readonly Column[], bom: boolean): string {
   return `${bom ? "\uFEFF" : ""}${columns.map(headingOf).join(",")}\r\n`;
 }
 
-/** The rows below it; null is an empty cell. */
+/** Null becomes an empty cell. */
 export function csvRows(rows: readonly object[], columns: readonly Column[]): string {
   return rows.map((row) => `${columns.map((path) => cell(valueAt(row, path))).join(",")}\r\n`).join("");
 }
@@ -170,7 +166,7 @@ function cell(value: unknown): string {
   if (value === null || value === undefined) return "";
   if (typeof value === "number" || typeof value === "boolean") return String(value);
   const text = typeof value === "string" ? value : JSON.stringify(value);
-  // A spreadsheet runs text that begins like a formula: OWASP, "CSV Injection".
+  // Spreadsheets run text that looks like a formula (OWASP, "CSV Injection").
   const harmless = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
 }

@@ -24,7 +24,7 @@ import { TAGS } from "./documented.ts";
 import { errorExample, errorTable } from "./error-notes.ts";
 import { type Json, normalise } from "./normalise.ts";
 
-/** Introduction of the OpenAPI document (Markdown): the rules of the whole API. */
+/** Introduction of the OpenAPI document (Markdown). */
 const DESCRIPTION = `The state of license servers: holders of seats, free seats, expiry, and history.
 
 **Keys** go in \`X-API-Key\`, \`Authorization: Bearer\` or \`Authorization: ApiKey\`; streams and WebSockets also take \`?api_key=\`, because
@@ -61,7 +61,7 @@ no RFC knows (\`get\` is one: methods are upper case) the connection is closed w
 **Pipelining.** Send a request when the answer to the one before is there. A request that comes earlier on the same
 connection may close it with neither answered; whether the first was carried out is then unknown.`;
 
-/** Vocabularies used in several places, by their names for clients. */
+/** Vocabularies with their schema names for clients. */
 const WORDS = {
   AlertRule: ALERT_RULES,
   AlertState: ALERT_STATES,
@@ -92,7 +92,7 @@ const WORDS = {
 
 const text = { type: "string" } as const;
 const atLeast = (minimum: number) => ({ type: "integer", minimum }) as const;
-/** Response headers that many answers have, described once. The routes refer to them by name. */
+/** Response headers that routes refer to by name. */
 const HEADERS = {
   "X-Request-ID": {
     description: "Id of the request: the client's own (1–128 of A–Z a–z 0–9 . _ -), else a UUIDv7",
@@ -118,8 +118,8 @@ const SECURITY = {
 const SPEC = "/document";
 
 /**
- * The OpenAPI 3.0.3 document of these routes. @elysiajs/swagger makes it inside an app of its own that never
- * listens, so that the plugin's page, which loads scripts from elsewhere, is reachable nowhere.
+ * Builds the OpenAPI 3.0.3 document with @elysiajs/swagger, in a separate app that never listens: the plugin's page
+ * loads scripts from other hosts and must not be reachable.
  */
 export async function openApiDocument(routes: AnyElysia, version: string): Promise<Json> {
   const app = new Elysia({ handler: { standardHostname: false } })
@@ -150,7 +150,6 @@ function isUsed({ routes }: AnyElysia, tag: string): boolean {
   return routes.some(({ hooks }) => hooks.detail?.tags?.includes(tag) === true);
 }
 
-/** The examples of errors that some route can give. */
 function examplesOf({ paths }: Json): Record<string, object> {
   const text = JSON.stringify(paths);
   const codes = ERROR_CODES.filter((code) => text.includes(`"#/components/examples/${code}"`));

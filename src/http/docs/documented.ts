@@ -8,25 +8,19 @@ import { queryOf, REQUIRED } from "../query.ts";
 import type { Access } from "../route-table.ts";
 import { retryOf } from "./error-notes.ts";
 
-/**
- * The declaration of a route: Elysia validates with its schemas, the gate reads the access, the document
- * shows everything.
- */
+/** Declares a route: Elysia validates with its schemas, the gate reads the access, the document shows everything. */
 interface RouteDoc<Q extends Definition, P extends TObject, B extends TObject, A extends Answers> {
   readonly description?: string;
-  /** Takes `?api_key=` too. */
   readonly keyInQuery?: boolean;
-  /** Bytes of a body that the route reads by itself. */
+  /** Body limit of a route that reads the body itself. */
   readonly maxBodyBytes?: number;
   readonly params?: P;
-  /** Request headers beyond those that every route takes. */
   readonly requestHeaders?: Readonly<Record<string, Described>>;
   readonly query?: Q;
   readonly body?: B;
-  /** A body that is taken. */
   readonly example?: Static<B>;
   readonly answers: A;
-  /** Beyond those that follow from access, path, query and body. */
+  /** Error codes in addition to those implied by access, path, query and body. */
   readonly errors?: readonly ErrorCode[];
 }
 
@@ -38,9 +32,9 @@ type Nothing = TObject<Record<never, never>>;
 interface RouteAnswer {
   readonly description: string;
   readonly schema?: TSchema;
-  /** Other content types with the schema of their body. */
+  /** Schemas of other content types. */
   readonly content?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-  /** Header names with their descriptions. */
+  /** Descriptions by header name. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -54,17 +48,17 @@ export const TAGS = {
   Fleet: "Sites and their hub",
 } as const;
 
-/** Statuses of errors. 422 is not used, but Elysia adds it to the types of every validating route. */
+/** Elysia adds 422 to the types of every validating route, although it is not used. */
 type ErrorStatus = (typeof ERROR_STATUS)[ErrorCode] | 422;
 
-/** The schemas of answers, for types alone: at run time nothing validates an answer. */
+/** Only for types: nothing validates answers at run time. */
 type AnswerSchemas<A extends Answers> = {
   readonly [S in keyof A]: A[S] extends { readonly schema: infer T extends TSchema } ? T : TUnknown;
 } & { readonly [S in ErrorStatus]: typeof ErrorBody };
 
 /**
- * The options of a route. They carry the types of its answers, too, which a typed client (Eden) reads. A route that
- * needs a key and names no parameter takes none.
+ * Returns the options of a route, with the types of its answers for a typed client (Eden). A route that needs a key
+ * rejects parameters that it does not name.
  */
 export function documented<
   const A extends Answers,
@@ -94,11 +88,10 @@ export function documented<
     responses: {
       ...answersOf(answers, secured),
       ...errorsOf(
-        // Whatever the method: a body that no route asked for is refused too.
+        // For every method: an unexpected body is refused too.
         new Set([
           ...(secured ? OF_KEYS : []),
           ...(body !== undefined ? OF_BODIES : []),
-          // A name in the path or in `server=` may be unknown.
           ...(params !== undefined || "server" in (query?.properties ?? {}) ? (["NOT_FOUND"] as const) : []),
           ...errors,
           "BODY_TOO_LARGE",
@@ -112,7 +105,7 @@ export function documented<
     ...(keyInQuery && { "x-key-in-query": true }),
     ...(doc.maxBodyBytes !== undefined && { "x-max-body-bytes": doc.maxBodyBytes }),
   };
-  // TypeBox's schemas are JSON Schema; Elysia types the detail as the OpenAPI document that it becomes.
+  // TypeBox schemas are JSON Schema, but Elysia types the detail as OpenAPI.
   return { query, params, body, detail } as unknown as {
     query: Q["schema"];
     params: P;
@@ -122,7 +115,6 @@ export function documented<
   };
 }
 
-/** Roles whose keys may do it. */
 export function rolesWith(needed: Permission): Role[] {
   return ROLES.filter((role) => permits({ role, anonymize: false }, needed));
 }
@@ -144,7 +136,6 @@ function parametersOf(
   });
 }
 
-/** An object with the same names. */
 export function mapped<T, R>(
   of: Readonly<Record<string, T>>,
   make: (value: T, name: string) => R,
@@ -152,15 +143,12 @@ export function mapped<T, R>(
   return Object.fromEntries(Object.entries(of).map(([name, value]) => [name, make(value, name)]));
 }
 
-/** Headers that are described once, under `components`. */
 const described = (...names: string[]) =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 const RATES = described(
   ...["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"].flatMap((name) => [name, `X-${name}`]),
 );
-/** Those of every answer. */
 const common = (secured: boolean) => ({ ...described("X-Request-ID"), ...(secured && RATES) });
-/** Headers that an error's status brings. */
 const OF_STATUS: Readonly<Record<string, Readonly<Record<string, object>>>> = {
   401: described("WWW-Authenticate"),
   429: described("Retry-After"),
@@ -183,7 +171,7 @@ function answersOf(answers: Answers, secured: boolean) {
   });
 }
 
-/** Every route that needs a key can answer these. */
+/** Errors of every route that needs a key. */
 const OF_KEYS: readonly ErrorCode[] = [
   ...(["AUTH_MISSING", "AUTH_INVALID", "AUTH_EXPIRED", "AUTH_REVOKED", "AUTH_INSUFFICIENT"] as const),
   ...(["RATE_LIMIT_EXCEEDED", "QUOTA_EXCEEDED", "DATABASE_ERROR", "INVALID_QUERY"] as const),

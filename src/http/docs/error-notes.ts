@@ -1,6 +1,5 @@
 import { ERROR_CODES, ERROR_STATUS, type ErrorCode } from "../../domain/errors.ts";
 
-/** Description of each error code for clients. */
 const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   AUTH_MISSING: "No API key was sent.",
   AUTH_INVALID: "The API key, or the link's code, is not known.",
@@ -31,7 +30,7 @@ const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   COMMAND_TIMEOUT: "The command was ended at its timeout. It may have done a part of its work.",
 };
 
-/** When the same request may be sent again. */
+/** When to send the same request again. */
 const RETRIES = {
   "retry-after": "after the seconds in `Retry-After`",
   backoff: "with growing pauses, the first of `Retry-After` seconds",
@@ -52,12 +51,11 @@ const RETRY_OF: Readonly<Partial<Record<ErrorCode, Retry>>> = {
   LICENSE_SERVER_UNREACHABLE: "delay",
 };
 
-/** The word of `x-retry` for a code. */
 export function retryOf(code: ErrorCode): Retry {
   return RETRY_OF[code] ?? "action";
 }
 
-/** Every code, as a table for people (Markdown). */
+/** Returns a Markdown table of all codes. */
 export function errorTable(): string {
   const rows = ERROR_CODES.map(
     (code) => `| ${code} | ${ERROR_STATUS[code]} | ${MEANINGS[code]} | ${RETRIES[retryOf(code)]} |`,
@@ -65,7 +63,6 @@ export function errorTable(): string {
   return ["| code | status | meaning | retry |", "| --- | --- | --- | --- |", ...rows].join("\n");
 }
 
-/** An error body as an example, which the responses refer to. */
 export function errorExample(code: ErrorCode, error: string): object {
   const requestId = "019a9f3e-5b1c-7d24-9f5e-3c1d2b4a6f70";
   const timestamp = "2026-01-31T08:15:30.123Z";

@@ -27,11 +27,11 @@ export function normalise(document: Json, words: Readonly<Record<string, readonl
 export type Json = Readonly<Record<string, unknown>>;
 
 function operationOf(operation: Json, schemaOf: SchemaOf): Json {
-  // The plugin's own request body has no example, is always required, and lists content types that are not taken.
+  // The plugin's own request body has no example, is always required, and lists wrong content types.
   const { requestBody: _, "x-request-body": body, parameters, responses, operationId, ...rest } = operation;
   return {
     ...rest,
-    // Made of the path, dashes and all: generators of clients want names.
+    // Client generators need names without the dashes of the path.
     operationId: String(operationId).replaceAll(/[^A-Za-z0-9]+(.)/g, (_, next: string) => next.toUpperCase()),
     ...(Array.isArray(parameters) && {
       parameters: parameters.map((one: Json) => ({ ...one, schema: schemaOf(one.schema) })),
@@ -43,7 +43,6 @@ function operationOf(operation: Json, schemaOf: SchemaOf): Json {
   };
 }
 
-/** A response or request body with the schemas of its content types. */
 function withContent(holder: Json, schemaOf: (schema: unknown) => Json): Json {
   if (holder.content === undefined) return holder;
   const content = mapped(objectOf(holder.content), (media) => ({
@@ -53,10 +52,7 @@ function withContent(holder: Json, schemaOf: (schema: unknown) => Json): Json {
   return { ...holder, content };
 }
 
-/**
- * Schema keywords of OpenAPI 3.0 that are kept as is; keywords with nested schemas are rewritten one by
- * one.
- */
+/** Schema keywords that OpenAPI 3.0 shares. */
 const KEPT: ReadonlySet<string> = new Set(
   [
     "type nullable enum required description format minimum maximum minLength maxLength minItems maxItems pattern",
@@ -64,10 +60,9 @@ const KEPT: ReadonlySet<string> = new Set(
   ].flatMap((line) => line.split(" ")),
 );
 
-/** JSON Schema as TypeBox writes it → the dialect of OpenAPI 3.0. `closed`: objects take no other fields. */
+/** Converts TypeBox's JSON Schema to OpenAPI 3.0. `closed`: objects take no other fields. */
 type SchemaOf = (schema: unknown, closed?: boolean) => Json;
 
-/** Collects referenced schemas in `components`, by name. */
 function schemasInto(components: Map<string, Json>, vocabularies: ReadonlyMap<string, string>): SchemaOf {
   function schemaOf(source: unknown, closed = false): Json {
     const schema = objectOf(source);
@@ -90,12 +85,12 @@ function schemasInto(components: Map<string, Json>, vocabularies: ReadonlyMap<st
     }
     if (schema.items !== undefined) made.items = schemaOf(schema.items, closed);
     const name = schema.title ?? vocabularies.get(JSON.stringify(made.enum));
-    // 3.0.3 wants null in the list of a nullable enumeration (OAI proposal "Clarify nullable").
+    // OpenAPI 3.0.3 requires null in a nullable enumeration (OAI proposal "Clarify nullable").
     if (made.nullable === true && Array.isArray(made.enum)) made.enum = [...made.enum, null];
     return typeof name === "string" ? reference(name, made, schema.title === undefined) : made;
   }
 
-  /** Beside a reference nothing counts in 3.0: the words of one use of a vocabulary stand around it. */
+  /** OpenAPI 3.0 ignores keywords beside a reference, so wrap it to keep the description. */
   function reference(name: string, made: Json, isVocabulary: boolean): Json {
     const { description, example, default: absent, ...vocabulary } = made;
     const component = isVocabulary ? vocabulary : made;

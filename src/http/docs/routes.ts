@@ -3,7 +3,7 @@ import style from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import script from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import { type Answer, send, valueAnswer } from "../answers/answer.ts";
 
-/** Swagger UI sets inline styles and data: images; scripts come from here alone. */
+/** Swagger UI sets inline styles and data: images; scripts come from this origin only. */
 const PAGE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
   "connect-src 'self'; font-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
@@ -14,10 +14,10 @@ const asset = (type: string) => ({
 });
 const JAVASCRIPT = asset("text/javascript");
 const CSS = asset("text/css");
-/** Not in the document: it describes the API, not its own page. */
+/** Hidden, because the document describes the API alone. */
 const PUBLIC = { detail: { hide: true, "x-permission": "open" } };
 
-/** The OpenAPI document at `/swagger/json`, and Swagger UI at `/swagger` from files inside the binary. */
+/** Serves the OpenAPI document at `/swagger/json`, and Swagger UI at `/swagger` from files inside the binary. */
 export function docsRoutes(described: AnyElysia, version: string) {
   let document: Promise<Answer> | null = null;
   const file = async (path: string, headers: Answer["headers"]) => ({
@@ -36,7 +36,7 @@ export function docsRoutes(described: AnyElysia, version: string) {
     .get(
       "/swagger/json",
       async ({ request }) => {
-        // The code that makes it takes memory and most daemons never need it: the first request loads it.
+        // Loaded by the first request: the code takes memory and most daemons never need it.
         document ??= import("./document.ts")
           .then(({ openApiDocument }) => openApiDocument(described, version))
           .then(valueAnswer);
@@ -54,8 +54,8 @@ export function docsRoutes(described: AnyElysia, version: string) {
 }
 
 /**
- * The Swagger UI page: no inline script, nothing from another host. Its links are relative to `folder`, so that they hold
- * below any prefix of a proxy, whether its own address ends with a slash or not.
+ * The Swagger UI page without inline scripts and other hosts. Links are relative to `folder`, so they work below any
+ * proxy prefix, with or without a trailing slash.
  */
 const pageBelow = (folder: string) => `<!doctype html>
 <html lang="en">
@@ -73,12 +73,12 @@ const pageBelow = (folder: string) => `<!doctype html>
 </html>
 `;
 
-/** `validatorUrl: null`: the badge would ask validator.swagger.io. A key typed in is kept for the tab alone. */
+/** `validatorUrl: null`: the badge would ask validator.swagger.io. */
 const INIT = `const address = new URL("../json", document.currentScript.src);
 const base = new URL("..", address).href;
 
-// For reading: what holds for all operations is folded, and each says who may call it. Swagger UI fills forms with examples;
-// an optional parameter is better shown one than sent one. Below a proxy's prefix the daemon is where this page is.
+// Folds what all operations share, and adds the roles of each. Hides examples of optional parameters, because
+// Swagger UI would send them. Uses the page's own address as server, for proxies with a prefix.
 const forReading = (document) => {
   const made = JSON.parse(JSON.stringify(document));
   made.servers = [{ url: base.slice(0, -1), description: "This daemon" }];
@@ -108,7 +108,7 @@ window.ui = SwaggerUIBundle({
   dom_id: "#swagger-ui",
   deepLinking: true,
   validatorUrl: null,
-  // That would be in localStorage, for good.
+  // It would keep the key in localStorage.
   persistAuthorization: false,
   onComplete: () => window.ui.authActions.authorize(kept()),
   tryItOutEnabled: true,

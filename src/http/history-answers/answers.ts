@@ -21,11 +21,10 @@ import { outagesAnswer, waitsAnswer } from "./outages.ts";
 import { efficiencyAnswer, heatmapAnswer, statsAnswer, type UsageAsked, usageAnswer } from "./statistics.ts";
 
 /**
- * The questions that routes ask of history. Apart from `unknownName`, each makes a whole answer, to the last byte, in
- * the worker that reads it: an answer of a large site has megabytes, and the event loop only hands them on.
+ * Answers that the worker of history builds to the last byte: an answer of a large site has megabytes, and the event
+ * loop only passes them on.
  */
 export function historyAnswers(pseudonymsOf: (read: Reader) => Pseudonyms) {
-  /** The answer for a caller that may see names, or under pseudonyms for one that may not. */
   const forAudience =
     <Asked, Made>(make: (read: Reader, asked: Asked, pseudonyms: Pseudonyms | null) => Made) =>
     (read: Reader, asked: Asked & { readonly anonymize: boolean }): Made =>
@@ -57,20 +56,19 @@ export function historyAnswers(pseudonymsOf: (read: Reader) => Pseudonyms) {
 
 export type HistoryAnswers = ReturnType<typeof historyAnswers>;
 
-/** The installation's pseudonyms, made in the worker from the stored secret: the secret never crosses a thread. */
+/** Creates pseudonyms in the worker from the stored secret, which never crosses a thread. */
 export function storedPseudonyms(): (read: Pick<Reader, "all">) => Pseudonyms {
   let made: Pseudonyms | null = null;
   return (read) => {
     if (made !== null) return made;
     const secret = storedSecret(read);
-    // The daemon makes it before it listens. Without it no name may leave.
+    // The daemon creates the secret before it listens.
     if (secret === null) throw new Error("The secret of the pseudonyms is not there");
     made = createPseudonyms(secret);
     return made;
   };
 }
 
-/** Names that a query gives, and those that the live picture knows. */
 interface NamesAsked {
   readonly daemons: readonly string[];
   readonly features: readonly string[];
@@ -80,11 +78,11 @@ interface NamesAsked {
 interface UnknownName {
   readonly what: "daemon" | "feature";
   readonly name: string;
-  /** Nearest first. */
+  /** Closest names first. */
   readonly closest: readonly string[];
 }
 
-/** The first of the names that neither the live picture nor the stored history knows; null when all are known. */
+/** Returns the first name that neither the live picture nor history knows; null if all are known. */
 function unknownName(read: Reader, { daemons, features, live }: NamesAsked): UnknownName | null {
   const stored = knownNames(read);
   const first = (what: UnknownName["what"], names: readonly string[], known: ReadonlySet<string>) => {
@@ -96,8 +94,6 @@ function unknownName(read: Reader, { daemons, features, live }: NamesAsked): Unk
     first("feature", features, new Set([...stored.features, ...live.features]))
   );
 }
-
-/** Lists stored rows: sessions, denials, alerts and log lines. */
 
 function sessionsAnswer(
   read: Reader,
@@ -119,7 +115,7 @@ function sessionsAnswer(
 }
 
 interface DenialsAsked extends DenialQuery, Formatted {
-  /** For each server, whether its denials are known; copied to JSON. */
+  /** Whether denials of each server are known, as JSON. */
   readonly logging: readonly object[];
 }
 
@@ -132,7 +128,7 @@ function denialsAnswer(read: Reader, asked: DenialsAsked, pseudonyms: Pseudonyms
   });
 }
 
-/** Returns a page for a caller that may not see names. Orders by name use the pseudonym. */
+/** Returns a page under pseudonyms. Orders by name use the pseudonym. */
 function anonymousPage(read: Reader, asked: DenialQuery, pseudonyms: Pseudonyms): DenialPage {
   const people = namesFor(pseudonyms, () => deniedPeople(read, asked));
   const named = people.wanted(asked);
@@ -144,7 +140,7 @@ function anonymousPage(read: Reader, asked: DenialQuery, pseudonyms: Pseudonyms)
   });
   const { sort, limit, offset } = asked;
   if (sort?.field !== "user" && sort?.field !== "host") {
-    // Reasons that are hidden are all alike.
+    // Hidden reasons are all equal.
     const order = sort?.field === "reason" ? ({ field: "timestamp", descending: false } as const) : sort;
     const { rows, total } = denialPage(read, { ...named, sort: order });
     return { rows: rows.map(masked), total };
@@ -169,9 +165,7 @@ interface StoredPage extends Formatted {
 }
 
 interface AlertsAsked extends AlertFilter, StoredPage {
-  /** No person may be recognisable in the answer. */
   readonly anonymize: boolean;
-  /** Epoch ms. */
   readonly now: number;
 }
 
@@ -184,18 +178,18 @@ function alertsAnswer(read: Reader, asked: AlertsAsked): Answer {
 }
 
 export interface LogsAsked extends LogFilter, StoredPage {
-  /** The page begins with its oldest line, as `tail` does. */
+  /** Returns the page's oldest line first, like `tail`. */
   readonly oldestFirst: boolean;
 }
 
 const logsAnswer = (read: Reader, asked: LogsAsked): Answer =>
   logsAnswerOf(searchLogs(read, asked, asked.limit, asked.offset), asked);
 
-/** A page of lines, which were found the newest first. */
+/** `rows` are newest first. */
 export function logsAnswerOf({ rows: newestFirst, total }: FoundLogs, asked: LogsAsked): Answer {
   const { limit, offset, oldestFirst, format, ofSite } = asked;
   const lines = oldestFirst ? newestFirst.toReversed() : newestFirst;
-  // The lines are JSON texts already: they are joined, not parsed and written again.
+  // Lines are stored as JSON and only joined.
   const told =
     ofSite == null ? lines : lines.map((line) => `{"site":${JSON.stringify(ofSite)},${line.slice(1)}`);
   if (format === "json")

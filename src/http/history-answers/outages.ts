@@ -8,13 +8,12 @@ import type { Answer, Formatted } from "../answers/answer.ts";
 import { rowsAnswer, withSite } from "../answers/list.ts";
 
 export interface OutagesAsked extends OutageQuery, Formatted {
-  /** Epoch ms. */
   readonly now: number;
   /** Servers whose availability is reported by default. */
   readonly configured: readonly string[];
 }
 
-/** Outages, and how available each server was in the range. */
+/** Answers outages and the availability of each server in the range. */
 export function outagesAnswer(read: Pick<Reader, "all" | "now" | "checkpoint">, asked: OutagesAsked): Answer {
   const { start, end, now, servers, configured } = asked;
   const { rows, total } = outagesOf(read, asked);

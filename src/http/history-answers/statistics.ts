@@ -18,10 +18,8 @@ import type { NamesFor } from "../anonymous/anonymous.ts";
 import { type Answer, type Formatted, valueAnswer } from "../answers/answer.ts";
 import { rowsAnswer } from "../answers/list.ts";
 
-/** Figures over a range: stats, heat map, efficiency and usage. */
-
 interface StatsAnswer extends Answer {
-  /** Number of points that the series would have; with too many, rows are omitted. */
+  /** Number of points of the series; with too many, rows are omitted. */
   readonly points: number;
 }
 
@@ -62,7 +60,7 @@ export async function efficiencyAnswer(
     const beside = { start: iso(start), end: iso(end), resolution, ...products };
     return rowsAnswer("features", EfficiencyRecord, rows, total, asked, beside);
   }
-  // The rows of a feature in CSV: each of its seats, and each number of seats that was tried.
+  // CSV rows of a feature: one per seat, and one per simulated number of seats.
   const parts = rows.flatMap(({ seats, whatIf, ...feature }): EfficiencyRow[] => {
     const none = { busyPercent: null, saturatedSeconds: null, affectedSessions: null };
     return [
@@ -85,10 +83,9 @@ export async function efficiencyAnswer(
   return rowsAnswer("features", EfficiencyRow, parts, total, asked);
 }
 
-/** Columns after the group keys. */
 export const FIGURES = ["heldSeatHours", "sessions", "peakHeld", "uniqueUsers", "lastUsedAt", "unit"];
 
-/** The columns of the groups: a feature has those of its server and its daemon too. */
+/** Returns the key columns of groups; a feature also has server and daemon. */
 export function keyColumns(by: readonly UsageKey[]): readonly UsageKey[] {
   return by.includes("feature") ? ["server", "daemon", ...by] : by;
 }
@@ -112,7 +109,7 @@ export async function usageAnswer(read: HistorySource, asked: UsageAsked, people
   }));
   const beside = { start: iso(start), end: iso(end), resolution: "exact", coverage };
   const columns = ["site", ...keyColumns(groupBy), ...FIGURES];
-  // Label names are not in the schema.
+  // Names of labels are not in the schema.
   const labels = groupBy.filter((key) => !FLEET_USAGE_KEYS.some((known) => known === key));
   const record = Type.Object({
     ...Object.fromEntries(labels.map((label) => [label, Type.String()])),

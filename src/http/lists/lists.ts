@@ -22,10 +22,9 @@ import {
 } from "../query.ts";
 import { endTime, startTime } from "../query-time.ts";
 
-/** Names sites of a fleet in a query. */
 export const SITE = { site: names("Names of sites. An unknown one is 404.", "muc") };
 
-/** Throws NOT_FOUND for an unknown site of a fleet. */
+/** Throws NOT_FOUND for an unknown site. */
 export type CheckSites = (names: readonly string[]) => void;
 
 export type FeatureSort = Exclude<keyof FeatureRecord, "pools">;

@@ -20,7 +20,7 @@ const FEATURES: ListKind<FeatureRecord> = {
   record: FeatureRecord,
   identity: ["server", "daemon", "name"],
 };
-/** Longest holders first; unknown starts come last. */
+/** Longest holders first. */
 const BY_START = { field: "startedAt", descending: false } as const;
 const USERS: ListKind<UserRecord> = {
   plural: "users",
@@ -211,11 +211,9 @@ function userFilter({ daemon, user, host, search, kind }: ListQuery<"users">): (
 /** Lowers A to Z only, as a hub's `lower(… COLLATE "C")` does. */
 const lowerAscii = (text: string) => text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
 
-/** Serialized rows of one server with their sort key. */
 const rowsOf = perPicture(({ server, features }) => {
   const records = features.flatMap((feature) => userRecords(server, feature));
   return sortedBy(records, BY_START, ...USERS.identity).map((record) => ({
-    // Unknown starts sort last.
     start: record.startedAt === null ? Infinity : Date.parse(record.startedAt),
     text: JSON.stringify(record),
   }));

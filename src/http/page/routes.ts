@@ -7,23 +7,22 @@ import { matches } from "../snapshot.ts";
 import { type PageFile, pageFiles } from "./files.ts";
 
 /**
- * Allows scripts, styles and data of this origin only, and the inline script of the document by its hash.
- * No string becomes a script, except the one address that `licmond` creates. `ancestors`: origins whose
- * pages may embed the page.
+ * Allows scripts, styles and data of this origin only, and the document's inline script by its hash. Only the
+ * address that `licmond` creates may become a script. `ancestors`: origins whose pages may embed the page.
  */
 const policyFor = (ancestors: readonly string[], script: string) =>
   `default-src 'none'; script-src 'self' 'sha256-${script}'; worker-src 'self'; style-src 'self'; img-src 'self'; ` +
   "connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; " +
   "require-trusted-types-for 'script'; " +
   `trusted-types licmond; frame-ancestors ${ancestors.join(" ") || "'none'"}`;
-/** Not in the document: it describes the API, not the page. */
+/** Hidden, because the document describes the API alone. */
 const PUBLIC = { detail: { hide: true, "x-permission": "open" } };
-/** A script whose name stays the same while its content changes. */
+/** The only script with a fixed name. */
 const WORKER = "stream-worker.js";
 
 interface Page {
   readonly files: ReadonlyMap<string, PageFile>;
-  /** SHA-256 of the script in the document, for the policy. */
+  /** SHA-256 of the document's inline script. */
   readonly script: string;
 }
 
@@ -40,7 +39,7 @@ async function load(): Promise<Page> {
 const textOf = async ({ forms }: PageFile) =>
   new TextDecoder().decode(Bun.gunzipSync(await forms.gzip.bytes()));
 
-/** Returns the page for an unknown address; its links lead from the depth of the path to the first page. */
+/** Returns the page for an unknown address, with links relative to the root. */
 export async function notFoundPage(path: string, settings: HttpDeps["settings"]): Promise<Response> {
   const { files, script } = await loaded();
   const file = files.get("404.html");
@@ -57,7 +56,7 @@ export async function notFoundPage(path: string, settings: HttpDeps["settings"])
   });
 }
 
-/** The page: one document for each of its paths, and its scripts and styles. They need no key; their data does. */
+/** Serves the page: one document for each of its paths, and its scripts and styles. They need no key. */
 export function pageRoutes(settings: HttpDeps["settings"], isHub = false) {
   const answer = async (request: Request, name: string) => {
     const { files, script } = await loaded();
@@ -91,8 +90,8 @@ async function respond(
     etag: tag,
     vary: BY_ENCODING,
     "cache-control": isHashed ? "public, max-age=31536000, immutable" : "no-cache",
-    // A worker uses its own file's policy, not the page's. A 304 has it too: its headers replace those
-    // of the stored answer, and the API's policy would block the page's files.
+    // A worker uses its own file's policy. A 304 needs it too, because its headers replace the cached ones and the
+    // API's policy would block the files.
     "content-security-policy": policy,
   };
   if (matches(sent.get("if-none-match") ?? "", tag)) return new Response(null, { status: 304, headers });

@@ -7,13 +7,11 @@ import type { RequestCounters } from "../request-counters.ts";
 import { type Answers, createAnswers, createSnapshotFor, type SnapshotFor } from "../snapshot.ts";
 import type { StreamsPort } from "../streams/broadcaster.ts";
 
-/** Dependencies of the app, from the composition root. */
 export interface AppDeps extends HttpDeps {
   readonly execute: Executor;
   readonly streams: StreamsPort;
 }
 
-/** Dependencies of the routes: the rest of the daemon, and shared parts. */
 export interface RouteDeps extends AppDeps {
   readonly limits: Limits;
   readonly audit: Audit;
@@ -31,7 +29,7 @@ export function createRouteDeps(
 ): RouteDeps {
   const snapshotFor = createSnapshotFor(deps);
   const reader = createHistoryReader(deps, snapshotFor);
-  // Inherited, not copied: those of `licmond openapi` are a proxy, which has every name and lists none.
+  // Inherited, not copied: the dependencies of `licmond openapi` are a proxy that lists no names.
   const inherited: AppDeps = Object.create(deps);
   return Object.assign(inherited, { limits, audit, requests, snapshotFor, answers: createAnswers(), reader });
 }

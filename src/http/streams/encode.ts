@@ -5,10 +5,9 @@ import type { EventRow } from "../../store/events.ts";
 import { ANONYMOUS_FORM, anonymousEvent, type Pseudonyms } from "../anonymous/anonymous.ts";
 
 /**
- * Which parts of an event a client wants, as bits. A log event has two: its frame `log`, and its twin `error_log` or
- * `warning_log`. A metrics sample has two: `system` and `licenses`. An event that names people has two forms, its own
- * and the one under pseudonyms, and a client gets one of them; a picture has a third, without people. Any other event has
- * one part.
+ * Wanted parts of an event, as bits. Log events have the frame `log` and its twin `error_log` or `warning_log`.
+ * Metrics have `system` and `licenses`. Events about people have a form with names and one with pseudonyms, and a
+ * client gets one of them; pictures also have one without people. Other events have one part.
  */
 export type Parts = number;
 export const NONE: Parts = 0;
@@ -26,7 +25,7 @@ const utf8 = new TextEncoder();
 
 export type EncodedEvent = ReturnType<typeof encodedEvent>;
 
-/** An event for clients of any kind. `text` is for WebSockets; log events have one form for all parts. */
+/** `text` is for WebSockets; log events have one form for all parts. */
 function encodedEvent(row: EventRow, text: (parts: Parts) => string) {
   const subjects = new Map<Parts, Subject>();
   const namesOf = (parts: Parts): readonly string[] => {
@@ -38,34 +37,34 @@ function encodedEvent(row: EventRow, text: (parts: Parts) => string) {
   return {
     row,
     text,
-    /** The people and things that a part names. */
+    /** Names in this part, for filters. */
     about: (part: Parts) =>
       subjects.getOrInsertComputed(part, () => {
-        // A picture's row has the server; its text would not be used.
+        // A picture's row already has the server.
         return JSON.parse(row.type === "picture" ? row.json : text(part)) as Subject;
       }),
-    /** Frames of server-sent events; with `asMessage` one frame named `message`. */
+    /** `asMessage`: one frame named `message`. */
     frames: (parts: Parts, asMessage: boolean): string =>
       (asMessage ? ["message"] : namesOf(parts)).map((name) => frame(name, parts)).join(""),
   };
 }
 
-/** Name of the second frame of a log event of this level; null when it has none. */
+/** Returns the name of a log event's second frame; null without one. */
 export function twinOf(level: string | null) {
   return level === "error" || level === "warn" ? LOG_TWINS[level] : null;
 }
 
 export type EventEncoder = ReturnType<typeof createEncoder>;
 
-/** Encodes events; the pseudonyms are for clients with anonymized keys, the site is that of this licmond in a fleet. */
+/** Encodes events. `pseudonyms` is for anonymized keys; `siteOf` returns this licmond's site in a fleet. */
 export function createEncoder(pseudonyms: Pseudonyms, siteOf: () => string | null = () => null) {
-  /** With the site in a fleet: the store has events without. */
+  /** Stored events have no site. */
   const sited: typeof encodedEvent = (row, text) => {
     const site = siteOf();
     if (site === null) return encodedEvent(row, text);
     return encodedEvent(row, (parts) => `{"site":${JSON.stringify(site)},${text(parts).slice(1)}`);
   };
-  /** `event` is the parsed event where it is at hand, else its text. */
+  /** `event` is the parsed event, or else its text. */
   const encoded = (row: EventRow, event: StoredEvent | string) => {
     let anonymous: string | null = null;
     return sited(row, (parts) => {
@@ -75,9 +74,7 @@ export function createEncoder(pseudonyms: Pseudonyms, siteOf: () => string | nul
     });
   };
   return {
-    /** An event of the store. */
     stored: (row: EventRow) => encoded(row, row.json),
-    /** An event of the bus. */
     published({ id, event, json, patch }: Pick<Published, "id" | "event" | "json" | "patch">) {
       const { type } = event;
       const { level, source } = type === "log" ? event : { level: null, source: null };
@@ -97,7 +94,6 @@ export function createEncoder(pseudonyms: Pseudonyms, siteOf: () => string | nul
   };
 }
 
-/** `include=licenses` leaves out `system`, `cpu` and `memory`; `include=system` leaves out `licenses`. */
 function metricsJson(event: MetricsEvent, parts: Parts): string {
   const { type, id, timestamp, cpu, memory, system, licenses } = event;
   return JSON.stringify(
@@ -105,21 +101,19 @@ function metricsJson(event: MetricsEvent, parts: Parts): string {
   );
 }
 
-/** A unit of sending: bytes of an event stream, or messages of a WebSocket. */
+/** Bytes of an event stream, or messages of a WebSocket. */
 export interface Chunk {
   bytes(): Uint8Array;
   texts(): readonly string[];
 }
 
-/** A chunk of our own words: the text of an event stream, and the messages of a WebSocket. */
 export function ownChunk(text: string, ...messages: readonly object[]): Chunk {
   return { bytes: () => utf8.encode(text), texts: () => messages.map((one) => JSON.stringify(one)) };
 }
 
-/** A comment of an event stream. */
 export const comment = (text: string) => `:${text}\n\n`;
 
-/** The parts of events that a filter wants, put together once for all of its clients; null when it wants nothing. */
+/** Joins the parts that a filter wants, once for all its clients; null for nothing. */
 export function chunkOf(
   events: readonly EncodedEvent[],
   filter: { readonly asMessage: boolean; partsOf(event: EncodedEvent): Parts },

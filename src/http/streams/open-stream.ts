@@ -9,23 +9,22 @@ import { type Carrier, createClient, type StreamClient, type StreamsPort } from 
 import { chunkOf, comment, ownChunk } from "./encode.ts";
 import { createStreamFilter, type StreamName, type Wanted } from "./stream-filter.ts";
 
-/** Most events that a replay reads from the store at a time: a millisecond or two of work. */
+/** Events per read of a replay: a millisecond or two of work. */
 const PAGE_EVENTS = 200;
-/** A replay reads this many first: how large its events are is not known yet. */
+/** Smaller, because the size of events is not known yet. */
 const FIRST_PAGE_EVENTS = 20;
-/** Most bytes of events that a replay sends at a time, unless one event is longer. */
+/** Bytes sent at once by a replay, unless one event is longer. */
 const PAGE_BYTES = 16 * 1024;
-/** The pages of one browser share a stream. */
+/** All pages of a browser share one stream. */
 const STREAMS_OF_SIGN_IN = 8;
-/** Milliseconds that browsers wait before they connect again. */
+/** Reconnect delay of browsers, ms. */
 const RETRY = "retry: 3000\n\n";
-/** Seconds after which there may be room for another stream. */
+/** Seconds before retrying when all streams are in use. */
 const FULL_RETRY_SECONDS = 5;
 
-/** A stream that may be opened; `openStream` makes it. */
 export type Opening = ReturnType<typeof openStream>;
 
-/** The checks that all streams share. Throws ApiError. */
+/** Makes the checks that all streams share. Throws ApiError. */
 export function openStream(
   port: StreamsPort,
   log: Log,
@@ -33,7 +32,7 @@ export function openStream(
   exchange: Exchange,
   lastEventId: string | null,
 ) {
-  // Only these values are kept while the stream is open, not the whole exchange.
+  // Keep only these values, not the whole exchange.
   const { caller, request, id: requestId, signIn } = exchange;
   if (caller === null) throw new Error("A stream needs a key");
   const from = resumeFrom(request, lastEventId);
@@ -42,11 +41,11 @@ export function openStream(
   const { sse, websocket } = broadcaster.counts();
   if (sse + websocket >= streams)
     throw full(`${streams} streams are open, which is the most (limits.streams).`);
-  // Those without a key must not keep out who has one.
+  // Callers without a key must not use up all streams.
   const isPublic = kindOf(caller.id) === "public";
   if (isPublic && 2 * broadcaster.heldBy((id) => kindOf(id) === "public") >= streams)
     throw full("Half of limits.streams are open without a key, which is the most.");
-  // Browsers of one key must not keep each other out.
+  // Browsers that share a key have their own limits.
   const holder = signIn?.id ?? caller.id;
   const most = signIn === null ? perKey : STREAMS_OF_SIGN_IN;
   if (broadcaster.heldBy((id) => id === holder) >= most) {
@@ -57,7 +56,6 @@ export function openStream(
   const hidden = permits(caller, "protected_logs") ? [] : HIDDEN_FROM_VIEWERS;
   const sight = { hidden: permits(caller, "logs") ? hidden : LOG_SOURCES, audience: audienceOf(caller) };
   const about = { keyId: caller.id, stream };
-  /** Returns the filter of a query, restricted to the key's rights. */
   const filterOf = (wanted: Wanted) => createStreamFilter(stream, wanted, sight);
 
   return {
@@ -90,9 +88,8 @@ async function begin({ broadcaster, samples }: StreamsPort, client: StreamClient
 }
 
 /**
- * Sends every stored event after the id `after`, in order, at the reader's pace, then lets the client go live without a
- * gap or a double: the look that nothing was published behind the last page and the step to live happen in one turn of the
- * event loop. A current sample comes last.
+ * Sends all stored events after `after` at the reader's pace, then makes the client live. The check for newer events
+ * and going live happen in one turn of the event loop, so no event is lost or repeated. A current sample comes last.
  */
 async function resume(
   { broadcaster, history, samples }: StreamsPort,
@@ -106,10 +103,10 @@ async function resume(
     return notes.length === 0 ? resumed : { ...resumed, notes };
   };
   const only = stream === "logs" ? "log" : undefined;
-  // Samples are kept for an hour only; missing older ones are not reported.
+  // Samples are kept for an hour; older ones are not reported as missing.
   const gaps = () => (stream === "metrics" ? [] : gapsBehind(history, after, only));
   const newest = broadcaster.lastPublished();
-  // A client may resume from an id newer than any published event; report that.
+  // A client may send an id newer than any event; report that.
   const ahead = after > newest ? [`${after} is ahead of the newest event ${newest}: live events follow`] : [];
   const notes = [...ahead, ...gaps()];
   const tell = (note: string) => client.send(ownChunk(comment(note), notice(note)));
@@ -131,14 +128,14 @@ async function resume(
       limit = Math.min(PAGE_EVENTS, Math.max(1, 2 * sent.events));
       if (cursor >= broadcaster.lastPublished()) break;
     }
-  // A replay takes its time: events may have been deleted, or published without being stored, meanwhile.
+  // Check again: during the replay, events may have been deleted, or published without being stored.
   for (const note of gaps()) if (!notes.includes(note)) tell(note);
   if (client.gone) return;
   broadcaster.goLive(client);
   broadcaster.wantSample(client);
 }
 
-/** Sends the next events, and returns how many, with the id up to which everything has been sent. */
+/** Sends the next events; returns their number and the id of the last one. */
 async function sendPage(
   { broadcaster, history }: Pick<StreamsPort, "broadcaster" | "history">,
   client: StreamClient,
@@ -165,7 +162,6 @@ async function sendPage(
   return { cursor: isLast ? Math.max(newest, last) : newest, events: page.length };
 }
 
-/** Returns notes about events that are missing after an id. */
 function gapsBehind(history: StreamsPort["history"], after: number, only: "log" | undefined): string[] {
   const deleted = history.deletedThrough(only);
   const holes = history
@@ -175,8 +171,8 @@ function gapsBehind(history: StreamsPort["history"], after: number, only: "log" 
 }
 
 /**
- * The id to resume after: the header `Last-Event-ID`, else the query's `last_event_id`. Takes `<n>` or `log-<n>`
- * (any `<type>-<n>` is a payload's id); empty counts as absent. Null = from now on.
+ * Returns the id to resume after, from the header `Last-Event-ID` or else `last_event_id`: `<n>` or `<type>-<n>`.
+ * Null means from now on.
  */
 function resumeFrom(request: Request, inQuery: string | null): number | null {
   const header = request.headers.get("last-event-id")?.trim();

@@ -11,7 +11,7 @@ interface PictureFeedDeps {
   readonly live: Pick<Live, "snapshot" | "subscribe">;
   readonly bus: Pick<Bus, "pass">;
   /**
-   * Reports whether a client wants pictures: an id costs a write per second. Later clients read the current
+   * False while no client wants pictures: each id costs a write per second, and later clients read the current
    * picture.
    */
   readonly isWanted: () => boolean;
@@ -20,11 +20,11 @@ interface PictureFeedDeps {
 }
 
 /**
- * Numbers the pictures of each server and emits an event `picture` for each new one. The event carries no
- * patch; the patch is made for the first client that wants it, once per audience.
+ * Numbers the pictures of each server and emits an event `picture` for each. Patches are made for the first client
+ * that wants them, once per audience.
  */
 export function createPictureFeed({ live, bus, isWanted, pseudonyms, clock }: PictureFeedDeps) {
-  // Pictures change less often than once a millisecond: no number of an earlier process comes again.
+  // Pictures change less often than once per millisecond, so numbers of earlier processes are not reused.
   const first = clock.now();
   const numbers = new Map<string, number>();
   const anonymous = perPicture((picture) => limitedPicture(picture, pseudonyms));
@@ -45,7 +45,7 @@ export function createPictureFeed({ live, bus, isWanted, pseudonyms, clock }: Pi
   return {
     numberOf: (id: string): number => numbers.get(id) ?? first,
     anonymous,
-    /** After a reload: tells which servers are no longer configured. */
+    /** Reports removed servers after a reload. */
     configured(): void {
       const left = new Set(idsOf());
       for (const [id, from] of [...numbers]) {
@@ -59,7 +59,6 @@ export function createPictureFeed({ live, bus, isWanted, pseudonyms, clock }: Pi
   };
 }
 
-/** The rest of a picture's event, made for an audience that wants it. */
 export function patchBetween(
   before: ServerPicture | null,
   after: ServerPicture,
@@ -71,5 +70,4 @@ export function patchBetween(
       : patchJson(before && anonymous(before), anonymous(after), audience === "pseudonyms");
 }
 
-/** Patch of an unchanged picture. */
 export const NOTHING = '"changed":{},"features":[],"rows":[],"gone":{"features":[],"rows":[]}';

@@ -1,19 +1,16 @@
-/** A reader whose bytes wait in the daemon. */
 export interface Reader {
-  /** Bytes that wait for it. */
   waiting(): number;
-  /** When it last took bytes, in ms of a monotonic clock. */
+  /** Time at which it last took bytes, monotonic ms. */
   readonly tookAt: number;
 }
 
-/** A cut goes down to this share of the budget, so that the next one is not due at once. */
+/** A cut leaves this share of the budget, so that the next one is not due at once. */
 const LEFT_SHARE = 3 / 4;
 
 /**
- * Bounds the bytes that wait for all readers together. When the budget is used up, `cut` gets the slowest readers: those
- * that took nothing for the longest time.
- *
- * Counting visits every reader, so readers are counted only after enough bytes were sent to use up the budget.
+ * Limits the waiting bytes of all readers. Above the budget, `cut` gets the readers that took nothing for the
+ * longest time.
+ * Counting visits every reader, so it runs only after enough bytes were sent to exceed the budget.
  */
 export function createSendBudget<R extends Reader>(
   readers: Iterable<R>,
@@ -21,7 +18,7 @@ export function createSendBudget<R extends Reader>(
   cut: (slowest: readonly R[], bytes: number) => void,
   nextTurn: (work: () => void) => void = setImmediate,
 ) {
-  /** Upper bound of the waiting bytes: the last count, and everything that was sent since. */
+  /** Upper bound: the last count and everything sent since. */
   let most = 0;
   let isDue = false;
 
@@ -42,12 +39,11 @@ export function createSendBudget<R extends Reader>(
   }
 
   return {
-    /** Adds bytes that were sent to a reader. */
     sent(bytes: number): void {
       most += bytes;
       if (isDue || most <= limit()) return;
       isDue = true;
-      // Readers that keep up have taken these bytes by then.
+      // Most readers have taken these bytes by the next turn.
       nextTurn(count);
     },
   };

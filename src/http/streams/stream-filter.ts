@@ -19,7 +19,7 @@ import { BOTH, type EncodedEvent, FIRST, NONE, type Parts, SECOND, THIRD, twinOf
 export const STREAM_NAMES = ["logs", "metrics", "combined"] as const;
 export type StreamName = (typeof STREAM_NAMES)[number];
 
-/** Parameters that the `filter` of a WebSocket message replaces. */
+/** Parameters that a WebSocket's `filter` message replaces. */
 export const LOG_PARAMETERS = { ...LOG_FILTER, pattern: searchWords("the message of a log event") };
 const OF_FEATURES = "Only checkouts, checkins, denials and alerts of these features.";
 const DOMAIN_PARAMETERS = {
@@ -45,14 +45,13 @@ const EVENTS =
 const HEARTBEAT =
   "Sent every 15 s: a comment, which an EventSource hides, or a frame `heartbeat` without an id. " +
   "A WebSocket gets a message only with `event`.";
-/** Parameters of every stream. */
 const common = (frames: readonly FrameName[]) => ({
   events: wordList(frames, EVENTS),
   heartbeat: word(["comment", "event"], HEARTBEAT),
   last_event_id: text(RESUME, "1769847330123"),
 });
 
-/** Query parameters of each stream of a daemon, the same for server-sent events and WebSockets. `api_key` is the gate's. */
+/** Parameters by stream, the same for both transports. The gate reads `api_key`. */
 export const STREAM_QUERIES = {
   logs: queryOf({ ...LOG_PARAMETERS, ...common(["log", "error_log", "warning_log", "message"]) }),
   metrics: queryOf({ ...METRICS_PARAMETERS, ...common(["metrics", "message"]) }),
@@ -64,25 +63,22 @@ export const STREAM_QUERIES = {
   }),
 } as const;
 
-/** The query of a stream; a hub has further parameters. */
 export type StreamQuery = Pick<QueryDefinition, "parameters" | "schema"> & { parse(query: string): Wanted };
-/** `site` is a hub's. */
+/** Only a hub has `site`. */
 export type Wanted = Partial<QueryOf<(typeof STREAM_QUERIES)["combined"]>> & {
   readonly site?: readonly string[] | null;
 };
 
-/** Filter of one client. Equal filters have equal keys, so that their chunks are built once. */
+/** Filter of one client; equal filters have equal keys and share chunks. */
 export type StreamFilter = ReturnType<typeof createStreamFilter>;
 
-/** Events that a key may see. */
 export interface Sight {
-  /** Sources of log events that are left out. */
+  /** Hidden sources of log events. */
   readonly hidden: readonly string[];
-  /** People and their hosts are shown, under pseudonyms, or not at all. */
+  /** Whether people and hosts are shown, have pseudonyms, or are hidden. */
   readonly audience: Audience;
 }
 
-/** Events about one person. */
 const OF_PEOPLE: readonly EventType[] = ["checkout", "checkin", "denial"];
 
 export function createStreamFilter(stream: StreamName, wanted: Wanted, { hidden, audience }: Sight) {
@@ -93,7 +89,7 @@ export function createStreamFilter(stream: StreamName, wanted: Wanted, { hidden,
   const sources = setOf<string>(union(wanted.source, wanted.sources));
   const logServers = setOf(wanted.server_ids ?? null);
   const hasWords = wanted.pattern ? wordMatcher(wordsOf(wanted.pattern)) : null;
-  // Pictures are for readers that know them.
+  // Pictures must be requested explicitly.
   const wantsFrame = (name: Exclude<FrameName, "message">) =>
     events.length === 0 ? name !== "picture" : events.includes(name);
   const metricsParts = partsIncluded(include);
@@ -118,17 +114,16 @@ export function createStreamFilter(stream: StreamName, wanted: Wanted, { hidden,
 
   return {
     key: JSON.stringify([stream, { ...wanted, last_event_id: null }, hidden.length, audience]),
-    /** Interval of metrics events; null when the client wants none. */
+    /** Metrics interval; null without metrics. */
     intervalMs: hasMetrics ? interval : null,
-    /** Each event comes in one frame named `message`. */
+    /** Uses one frame name, `message`. */
     asMessage: wanted.events?.includes("message") ?? false,
-    /** Signs of life are events that the client sees. */
+    /** Sends heartbeats as events. */
     seesHeartbeat: wanted.heartbeat === "event",
     takesPictures: stream === "combined" && wantsFrame("picture"),
-    /** Sites of the wanted pictures; null for all. */
+    /** Sites of pictures; null means all. */
     sites: wanted.site ?? null,
     servers: wanted.server ?? null,
-    /** The parts of an event that the client wants. */
     partsOf(event: EncodedEvent): Parts {
       const { type } = event.row;
       if (anonymous && ANONYMOUS_FORM[type] === "never") return NONE;
@@ -138,9 +133,9 @@ export function createStreamFilter(stream: StreamName, wanted: Wanted, { hidden,
       if (stream !== "combined" || !wantsFrame(type)) return NONE;
       const own = type === "picture" && audience === "counts" ? THIRD : SECOND;
       const part = anonymous && ANONYMOUS_FORM[type] === "pseudonyms" ? own : FIRST;
-      // In the form that the client gets: a pseudonym is asked for by itself.
+      // Compares the form that the client gets, so pseudonyms are filtered as such.
       const isWanted = ({ field, names }: (typeof subjects)[number]) =>
-        // A picture without some of its features could not be put together.
+        // A picture without some of its features could not be assembled.
         (type === "picture" && field !== "server" && field !== "site") ||
         names.has(event.about(part)[field] ?? "");
       return subjects.every(isWanted) ? part : NONE;

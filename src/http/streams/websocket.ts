@@ -5,7 +5,7 @@ import { ownChunk } from "./encode.ts";
 import type { Opening } from "./open-stream.ts";
 import { LOG_PARAMETERS, STREAM_QUERIES, type StreamQuery, type Wanted } from "./stream-filter.ts";
 
-/** A client may send little and must keep reading; the sender counts waiting bytes. */
+/** Clients may send little and must keep reading. */
 export const SOCKETS = {
   idleTimeout: 60,
   sendPings: true,
@@ -15,7 +15,6 @@ export const SOCKETS = {
   perMessageDeflate: false,
 };
 
-/** More messages than this in one second end a connection. */
 const MAX_MESSAGES_PER_SECOND = 20;
 
 /** RFC 6455 7.4.1, and the IANA registry for 1013. */
@@ -28,10 +27,8 @@ const CLOSE_CODES: Readonly<Record<Ending, number>> = {
 };
 
 /**
- * One WebSocket client: the same events as JSON texts, each log event once. Elysia passes the events of a
- * native socket to the functions in its `data`. @param firstQuery The query of the opening, without `?`.
- * @param now Milliseconds of a monotonic clock. @param byServers Resolves labels to servers; throws
- * NOT_FOUND for unknown ones. @param definition Parameters of the query.
+ * Handles one WebSocket client with the same events as JSON. `firstQuery`: query of the opening, without `?`. `now`:
+ * monotonic ms. `byServers`: resolves labels to servers; throws NOT_FOUND.
  */
 export function createSocketHandlers(
   opening: Opening,
@@ -52,7 +49,7 @@ export function createSocketHandlers(
         {
           kind: "websocket",
           waiting: () => ws.getBufferedAmount(),
-          // Corked, so that the texts of a busy moment are one write to the socket: those cost more than all else.
+          // Corked, so that a batch is one write to the socket, the most expensive part.
           send(chunk) {
             const texts = chunk.texts();
             ws.cork(() => {
@@ -105,7 +102,7 @@ export function createSocketHandlers(
     return { type: "subscribed", ...wanted };
   }
 }
-/** Turns the `filter` of a message into changes: it replaces all parameters that choose log events, null clears them. */
+/** Expands the `filter` of a message: it replaces all parameters of log events; null clears them. */
 function withFilter(
   { filter, ...changes }: Readonly<Record<string, unknown>>,
   { parameters }: StreamQuery,
@@ -121,10 +118,9 @@ function withFilter(
   return { ...changes, ...cleared, ...filter };
 }
 
-/** The other name of a parameter that goes by two. */
 const otherName = (name: string) => (/^(level|source)$/.test(name) ? `${name}s` : name.replace(/s$/, ""));
 
-/** Applies a change to the query: named parameters are replaced (null and [] remove them), others stay. */
+/** Applies changes to a query; null and [] remove a parameter. */
 function changedQuery(
   query: string,
   changes: Readonly<Record<string, unknown>>,
