@@ -207,6 +207,6 @@ export function diskHealth({ disk }: Pick<HostSample, "disk">): HealthCheck {
 
 /** Of what `ClockWatch` says. */
 export function clockHealth(doubtMs: number | null): HealthCheck {
-  if (doubtMs === null) return { status: "healthy", message: "Nothing speaks against the clock" };
+  if (doubtMs === null) return { status: "healthy", message: "Clock is in sync" };
   return { status: "degraded", message: clockMessage(doubtMs) };
 }

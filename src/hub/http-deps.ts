@@ -76,7 +76,7 @@ export function hubDepsOf(parts: HubParts): HubAppDeps {
       database: parts.pushHealth.health(parts.reads.health(await databaseHealth(pool))),
       collector: sitesHealth(directory),
       disk: { status: "healthy", message: "A hub stores nothing on its own disk" },
-      clock: { status: "healthy", message: "Nothing speaks against the clock" },
+      clock: { status: "healthy", message: "Clock is in sync" },
     }),
     daemon: processPort({
       ...parts,

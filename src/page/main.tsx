@@ -15,7 +15,6 @@ import { startKeys } from "./shell/keys.ts";
 import { later } from "./shell/later.tsx";
 import { isOfFleet, isShown, PLACES } from "./shell/places.ts";
 import { cameFree, startWatching } from "./shell/watch.ts";
-import { words } from "./words.ts";
 
 function App() {
   if (page.value === "signin" || trouble.value === "signedOut") return <SignIn />;
@@ -74,7 +73,13 @@ function Page() {
   if (IS_FLEET && !isOfFleet(page.value)) return <Fleet />;
   if (site.value?.size === 0 && !IS_FLEET && !isOfNoSite(page.value)) return <NoServers />;
   if (!isShown(page.value))
-    return <p class="empty">{page.value === "logs" ? words.noLogs : words.noPeople}</p>;
+    return (
+      <p class="empty">
+        {page.value === "logs"
+          ? "The log names people: keys with pseudonyms and visitors without a key cannot read it."
+          : "People are not shown here."}
+      </p>
+    );
   const Shown = PAGES[page.value];
   const about = ABOUT[page.value]?.map((word) => query.value.get(word)) ?? [];
   return <Shown key={[page.value, ...about].join("\n")} />;
@@ -94,7 +99,9 @@ function NotRead() {
     return (
       <div ref={(box) => void (skeleton && box?.append(skeleton))}>
         <p class={isLong ? "still" : "vh"} role="status">
-          {isLong ? words.stillLoading(number(Math.ceil(loadedBytes.value / 1000))) : words.loading}
+          {isLong
+            ? `Still loading, ${number(Math.ceil(loadedBytes.value / 1000))} KB`
+            : "Loading the picture of the license servers …"}
         </p>
       </div>
     );
@@ -102,11 +109,11 @@ function NotRead() {
     <div class="empty" role="alert">
       <p class="st st-crit">
         <Icon name="crit" />
-        {words.failed}
+        The picture cannot be read
       </p>
       <Reason />
       <button class="btn" type="button" onClick={() => void again()}>
-        {words.tryAgain}
+        Try again
       </button>
     </div>
   );
@@ -114,15 +121,15 @@ function NotRead() {
 
 /** Returns the title: a free seat that is watched, else the subject of the page, else its name. */
 function titleHere(): string {
-  if (cameFree.value !== null) return `● ${words.isFree(cameFree.value.feature.name)}`;
+  if (cameFree.value !== null) return `● ${`${cameFree.value.feature.name} is free`}`;
   const { value: asked } = query;
   const { value } = page;
   const about = {
     feature: asked.get("name"),
     server: asked.get("id"),
     person: asked.get("user") ?? asked.get("host"),
-    outages: words.outages,
-    signin: words.signIn,
+    outages: "Outages",
+    signin: "Sign in",
   };
   return about[value as keyof typeof about] ?? PLACES.find(({ path }) => path === value)?.word ?? "";
 }
@@ -133,7 +140,7 @@ effect(() => {
   if ("load" in Shown) Shown.load();
 });
 effect(() => {
-  document.title = words.title([titleHere(), ...(SITE === null ? [] : [SITE])].join(" · "));
+  document.title = `${[titleHere(), ...(SITE === null ? [] : [SITE])].join(" · ")} · licmond`;
 });
 startRouter();
 startKeys();

@@ -3,7 +3,6 @@ import { featureIdKey } from "../domain/history.ts";
 import type { SessionRecord } from "../domain/history-records.ts";
 import { seatSets, sumOfKnown } from "../domain/polls/seat-groups.ts";
 import type { ExpirationRecord } from "../domain/records.ts";
-import { words } from "./words.ts";
 
 /** Denials with a common key, and their outcomes. */
 export interface DenialGroup extends Record<DenialRecord["outcome"], number> {
@@ -30,12 +29,14 @@ export function grouped(denials: readonly DenialRecord[], key: (row: DenialRecor
 export const isLogged = ({ state, since }: LoggingRecord, end: number): boolean =>
   state === "on" && (since === null || Date.parse(since) < end);
 
+export const OUTAGE_WORDS = { up: "up", degraded: "degraded", down: "down", unknown: "not known" };
+const LOGGING = { on: "", off: "log_file is not set", unreadable: "The debug log cannot be read" };
 /** Groups servers with unknown denials by reason. */
 export const unknownByReason = (logging: readonly LoggingRecord[]) =>
   [
     ...Map.groupBy(
       logging.filter(({ state }) => state !== "on"),
-      ({ state, message }) => message ?? words.logging[state],
+      ({ state, message }) => message ?? LOGGING[state],
     ),
   ].map(([why, of]) => ({ why, servers: of.map(({ server }) => server) }));
 

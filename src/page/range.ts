@@ -14,6 +14,9 @@ export interface Range {
   readonly word: RangeWord | null;
 }
 
+/** Formats `24 h`. */
+export const rangeWord = (word: RangeWord): string => word.replace(/\d+/, "$& ");
+
 /** Parses the range of an address: `7d`, or two times with a slash; else `otherwise`. */
 export function rangeOf(text: string | null, now: number, otherwise: RangeWord): Range {
   const [start = Number.NaN, end = Number.NaN] = (text ?? "").split("/").map((time) => Date.parse(time));

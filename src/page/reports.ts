@@ -1,13 +1,11 @@
 import type { PagePath } from "../domain/words.ts";
 import { IS_FLEET } from "./here.ts";
-import { words } from "./words-pages.ts";
-import { past } from "./words-past.ts";
 
 /** A page about the past. */
 interface Report {
   readonly path: PagePath;
   /** One of the reports at /history. */
-  readonly report?: keyof typeof past.reports;
+  readonly report?: "usage" | "efficiency" | "heatmap" | "compare";
   readonly word: string;
   /** Synonyms for the search. */
   readonly also: string;
@@ -17,20 +15,20 @@ export const REPORTS: readonly Report[] = [
   {
     path: "history",
     report: "usage",
-    word: past.reports.usage,
+    word: "Usage",
     also: "report who used seat-hours statistics",
   },
   {
     path: "history",
     report: "efficiency",
-    word: past.reports.efficiency,
+    word: "Efficiency",
     also: "report utilization seats needed idle cost",
   },
-  { path: "history", report: "heatmap", word: past.reports.heatmap, also: "report heat map week busy" },
-  { path: "history", report: "compare", word: past.reports.compare, also: "report comparison chart" },
-  { path: "denials", word: words.denials, also: "report denied refused rejected requests queue" },
-  { path: "outages", word: words.outages, also: "report downtime uptime availability" },
-  { path: "expiry", word: words.expiry, also: "report expiration renewal calendar dates" },
+  { path: "history", report: "heatmap", word: "Hours", also: "report heat map week busy" },
+  { path: "history", report: "compare", word: "Compare", also: "report comparison chart" },
+  { path: "denials", word: "Denials", also: "report denied refused rejected requests queue" },
+  { path: "outages", word: "Outages", also: "report downtime uptime availability" },
+  { path: "expiry", word: "Expiry", also: "report expiration renewal calendar dates" },
 ];
 
 /** Features to compare are chosen from the picture, which a fleet does not have. */

@@ -8,7 +8,6 @@ import { FormDialog, tell } from "../parts/dialog.tsx";
 import { Figure } from "../parts/figure.tsx";
 import { Rows } from "../parts/rows.tsx";
 import { confirmOf } from "./forms.ts";
-import { admin } from "./words.ts";
 
 /** Increases with each change, so that lists of keys and sign-ins are read again. */
 export const changed = signal(0);
@@ -33,7 +32,7 @@ export function ActionTable<P extends keyof Answers, T>(props: {
   const { title, path, query = {}, csv = true, aside, word, target, instead } = props;
   const [asked, ask] = useState<{ readonly row: T } | null>(null);
   const action: Column<T> = {
-    head: admin.action,
+    head: "Action",
     right: true,
     by: null,
     cell(row) {
@@ -69,7 +68,7 @@ export function ConfirmKey() {
   if (!me.value?.signIn) return null;
   return (
     <label>
-      {admin.confirmKey}
+      Your own key, to confirm
       <input
         name="confirm"
         type="password"

@@ -1,21 +1,19 @@
 import { may, me } from "../me.ts";
 import { Outcome } from "../parts/dialog.tsx";
 import { linkTo, page } from "../router.ts";
-import { words } from "../words-pages.ts";
 import { Commands } from "./commands.tsx";
 import { Checks, Daemon, Windows } from "./daemon.tsx";
 import { Keys, SignIns } from "./keys.tsx";
-import { admin } from "./words.ts";
 
 /** Name of the page, with a link to its neighbor. */
 export function AdminHead() {
-  const places = [["admin", words.admin] as const, ...(may("logs") ? [["logs", words.logs] as const] : [])];
+  const places = [["admin", "Administration"] as const, ...(may("logs") ? [["logs", "Logs"] as const] : [])];
   return (
     <>
       <div class="crumbs">
-        <h1>{page.value === "logs" ? words.logs : words.admin}</h1>
+        <h1>{page.value === "logs" ? "Logs" : "Administration"}</h1>
       </div>
-      <nav class="tabs" aria-label={admin.parts}>
+      <nav class="tabs" aria-label="Parts of the administration">
         {places.map(([path, word]) => (
           <a key={path} href={linkTo(path)} aria-current={path === page.value ? "page" : undefined}>
             {word}
@@ -28,7 +26,11 @@ export function AdminHead() {
 
 /** Shows the daemon and its users, as the viewer's role permits. */
 export function Admin() {
-  const needs = may("keys") ? null : may("execute_operator") ? admin.needsAdmin : admin.needsOperator;
+  const needs = may("keys")
+    ? null
+    : may("execute_operator")
+      ? "Keys, all sign-ins and reloading need the role admin."
+      : "Running commands needs the role operator; keys, all sign-ins and reloading need admin.";
   return (
     <>
       <AdminHead />

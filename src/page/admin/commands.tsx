@@ -10,7 +10,6 @@ import { FormDialog } from "../parts/dialog.tsx";
 import { ActionTable } from "./action-table.tsx";
 import { argumentsOf, runOf } from "./forms.ts";
 import { Output } from "./raw.tsx";
-import { admin } from "./words.ts";
 
 /** Lists the commands that the viewer may run on license servers. */
 export function Commands() {
@@ -18,14 +17,14 @@ export function Commands() {
     return (
       <section class="sec">
         <div class="h">
-          <h2>{admin.commands}</h2>
+          <h2>Commands</h2>
         </div>
-        <p class="q">{admin.commandsOff}</p>
+        <p class="q">Commands are off: set execute.enabled in the config to turn them on.</p>
       </section>
     );
   return (
     <ActionTable
-      title={admin.commands}
+      title="Commands"
       path="/api/execute"
       csv={false}
       rows={({ commands }) =>
@@ -36,19 +35,19 @@ export function Commands() {
       }
       columns={[
         {
-          head: admin.command,
+          head: "Command",
           by: ({ command }) => command,
           cell: ({ command }) => <span class="m">{command}</span>,
         },
         {
-          head: admin.takes,
+          head: "Takes",
           wide: true,
           by: takesOf,
-          cell: (command) => <span class="q">{takesOf(command) || admin.takesNothing}</span>,
+          cell: (command) => <span class="q">{takesOf(command) || "nothing"}</span>,
         },
-        { head: admin.timeout, value: ({ timeoutMs }) => timeoutMs, as: duration },
+        { head: "Time", value: ({ timeoutMs }) => timeoutMs, as: duration },
       ]}
-      word={admin.run}
+      word="Run …"
       target={({ command }) => command}
       dialog={(command, leave) => <Run command={command} leave={leave} />}
     />
@@ -85,12 +84,13 @@ function Run({ command, leave }: { readonly command: Command; readonly leave: ()
     fields.value = value.trim() === "" ? others : { ...others, [name]: value.trim() };
   };
 
-  const title = admin.runThis(command.command, fields.value.server ?? null);
+  const { server } = fields.value;
+  const title = `Run ${command.command}${server === undefined ? "" : ` on ${server}`}`;
   if (result.value !== null) return <Result title={title} of={result.value} leave={leave} />;
   return (
     <FormDialog
       title={title}
-      button={planned === null && !IS_HUB ? admin.dryRun : title}
+      button={planned === null && !IS_HUB ? "Show the command" : title}
       disabled={body === null}
       act={act}
       leave={leave}
@@ -101,7 +101,7 @@ function Run({ command, leave }: { readonly command: Command; readonly leave: ()
         ) : (
           <OwnServer value={fields.value.server} onChange={fill} />
         ))}
-      {ways.length > 1 && <p class="q">{admin.eitherOf(ways)}</p>}
+      {ways.length > 1 && <p class="q">{`Takes ${ways.map((way) => way.join(", ")).join("; or ")}.`}</p>}
       {names.map((name) => (
         <label key={name}>
           <span class="m">{name}</span>
@@ -116,8 +116,11 @@ function Run({ command, leave }: { readonly command: Command; readonly leave: ()
       ))}
       {planned !== null && (
         <div role="status">
-          <p>{admin.wouldRun}</p>
-          <Output label={admin.wouldRun} text={planned.map((word) => JSON.stringify(word)).join(" ")} />
+          <p>This command will run. Nothing has run yet.</p>
+          <Output
+            label="This command will run. Nothing has run yet."
+            text={planned.map((word) => JSON.stringify(word)).join(" ")}
+          />
         </div>
       )}
     </FormDialog>
@@ -134,9 +137,9 @@ function OwnServer(props: {
 }) {
   return (
     <label>
-      {admin.server}
+      Server
       <select name="server" required value={props.value ?? ""} onChange={props.onChange}>
-        <option value="">{admin.chooseServer}</option>
+        <option value="">Choose one</option>
         {[...(site.value?.keys() ?? [])].map((id) => (
           <option key={id}>{id}</option>
         ))}
@@ -159,7 +162,7 @@ function ServerOfSite({ onInput }: { readonly onInput: (event: Filled) => void }
   }, []);
   return (
     <label>
-      {admin.server}
+      Server
       <input
         name="server"
         required
@@ -181,10 +184,10 @@ function Result(props: { readonly title: string; readonly of: CommandResult; rea
   const { exitCode = 0, durationMs = 0, stdout = "", stderr = "", truncated = false } = props.of;
   return (
     <FormDialog key="result" title={props.title} button={null} leave={props.leave}>
-      <p role="status">{admin.exited(exitCode, duration(durationMs))}</p>
-      {truncated && <p class="n-warn">{admin.cut}</p>}
-      {IS_HUB ? <p>{admin.staysAtSite}</p> : <Output label={admin.stdout} text={stdout} />}
-      {stderr !== "" && <Output label={admin.stderr} text={stderr} />}
+      <p role="status">{`Exited with code ${exitCode} after ${duration(durationMs)}.`}</p>
+      {truncated && <p class="n-warn">The output was cut at 1 MiB.</p>}
+      {IS_HUB ? <p>The output stays at the site.</p> : <Output label="Standard output" text={stdout} />}
+      {stderr !== "" && <Output label="Standard error" text={stderr} />}
     </FormDialog>
   );
 }

@@ -11,7 +11,6 @@ import { Facts, Known } from "../parts/cells.tsx";
 import { problemOf, tell } from "../parts/dialog.tsx";
 import { Figure } from "../parts/figure.tsx";
 import { State } from "../parts/marks.tsx";
-import { admin } from "./words.ts";
 
 /** Formats a time of the API. */
 const at = (time: string) => moment(Date.parse(time), now.value);
@@ -23,7 +22,9 @@ export function Daemon() {
   const reload = async () => {
     isBusy.value = true;
     try {
-      tell(admin.reloaded((await post("/api/reload", null)).needRestart));
+      const { needRestart } = await post("/api/reload", null);
+      const later = needRestart.length === 0 ? "" : ` Restart to change: ${needRestart.join(", ")}.`;
+      tell(`Configuration reloaded.${later}`);
     } catch (error) {
       tell(problemOf(error));
     } finally {
@@ -33,35 +34,35 @@ export function Daemon() {
   };
   return (
     <Figure
-      title={admin.daemon}
+      title="Daemon"
       path="/api/status"
       query={{}}
       csv={false}
       version={version.value}
-      note={({ timestamp }) => admin.asOf(at(timestamp))}
+      note={({ timestamp }) => `as of ${at(timestamp)}`}
       aside={
         may("reload") && (
           <button class="btn s end" type="button" disabled={isBusy.value} onClick={() => void reload()}>
-            {admin.reload}
+            Reload configuration
           </button>
         )
       }
     >
       {({ startedAt, configFile, lastReload, database, ...status }) => (
         <>
-          <p>{admin.runs(status.version, at(startedAt))}</p>
-          <p class="m file">{configFile ?? admin.noConfig}</p>
+          <p>{`licmond ${status.version} has been running since ${at(startedAt)}.`}</p>
+          <p class="m file">{configFile ?? "No config file: using defaults."}</p>
           <Reloads last={lastReload} />
           {!IS_HUB && (
             <Facts
               of={[
-                [admin.database, <Known value={database.sizeBytes} as={printBytes} />],
+                ["Database", <Known value={database.sizeBytes} as={printBytes} />],
                 [
-                  admin.oldest,
-                  database.oldestSampleAt === null ? admin.noReading : at(database.oldestSampleAt),
+                  "Oldest reading",
+                  database.oldestSampleAt === null ? "none yet" : at(database.oldestSampleAt),
                 ],
-                [admin.stateBackup, <Backup of={database.backups.state} />],
-                [admin.historyBackup, <Backup of={database.backups.history} />],
+                ["Keys and alerts backed up", <Backup of={database.backups.state} />],
+                ["History backed up", <Backup of={database.backups.history} />],
               ]}
             />
           )}
@@ -73,18 +74,20 @@ export function Daemon() {
 
 /** Shows the age of a backup. */
 function Backup({ of }: { readonly of: string | null }) {
-  if (of === null) return <State is="warn">{admin.noBackup}</State>;
-  return <>{admin.ago(duration(now.value - Date.parse(of)))}</>;
+  if (of === null) return <State is="warn">never</State>;
+  return <>{duration(now.value - Date.parse(of))} ago</>;
 }
 
 /** Shows the outcome of the last reload, with the daemon's problems of the config. */
 function Reloads({ last }: { readonly last: Status["lastReload"] }) {
-  if (last === null) return <p class="q">{admin.neverReloaded}</p>;
+  if (last === null) return <p class="q">Configuration loaded at startup; not reloaded since.</p>;
   return (
     <>
       <p>
         <State is={last.outcome === "applied" ? "ok" : "warn"}>
-          {admin.reloads[last.outcome](at(last.at))}
+          {last.outcome === "applied"
+            ? `Configuration reloaded ${at(last.at)}.`
+            : `The reload of ${at(last.at)} was refused; the previous configuration is active.`}
         </State>
       </p>
       {last.message !== null && <p class="tool-says">{last.message}</p>}
@@ -93,15 +96,16 @@ function Reloads({ last }: { readonly last: Status["lastReload"] }) {
 }
 
 const MARKS = { healthy: "ok", degraded: "warn", unhealthy: "crit" } as const;
+const WORDS = { healthy: "fine", degraded: "degraded", unhealthy: "broken" } as const;
 
 export function Checks() {
   return (
-    <Figure title={admin.checks} path="/api/health" query={{}} csv={false}>
+    <Figure title="Checks" path="/api/health" query={{}} csv={false}>
       {({ checks }) => (
         <ul class="rows parts">
           {Object.entries(checks).map(([name, { status, message }]) => (
             <li key={name}>
-              <State is={MARKS[status]}>{admin.healths[status]}</State>
+              <State is={MARKS[status]}>{WORDS[status]}</State>
               <span>
                 {name} <span class="q">{message}</span>
               </span>
@@ -117,7 +121,7 @@ export function Checks() {
 export function Windows() {
   return (
     <Figure
-      title={admin.maintenance}
+      title="Maintenance windows"
       path="/api/maintenance"
       query={{}}
       csv={false}
@@ -125,14 +129,14 @@ export function Windows() {
     >
       {({ windows }) =>
         windows.length === 0 ? (
-          <p class="q">{admin.noMaintenance}</p>
+          <p class="q">The config has none.</p>
         ) : (
           <ul class="rows windows">
             {windows.map((window, at) => (
               <li key={at}>
                 <span class="m">{window.patterns.join(", ")}</span>
                 <Times of={window} />
-                <span class="q">{admin.lasts(duration(1000 * window.durationSeconds), window.every)}</span>
+                <span class="q">{`${duration(1000 * window.durationSeconds)}, ${window.every === null ? "once" : `every ${window.every}`}`}</span>
               </li>
             ))}
           </ul>
@@ -143,8 +147,6 @@ export function Windows() {
 }
 
 function Times({ of: { running, next } }: { readonly of: Maintenance["windows"][number] }) {
-  if (running === null) return <span>{next === null ? admin.isOver : admin.isNext(at(next.start))}</span>;
-  return (
-    <State is="partial">{running.end === null ? admin.alwaysOpen : admin.runsUntil(at(running.end))}</State>
-  );
+  if (running === null) return <span>{next === null ? "over" : `next ${at(next.start)}`}</span>;
+  return <State is="partial">{running.end === null ? "open-ended" : `open until ${at(running.end)}`}</State>;
 }

@@ -11,9 +11,14 @@ import { FormDialog } from "../parts/dialog.tsx";
 import { State } from "../parts/marks.tsx";
 import { ActionTable, ConfirmKey, changed, EndDialog } from "./action-table.tsx";
 import { keyOf } from "./forms.ts";
-import { admin } from "./words.ts";
 
 const MARKS = { active: "ok", expired: "stale", revoked: "unknown" } as const;
+const ROLE_WORDS = {
+  calendar: "calendar: only the expiry calendar",
+  viewer: "viewer: sees everything, changes nothing",
+  operator: "operator: acknowledges, polls, runs harmless commands",
+  admin: "admin: everything",
+};
 const ORDER = Object.keys(MARKS);
 /** More than exist in practice; the API's default limit is 100. */
 const ALL = { limit: "1000" };
@@ -24,59 +29,61 @@ export function Keys() {
   return (
     <>
       <ActionTable
-        title={admin.keys}
+        title="Keys"
         path="/api/keys"
         query={ALL}
         aside={
           <button class="btn s end" type="button" onClick={() => setMaking(true)}>
-            {admin.newKey}
+            New key
           </button>
         }
         rows={({ keys }) => [...keys].sort((a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state))}
         columns={[
-          { head: admin.name, by: ({ name }) => name, cell: ({ name }) => <bdi>{name}</bdi> },
+          { head: "Name", by: ({ name }) => name, cell: ({ name }) => <bdi>{name}</bdi> },
           {
-            head: admin.role,
+            head: "Role",
             by: roleOf,
             cell: roleOf,
           },
           {
-            head: admin.state,
+            head: "State",
             wide: true,
-            by: ({ state }) => admin.states[state],
-            cell: ({ state }) => <State is={MARKS[state]}>{admin.states[state]}</State>,
+            by: ({ state }) => state,
+            cell: ({ state }) => <State is={MARKS[state]}>{state}</State>,
           },
           {
-            head: admin.lastUsed,
+            head: "Last used",
             wide: true,
             by: ({ lastUsedAt }) => lastUsedAt,
             cell: ({ lastUsedAt }) => <When at={lastUsedAt} isAge />,
           },
           {
-            head: admin.expires,
+            head: "Expires",
             wide: true,
             by: ({ expiresAt }) => expiresAt,
             cell: ({ expiresAt }) => <When at={expiresAt} />,
           },
           {
-            head: admin.made,
+            head: "Created",
             wide: true,
             by: ({ createdAt }) => createdAt,
             cell: ({ createdAt }) => <When at={createdAt} />,
           },
         ]}
-        word={admin.revoke}
+        word="Revoke"
         target={({ name }) => name}
-        instead={({ state }) => state === "revoked" && admin.states.revoked}
+        instead={({ state }) => state === "revoked" && state}
         dialog={({ id, name }, leave) => (
           <EndDialog
             path={`/api/keys/${id}`}
-            does={admin.revokeThis(name)}
-            done={admin.revoked(name)}
-            means={admin.revokeMeans}
+            does={`Revoke ${name}`}
+            done={`${name} is revoked.`}
+            means="Programs and browsers that use this key are refused within 5 seconds. This cannot be undone."
             leave={leave}
           >
-            {me.value?.keyId === id && <p class="n-warn">{admin.revokeOwn}</p>}
+            {me.value?.keyId === id && (
+              <p class="n-warn">You signed in with this key and will be signed out.</p>
+            )}
             <ConfirmKey />
           </EndDialog>
         )}
@@ -86,50 +93,51 @@ export function Keys() {
   );
 }
 
-const roleOf = ({ role, anonymize }: Key) => (anonymize ? `${role}, ${admin.withPseudonyms}` : role);
+const roleOf = ({ role, anonymize }: Key) => (anonymize ? `${role}, pseudonyms` : role);
 
-const targetOf = ({ keyName, browser }: SignInRecord) => `${keyName}, ${admin.browserOf(browser)}`;
+const browserOf = (browser: string | null) => browser ?? "an unknown browser";
+const targetOf = ({ keyName, browser }: SignInRecord) => `${keyName}, ${browserOf(browser)}`;
 
 /** Lists signed-in browsers: the viewer's own, or all for admins. */
 export function SignIns() {
   return (
     <ActionTable
-      title={may("keys") ? admin.signIns : admin.yourSignIns}
+      title={may("keys") ? "Sign-ins" : "Your sign-ins"}
       path="/api/signins"
       query={ALL}
       rows={({ signins }) => signins}
       columns={[
-        { head: admin.key, by: ({ keyName }) => keyName, cell: ({ keyName }) => <bdi>{keyName}</bdi> },
+        { head: "Key", by: ({ keyName }) => keyName, cell: ({ keyName }) => <bdi>{keyName}</bdi> },
         {
-          head: admin.browser,
-          by: ({ browser }) => admin.browserOf(browser),
-          cell: ({ browser }) => admin.browserOf(browser),
+          head: "Browser",
+          by: ({ browser }) => browserOf(browser),
+          cell: ({ browser }) => browserOf(browser),
         },
-        { head: admin.role, wide: true, by: ({ role }) => role, cell: ({ role }) => role },
+        { head: "Role", wide: true, by: ({ role }) => role, cell: ({ role }) => role },
         {
-          head: admin.lastUsed,
+          head: "Last used",
           wide: true,
           by: ({ lastUsedAt }) => lastUsedAt,
           cell: ({ lastUsedAt }) => <When at={lastUsedAt} isAge />,
         },
         {
-          head: admin.ends,
+          head: "Ends",
           wide: true,
           by: ({ expiresAt }) => expiresAt,
           cell: ({ expiresAt }) => <When at={expiresAt} />,
         },
       ]}
-      word={admin.end}
+      word="End"
       target={targetOf}
-      instead={({ current }) => current && admin.thisBrowser}
+      instead={({ current }) => current && "this browser"}
       dialog={(signIn, leave) => {
         const target = targetOf(signIn);
         return (
           <EndDialog
             path={`/api/signins/${signIn.id}`}
-            does={admin.endThis(target)}
-            done={admin.ended(target)}
-            means={admin.endMeans}
+            does={`End the sign-in of ${target}`}
+            done={`The sign-in of ${target} has ended.`}
+            means="The browser is asked for a key within 5 seconds."
             leave={leave}
           />
         );
@@ -141,8 +149,8 @@ export function SignIns() {
 /** Shows a moment or its age; "never" for null. */
 function When(props: { readonly at: string | null; readonly isAge?: boolean }): ComponentChildren {
   const { at, isAge = false } = props;
-  if (at === null) return <span class="q">{admin.never}</span>;
-  return isAge ? admin.ago(duration(now.value - Date.parse(at))) : moment(Date.parse(at), now.value);
+  if (at === null) return <span class="q">never</span>;
+  return isAge ? `${duration(now.value - Date.parse(at))} ago` : moment(Date.parse(at), now.value);
 }
 
 /** Asks for the purpose of a key, creates it, and shows it once. */
@@ -158,17 +166,22 @@ function MakeKey({ leave }: { readonly leave: () => void }) {
   if (made !== null) {
     const { key, name: of } = made;
     return (
-      <FormDialog key="made" title={admin.keyMade(of)} button={null} leave={leave}>
-        <p>{admin.keyOnce}</p>
+      <FormDialog key="made" title={`The key ${of}`} button={null} leave={leave}>
+        <p>The key is shown only now and is not stored: copy it.</p>
         <code class="secret">{key}</code>
-        <Copy text={() => key} label={admin.copyKey} />
+        <Copy text={() => key} label="Copy the key" />
       </FormDialog>
     );
   }
   return (
-    <FormDialog title={admin.newKey} button={admin.make(name.trim())} act={act} leave={leave}>
+    <FormDialog
+      title="New key"
+      button={name.trim() === "" ? "Create a key" : `Create the key ${name.trim()}`}
+      act={act}
+      leave={leave}
+    >
       <label>
-        {admin.name}
+        Name
         <input
           name="name"
           required
@@ -178,11 +191,11 @@ function MakeKey({ leave }: { readonly leave: () => void }) {
         />
       </label>
       <label>
-        {admin.role}
+        Role
         <select name="role" value={role} onChange={({ currentTarget }) => setRole(currentTarget.value)}>
           {ROLES.filter((each) => each !== "site").map((each) => (
             <option key={each} value={each}>
-              {admin.roles[each]}
+              {ROLE_WORDS[each]}
             </option>
           ))}
         </select>
@@ -190,11 +203,11 @@ function MakeKey({ leave }: { readonly leave: () => void }) {
       {role === "viewer" && (
         <label class="tick">
           <input type="checkbox" name="pseudonyms" />
-          {admin.pseudonyms}
+          Sees pseudonyms in place of people and hosts
         </label>
       )}
       <label>
-        {admin.expiresOn}
+        Expires at the end of (optional)
         <input type="date" name="expires" />
       </label>
       <ConfirmKey />

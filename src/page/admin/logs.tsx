@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import type { LogEvent } from "../../domain/events.ts";
-import { exactMoment } from "../format.ts";
+import { exactMoment, plural } from "../format.ts";
 import { now } from "../live/live.ts";
 import { may } from "../me.ts";
 import { FormDialog } from "../parts/dialog.tsx";
@@ -11,12 +11,10 @@ import { Choice, SearchField } from "../parts/search-field.tsx";
 import { query } from "../router.ts";
 import { useSettled } from "../settled.ts";
 import { type ListColumn, ListTable } from "../tables/list-table.tsx";
-import { words } from "../words-pages.ts";
 import { AdminHead } from "./admin.tsx";
 import { followLog, type LogFilter } from "./follow.ts";
 import { Output } from "./raw.tsx";
 import { EMPTY, fieldsOf, levelsFrom, sourcesFor, type Tail, withLines } from "./tail.ts";
-import { admin } from "./words.ts";
 
 const LEVELS = ["info", "warn", "error"] as const;
 const MARKS = { debug: "unknown", info: "info", warn: "warn", error: "crit" } as const satisfies Record<
@@ -39,9 +37,14 @@ export function Logs() {
     <>
       <AdminHead />
       <div class="filters log-bar">
-        <SearchField label={admin.searchLogs} hint={admin.searchHint} />
-        <Choice name="level" any={admin.anyLevel} values={LEVELS} word={admin.level} />
-        <Choice name="source" any={admin.anySource} values={sources} word={admin.source} />
+        <SearchField label="Search the log" hint="Words that must all occur" />
+        <Choice
+          name="level"
+          any="Level: any"
+          values={LEVELS}
+          word={(level) => (level === "error" ? "Level: error" : `Level: ${level} or worse`)}
+        />
+        <Choice name="source" any="Source: any" values={sources} word={(source) => `Source: ${source}`} />
       </div>
       {search === "" ? (
         <Following key={JSON.stringify(filter)} filter={filter} />
@@ -100,19 +103,27 @@ function Following({ filter }: { readonly filter: LogFilter }) {
   const { lines, waiting, isCut } = tail.value;
   return (
     <>
-      <Lines label={words.logs} lines={lines} />
-      {isRead.value && lines.length === 0 && <p class="empty q">{admin.noLines}</p>}
-      {!isRead.value && <p class="empty q">{words.loadingPage}</p>}
+      <Lines label="Logs" lines={lines} />
+      {isRead.value && lines.length === 0 && <p class="empty q">No line yet.</p>}
+      {!isRead.value && <p class="empty q">Loading …</p>}
       <div class="tail-foot">
         <State is={isLost.value ? "warn" : isPaused.value ? "partial" : "ok"}>
-          {isLost.value ? admin.lost : isPaused.value ? admin.paused : admin.tailing}
+          {isLost.value
+            ? "The stream is interrupted and will reconnect."
+            : isPaused.value
+              ? "Paused"
+              : "Newest at the bottom"}
         </State>
         <span class="q">
-          {admin.shown(lines.length)}
-          {isCut && `, ${admin.dropped}`}
+          {plural(lines.length, "line")}
+          {isCut && `, older lines are in the search`}
         </span>
         <button class="btn s" type="button" onClick={() => pause(!isPaused.value)}>
-          {isPaused.value ? admin.goOn(waiting.length) : admin.pause}
+          {isPaused.value
+            ? waiting.length === 0
+              ? "Continue"
+              : `Continue: ${plural(waiting.length, "line")} new`
+            : "Pause"}
         </button>
       </div>
     </>
@@ -124,17 +135,21 @@ function Found({ filter, search }: { readonly filter: LogFilter; readonly search
   const [from, setFrom] = useState(0);
   return (
     <Figure
-      title={admin.found}
+      title="Found"
       path="/api/logs/search"
       query={{ ...filter, q: search, limit: `${PAGE_ROWS}`, ...(from > 0 && { offset: `${from}` }) }}
-      note={({ total }) => admin.shown(total)}
+      note={({ total }) => plural(total, "line")}
     >
       {({ logs, total }) => (
         <>
-          {logs.length === 0 ? <p class="q">{admin.notFound}</p> : <Lines label={admin.found} lines={logs} />}
+          {logs.length === 0 ? (
+            <p class="q">No stored line has all these words.</p>
+          ) : (
+            <Lines label="Found" lines={logs} />
+          )}
           {total > from + PAGE_ROWS && (
             <button class="btn" type="button" onClick={() => setFrom(from + PAGE_ROWS)}>
-              {admin.earlier}
+              Earlier lines
             </button>
           )}
         </>
@@ -145,23 +160,23 @@ function Found({ filter, search }: { readonly filter: LogFilter; readonly search
 
 const COLUMNS: readonly ListColumn<LogEvent>[] = [
   {
-    head: admin.time,
+    head: "Time",
     width: "8rem",
     class: "a-s m",
     cell: ({ timestamp }) => exactMoment(Date.parse(timestamp), now.peek()),
   },
   {
-    head: admin.levelHead,
+    head: "Level",
     width: "4rem",
     class: "a-b",
     cell: ({ level }) => <State is={MARKS[level]}>{level}</State>,
   },
-  { head: admin.sourceHead, width: "4.5rem", class: "a-w q", cell: ({ source }) => source },
+  { head: "Source", width: "4.5rem", class: "a-w q", cell: ({ source }) => source },
 ];
 function Lines({ label, lines }: { readonly label: string; readonly lines: readonly LogEvent[] }) {
   const [shown, show] = useState<LogEvent | null>(null);
   const message: ListColumn<LogEvent> = {
-    head: admin.message,
+    head: "Message",
     width: "minmax(0, 1fr)",
     class: "a-n el",
     cell: (line) => (

@@ -1,15 +1,14 @@
 import { useState } from "preact/hooks";
-import { moment } from "../format.ts";
+import { moment, number, plural } from "../format.ts";
 import { atHub } from "../here.ts";
 import { now } from "../live/live.ts";
 import { may, me } from "../me.ts";
 import { Figure } from "../parts/figure.tsx";
 import { Rows } from "../parts/rows.tsx";
-import { admin } from "./words.ts";
 
 /** Output of a program, in a scrollable box. */
 export function Output({ label, text }: { readonly label: string; readonly text: string }) {
-  if (text === "") return <p class="q">{admin.nothingSaid}</p>;
+  if (text === "") return <p class="q">No output.</p>;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
     <pre class="output m" tabIndex={0} role="region" aria-label={label}>
@@ -22,10 +21,10 @@ export function Output({ label, text }: { readonly label: string; readonly text:
 export function Raw({ id }: { readonly id: string }) {
   const [isOpen, setOpen] = useState(false);
   if (me.value === null) return null;
-  if (!may("raw")) return <p class="q role needs">{admin.rawNeeds}</p>;
+  if (!may("raw")) return <p class="q role needs">The raw output needs the role admin.</p>;
   return (
     <details class="raw" onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
-      <summary>{admin.raw}</summary>
+      <summary>Raw output of the last poll</summary>
       {isOpen && <Read id={id} />}
     </details>
   );
@@ -34,44 +33,47 @@ export function Raw({ id }: { readonly id: string }) {
 function Read({ id }: { readonly id: string }) {
   return (
     <Figure
-      title={admin.wasRun}
+      title="Command"
       path={`/api/licenses/servers/${encodeURIComponent(atHub(id))}/raw`}
       query={{}}
       csv={false}
       note={({ polledAt, exitCode, signal }) =>
-        polledAt !== null && `${moment(Date.parse(polledAt), now.value)}, ${admin.exit(exitCode, signal)}`
+        polledAt !== null &&
+        `${moment(Date.parse(polledAt), now.value)}, ${signal !== null ? `ended by ${signal}` : exitCode === null ? "did not end" : `exit ${exitCode}`}`
       }
     >
       {({ argv, stdout, stderr, truncated, unparsed, unparsedLines }) =>
         argv === null ? (
-          <p class="q">{admin.neverPolled}</p>
+          <p class="q">Not polled since the start.</p>
         ) : (
           <>
             <p class="m file">{argv.join(" ")}</p>
-            {truncated === true && <p class="n-warn">{admin.rawCut}</p>}
-            <h2>{admin.unknownLines}</h2>
+            {truncated === true && (
+              <p class="n-warn">The output was longer than 16 MiB: this is the first 1 MiB.</p>
+            )}
+            <h2>Unknown lines</h2>
             <Rows
-              label={admin.unknownLines}
-              none={unparsedLines === 0 ? admin.noUnknown : ""}
+              label="Unknown lines"
+              none={unparsedLines === 0 ? "All lines are known." : ""}
               rows={unparsed}
               columns={[
-                { head: admin.line, value: ({ line }) => line },
+                { head: "Line", value: ({ line }) => line },
                 {
-                  head: admin.message,
+                  head: "Message",
                   by: ({ text }) => text,
                   cell: ({ text }) => <code class="m">{text}</code>,
                 },
               ]}
             />
             {unparsedLines > unparsed.length && (
-              <p class="q">{admin.firstUnknown(unparsed.length, unparsedLines)}</p>
+              <p class="q">{`The first ${number(unparsed.length)} of ${plural(unparsedLines, "line")}.`}</p>
             )}
-            <h2>{admin.stdout}</h2>
-            <Output label={admin.stdout} text={stdout ?? ""} />
+            <h2>Standard output</h2>
+            <Output label="Standard output" text={stdout ?? ""} />
             {stderr !== null && stderr !== "" && (
               <>
-                <h2>{admin.stderr}</h2>
-                <Output label={admin.stderr} text={stderr} />
+                <h2>Standard error</h2>
+                <Output label="Standard error" text={stderr} />
               </>
             )}
           </>

@@ -5,7 +5,6 @@ import { put, type SitesAlert } from "../live/alerts.ts";
 import { now } from "../live/live.ts";
 import { FormDialog, tell } from "../parts/dialog.tsx";
 import { type Asked, asked } from "./asked.ts";
-import { daily } from "./words-pages.ts";
 
 /** Returns the subject of an alert for its dialog. */
 export function targetOf({ feature, daemon, server, site, rule }: SitesAlert): string {
@@ -15,6 +14,8 @@ export function targetOf({ feature, daemon, server, site, rule }: SitesAlert): s
 }
 
 const HOUR_MS = 3_600_000;
+/** Hours of a silence. */
+const SPANS = { 1: "1 hour", 4: "4 hours", 24: "1 day", 72: "3 days", 168: "1 week", 720: "30 days" };
 /** This choice uses the time in the next field. */
 const AT = "at";
 
@@ -33,36 +34,40 @@ export function AlertDialog({ alert, action }: Asked) {
       ...(comment !== "" && { comment }),
     };
     put(await post(`/api/licenses/alerts/${alert.id}/${action}`, body));
-    tell(isSilence ? daily.silenced(target, at) : daily.acknowledged(target));
+    tell(isSilence ? `Silenced until ${at}: ${target}.` : `Acknowledged: ${target}.`);
     return true;
   };
   return (
     <FormDialog
       title={alert.message}
-      button={isSilence ? daily.silenceThis(target, at) : daily.acknowledgeThis(target)}
+      button={isSilence ? `Silence ${target} until ${at}` : `Acknowledge ${target}`}
       disabled={isSilence && Number.isNaN(until)}
       act={act}
       leave={() => {
         asked.value = null;
       }}
     >
-      <p class="q">{isSilence ? daily.silenceMeans : daily.acknowledgeMeans}</p>
+      <p class="q">
+        {isSilence
+          ? "No notifications about this problem until then, even if it ends and returns."
+          : "No more reminders. A higher severity and the end are still notified."}
+      </p>
       {isSilence && (
         <label>
-          {daily.until}
+          Until
           <select value={hours} onChange={({ currentTarget }) => setHours(currentTarget.value)}>
-            {Object.entries(daily.spans).map(([value, word]) => (
+            {Object.entries(SPANS).map(([value, word]) => (
               <option key={value} value={value}>
                 {word}
               </option>
             ))}
-            <option value={AT}>{daily.another}</option>
+            <option value={AT}>another time</option>
           </select>
         </label>
       )}
       {isSilence && hours === AT && (
         <label>
-          {daily.untilWhen}
+          Until when
           <input
             type="datetime-local"
             required
@@ -72,7 +77,7 @@ export function AlertDialog({ alert, action }: Asked) {
         </label>
       )}
       <label>
-        {daily.comment}
+        Comment (optional)
         <textarea name="comment" rows={2} maxLength={1000} />
       </label>
     </FormDialog>

@@ -1,9 +1,19 @@
-import type { AlertRecord } from "../../domain/alerts.ts";
+import type { AlertRecord, AlertRule } from "../../domain/alerts.ts";
+import { plural } from "../format.ts";
 import { IS_FLEET } from "../here.ts";
 import { isUnhandled, type SitesAlert, type Tone, toneOf } from "../live/alerts.ts";
 import { daysLeft, type FeatureRow, featuresOf, type Place, type Site } from "../model.ts";
-import { conditionOf, isOld, isTroubled, type Kind, kindOf, MARK_OF, placeOf, readAt } from "./condition.ts";
-import { daily } from "./words.ts";
+import {
+  CONDITIONS,
+  conditionOf,
+  isOld,
+  isTroubled,
+  type Kind,
+  kindOf,
+  MARK_OF,
+  placeOf,
+  readAt,
+} from "./condition.ts";
 
 /** A problem that someone should look at. */
 export interface Trouble {
@@ -23,6 +33,15 @@ export interface Trouble {
   readonly alert: SitesAlert | null;
 }
 
+export const MARK_WORDS: Readonly<Record<Trouble["mark"], string>> = {
+  crit: "Crit",
+  warn: "Warn",
+  stale: "Stale",
+  partial: "Partial",
+  unknown: "New",
+  info: "Info",
+  ok: "Fine",
+};
 /** Marks of alerts, worst first. */
 export const SEVERITY_MARKS = { critical: "crit", warning: "warn", info: "info" } as const;
 const OF_SERVER: ReadonlySet<string> = new Set(["server_down", "server_degraded", "daemon_down", "stale"]);
@@ -68,10 +87,33 @@ const KIND_BY_RULE: Readonly<Partial<Record<AlertRecord["rule"], Kind>>> = IS_FL
   ? { server_down: "down", server_degraded: "degraded", stale: "stale" }
   : {};
 
+/** Describes the problem of each rule, after the name of the feature or server. */
+export const alertWords = (value: number | null, daemon: string | null): Record<AlertRule, string> => ({
+  server_down: "was down",
+  server_degraded: "was degraded",
+  daemon_down: `runs without ${daemon ?? "a daemon"}`,
+  seats: (value ?? 0) >= 100 ? "is full" : `is ${Math.floor(value ?? 0)} % in use`,
+  expiry: (value ?? 0) < 0 ? "expired" : "expires",
+  denials: "denies requests",
+  held_too_long: "is held for too long",
+  stale: "was stale",
+  unparsed: "returns lines that licmond does not know",
+  totals_changed: "has a changed total",
+  disk: "The disk is nearly full",
+  clock: "has a different time than this host",
+  outbox: "Too many facts wait for the hub",
+  site_silent: "is silent",
+  site_behind: "is behind",
+  site_clock: "has a different time than the hub",
+  site_version: "has an incompatible version",
+  site_refused: "sends facts that cannot be stored",
+  site_clone: "runs twice",
+});
+
 function textOf({ rule, daemon, value, message }: AlertRecord): string {
   const kind = KIND_BY_RULE[rule];
   // A hub has its own rules.
-  return kind === undefined ? (daily.alerts(value, daemon)[rule] ?? message) : daily.conditions[kind];
+  return kind === undefined ? (alertWords(value, daemon)[rule] ?? message) : CONDITIONS[kind];
 }
 
 function troubleOf(site: Site, alert: SitesAlert, now: number): Trouble {
@@ -108,8 +150,8 @@ function togetherOf(site: Site, alerts: readonly SitesAlert[], now: number): Tro
     ...worst,
     ...NOTHING,
     days: worst.days,
-    subject: daily.features(alerts.length),
+    subject: plural(alerts.length, "feature"),
     to: { path: "alerts", query: { rule: "expiry" } },
-    text: daily.expireTogether,
+    text: "expire",
   };
 }

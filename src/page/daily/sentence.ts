@@ -1,9 +1,8 @@
 import type { KeptServer } from "../../domain/polls/kept-picture.ts";
-import { number } from "../format.ts";
+import { number, plural } from "../format.ts";
 import type { Unhandled } from "../live/alerts.ts";
 import type { Place } from "../model.ts";
-import { conditionOf, KINDS, type Kind, kindOf, MARK_OF, placeOf } from "./condition.ts";
-import { daily } from "./words.ts";
+import { conditionOf, KIND_WORDS, KINDS, type Kind, kindOf, MARK_OF, placeOf } from "./condition.ts";
 
 /** Text, optionally a link. */
 interface Part {
@@ -20,20 +19,34 @@ export function sentenceOf(
   unhandled: Unhandled | null,
 ): { readonly mark: (typeof MARK_OF)[Kind] | "full"; readonly parts: readonly Part[] } {
   const servers = all.filter(({ enabled }) => enabled);
-  if (servers.length === 0) return { mark: "unknown", parts: [{ text: daily.allOff(all.length) }] };
+  if (servers.length === 0)
+    return {
+      mark: "unknown",
+      parts: [
+        {
+          text:
+            all.length === 1
+              ? "The only server is switched off in the config."
+              : `All ${number(all.length)} servers are switched off in the config.`,
+        },
+      ],
+    };
   const kinds = Map.groupBy(servers, kindOf);
   const worst = KINDS.find((kind) => kinds.has(kind)) ?? "fine";
   const fine = kinds.get("fine")?.length ?? 0;
   const whole: Part[] = [
-    { text: daily.servers(fine, servers.length), to: { path: "servers" } },
-    { text: daily.areFine(fine) },
+    {
+      text: `${fine === servers.length ? "All" : fine === 0 ? "None of" : `${number(fine)} of`} ${number(servers.length)} servers`,
+      to: { path: "servers" },
+    },
+    { text: fine <= 1 ? " is fine" : " are fine" },
   ];
   const named = (server: KeptServer): Part[] => [
     { text: server.id, to: placeOf(server) },
     { text: ` ${conditionOf(server)}` },
   ];
   const counted = (kind: Kind): Part[] => {
-    const text = `${number(kinds.get(kind)?.length ?? 0)} ${daily.kinds[kind].toLowerCase()}`;
+    const text = `${number(kinds.get(kind)?.length ?? 0)} ${KIND_WORDS[kind].toLowerCase()}`;
     return [{ text, to: { path: "servers", query: { is: kind } } }];
   };
   const troubled = KINDS.filter((kind) => kind !== "fine" && kinds.has(kind));
@@ -56,10 +69,10 @@ export function sentenceOf(
 /** Describes open alerts of a site whose servers are all healthy. */
 function restOf(unhandled: Unhandled | null): Part[] {
   if (unhandled === null) return [{ text: "." }];
-  if (unhandled.count === 0) return [{ text: daily.nothingWrong }];
+  if (unhandled.count === 0) return [{ text: ", and nothing needs attention." }];
   return [
     { text: ", " },
-    { text: daily.things(unhandled.count), to: { path: "alerts" } },
-    { text: daily.need(unhandled.count) },
+    { text: plural(unhandled.count, "alert"), to: { path: "alerts" } },
+    { text: unhandled.count === 1 ? " needs attention." : " need attention." },
   ];
 }

@@ -3,10 +3,8 @@ import type { KeptServer } from "../../domain/polls/kept-picture.ts";
 import { number } from "../format.ts";
 import { Age, State, UsedOf } from "../parts/marks.tsx";
 import { hrefOf } from "../router.ts";
-import { words } from "../words.ts";
-import { isOld, kindOf, MARK_OF, placeOf, readAt } from "./condition.ts";
+import { isOld, KIND_WORDS, kindOf, MARK_OF, placeOf, readAt } from "./condition.ts";
 import { type Day, stepsOf } from "./series.ts";
-import { daily } from "./words.ts";
 
 /** A server with state, age, seats in use and its last 24 hours. Links to its page. */
 export function Tile(props: {
@@ -26,7 +24,7 @@ export function Tile(props: {
     <a class={`tile ${isStale ? "stale-row" : ""}`} href={hrefOf(placeOf(server))}>
       <span class="l1">
         <State is={MARK_OF[shown]} quiet>
-          {daily.kinds[shown]}:
+          {KIND_WORDS[shown]}:
         </State>
         <b class="el">{server.id}</b>
         <span class="age">{at !== null && <Age at={at} />}</span>
@@ -61,9 +59,13 @@ function Spark({ day, server, isStale }: SparkProps) {
   if (day === null || buckets.every((bucket) => bucket.used === null)) return <span class="spark" />;
   const top = Math.max(1, total ?? 0, ...buckets.map((each) => Math.max(each.used ?? 0, each.total ?? 0)));
   const { line, area, gaps } = stepsOf(buckets, day.until - DAY_MS, day.until, top);
-  const [now = "", of = ""] = [used, total].map((count) => (count === null ? words.notKnown : number(count)));
+  const [now = "", of = ""] = [used, total].map((count) => (count === null ? "not known" : number(count)));
   return (
-    <span class={`spark ${isStale ? "stale" : ""}`} role="img" aria-label={daily.spark(now, of)}>
+    <span
+      class={`spark ${isStale ? "stale" : ""}`}
+      role="img"
+      aria-label={`Seats in use over 24 h, now ${now} of ${of}`}
+    >
       {gaps
         .filter(([, wide]) => wide >= LEAST_GAP)
         .map(([left, wide]) => (

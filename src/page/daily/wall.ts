@@ -1,10 +1,9 @@
 import type { AlertRecord } from "../../domain/alerts.ts";
 import type { KeptServer } from "../../domain/polls/kept-picture.ts";
 import { type FeatureRow, featuresOf, labelsOf, type Site, sorted } from "../model.ts";
-import { words } from "../words-pages.ts";
+import { inDays } from "../words.ts";
 import { type Trouble, troublesOf } from "./attention.ts";
 import { conditionOf, isOld, KINDS, kindOf, MARK_OF } from "./condition.ts";
-import { daily } from "./words-pages.ts";
 
 const ROWS = 2;
 
@@ -48,9 +47,9 @@ export function sayOf(
   if (kind !== "fine") return { mark: MARK_OF[kind], text: conditionOf(server) };
   const own = firing.filter((alert) => alert.server === server.id);
   const [worst] = troublesOf(new Map([[server.id, server]]), own, now);
-  if (worst === undefined) return { mark: null, text: daily.allWell };
+  if (worst === undefined) return { mark: null, text: "all is well" };
   const { mark, tone, subject, text, days } = worst;
-  return { mark, tone, text: [subject, text, ...(days === null ? [] : [words.inDays(days)])].join(" ") };
+  return { mark, tone, text: [subject, text, ...(days === null ? [] : [inDays(days)])].join(" ") };
 }
 
 /** Adds up the seats of a server like one feature. Features without a limit are left out. */

@@ -2,8 +2,7 @@ import { computed } from "@preact/signals";
 import type { SiteRecord } from "../../domain/service/sites.ts";
 import { AlertDialog } from "../daily/alert-dialog.tsx";
 import { asked } from "../daily/asked.ts";
-import { daily } from "../daily/words-pages.ts";
-import { duration, moment, number } from "../format.ts";
+import { duration, moment, number, plural } from "../format.ts";
 import { firing, unhandledOf } from "../live/alerts.ts";
 import { fleet } from "../live/hub.ts";
 import { now } from "../live/live.ts";
@@ -16,10 +15,9 @@ import { Icon, UsedOf } from "../parts/marks.tsx";
 import { SearchField } from "../parts/search-field.tsx";
 import { Section } from "../parts/section.tsx";
 import { linkTo, query } from "../router.ts";
-import { words } from "../words-pages.ts";
+import { waitingWords } from "../words.ts";
 import { Found } from "./found.tsx";
 import { SITE_MARKS, Sites } from "./sites.tsx";
-import { fleetWords } from "./words.ts";
 
 /** Questions about all features are asked once a minute. */
 const minute = computed(() => Math.floor(now.value / 60_000));
@@ -34,7 +32,7 @@ export function Fleet() {
     <div class="fleet">
       <Status sites={sites} />
       <Outcome />
-      <SearchField label={fleetWords.search} hint={fleetWords.hint} />
+      <SearchField label="Search sites, features and people" hint="Feature, person, host or site" />
       {search === "" && (
         <div class="cols c3">
           <Attention servers={NO_SERVERS} open={fleet.value?.open ?? 0} />
@@ -64,17 +62,17 @@ function Status({ sites }: { readonly sites: readonly SiteRecord[] }) {
   const { up, degraded, down, unknown } = summary.servers;
   const { seats, staleFeatures: stale } = summary;
   return (
-    <section class="status" aria-label={fleetWords.state}>
+    <section class="status" aria-label="State of the fleet">
       <h1 class={`line st-${mark}`}>
         <Icon name={mark} />
         <span>
-          <b>{fleetWords.sites(connected, sites.length)}</b>
-          {fleetWords.areConnected(sites.length === 1 ? 1 : connected)}
+          <b>{`${connected === sites.length ? (sites.length === 1 ? "The only" : "All") : connected === 0 ? "None of" : `${number(connected)} of`} ${sites.length === 1 ? "site" : plural(sites.length, "site")}`}</b>
+          {(sites.length === 1 ? 1 : connected) <= 1 ? " is connected" : " are connected"}
           {others.length > 0 && ". "}
           {others.length > MOST_NAMED
             ? [...of]
                 .filter(([state]) => state !== "connected")
-                .map(([state, all], at) => [at > 0 && ", ", fleetWords[state as "silent"](all.length)])
+                .map(([state, all], at) => [at > 0 && ", ", `${number(all.length)} ${state}`])
             : others.map((site, at) => (
                 <span key={site.site}>
                   {at > 0 && ", "}
@@ -85,11 +83,11 @@ function Status({ sites }: { readonly sites: readonly SiteRecord[] }) {
           {others.length > 0 ? (
             "."
           ) : open === 0 ? (
-            daily.nothingWrong
+            ", and nothing needs attention."
           ) : (
             <>
-              , <a href={linkTo("alerts")}>{daily.things(open)}</a>
-              {daily.need(open)}
+              , <a href={linkTo("alerts")}>{plural(open, "alert")}</a>
+              {open === 1 ? " needs attention." : " need attention."}
             </>
           )}
         </span>
@@ -98,15 +96,12 @@ function Status({ sites }: { readonly sites: readonly SiteRecord[] }) {
         <Facts
           of={[
             [
-              daily.seatsInUse + (stale > 0 ? daily.staleFeatures(stale) : ""),
+              `seats in use${stale > 0 ? `, ${plural(stale, "feature")} stale` : ""}`,
               <UsedOf {...seats} between=" of " />,
             ],
-            [
-              fleetWords.serversUp,
-              <UsedOf used={up} total={up + degraded + down + unknown} between=" of " />,
-            ],
-            [fleetWords.people, number(summary.users)],
-            [fleetWords.waiting, <Known value={summary.queued} as={coloured("n-full")} />],
+            ["servers up", <UsedOf used={up} total={up + degraded + down + unknown} between=" of " />],
+            ["people", number(summary.users)],
+            ["waiting", <Known value={summary.queued} as={coloured("n-full")} />],
           ]}
         />
       </div>
@@ -115,8 +110,9 @@ function Status({ sites }: { readonly sites: readonly SiteRecord[] }) {
 }
 
 function conditionOf({ state, lastPushAt, lagSeconds }: SiteRecord): string {
-  if (state === "behind") return fleetWords.isBehind(duration(1000 * (lagSeconds ?? 0)));
-  return fleetWords.isSilent(lastPushAt === null ? null : moment(Date.parse(lastPushAt), now.value));
+  if (state === "behind") return ` is ${duration(1000 * (lagSeconds ?? 0))} behind`;
+  if (lastPushAt === null) return " was never heard from";
+  return ` has been silent since ${moment(Date.parse(lastPushAt), now.value)}`;
 }
 
 const FULL = { min_utilization: "100", state: "ok,partial", sort: "-queued", limit: "8" };
@@ -125,9 +121,9 @@ const FULL = { min_utilization: "100", state: "ok,partial", sort: "-queued", lim
 function Full() {
   const { answer, error, again } = useAnswer("/api/licenses/features", FULL, minute.value);
   return (
-    <Section title={fleetWords.full} note={answer !== null && words.featureCount(answer.total)}>
+    <Section title="Full" note={answer !== null && plural(answer.total, "feature")}>
       {answer === null && <Pending error={error} again={again} />}
-      {answer?.total === 0 && <p class="q">{fleetWords.nothingFull}</p>}
+      {answer?.total === 0 && <p class="q">Nothing is full.</p>}
       <ul class="rows tight">
         {answer?.features.map((feature) => (
           <li key={JSON.stringify([feature.server, feature.daemon, feature.name])}>
@@ -139,7 +135,7 @@ function Full() {
             <span class="r">
               <UsedOf {...feature} />
             </span>
-            <span class="el n-full">{(feature.queued ?? 0) > 0 && words.waiting(feature.queued ?? 0)}</span>
+            <span class="el n-full">{(feature.queued ?? 0) > 0 && waitingWords(feature.queued ?? 0)}</span>
           </li>
         ))}
       </ul>
@@ -156,10 +152,10 @@ api_key_file = "/etc/licmond/hub.key"`;
 function NoSites() {
   return (
     <div class="empty">
-      <h1>{fleetWords.none}</h1>
-      <p>{fleetWords.addKey}</p>
+      <h1>No site has pushed to this hub yet.</h1>
+      <p>Create a key for each site here:</p>
       <pre class="m">{KEY}</pre>
-      <p>{fleetWords.addSite}</p>
+      <p>Name this hub at the site, in /etc/licmond/licmond.toml:</p>
       <pre class="m">{SECTION}</pre>
     </div>
   );

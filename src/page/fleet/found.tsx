@@ -1,5 +1,5 @@
 import { siteOf } from "../../domain/server.ts";
-import { moment, shortIn } from "../format.ts";
+import { moment, plural, shortIn } from "../format.ts";
 import { now } from "../live/live.ts";
 import { mayNot } from "../me.ts";
 import { SeatBar } from "../parts/bar.tsx";
@@ -9,10 +9,7 @@ import { State, UsedOf } from "../parts/marks.tsx";
 import { Rows } from "../parts/rows.tsx";
 import { linkTo } from "../router.ts";
 import { useSettled } from "../settled.ts";
-import { words } from "../words-pages.ts";
-import { fleetWords } from "./words.ts";
 
-const { columns } = words;
 const MARKS = { partial: "partial", stale: "stale", failed: "crit" } as const;
 const LIMIT = "50";
 /** Features and people of all sites whose names contain the text, from the hub. */
@@ -21,52 +18,52 @@ export function Found(props: { readonly search: string }) {
   return (
     <div class="cols c2">
       <Figure
-        title={fleetWords.foundFeatures}
+        title="Features"
         path="/api/licenses/features"
         query={{ search, sort: "-available", limit: LIMIT }}
-        note={({ total }) => words.featureCount(total)}
+        note={({ total }) => plural(total, "feature")}
       >
         {({ features, total }) => (
           <Rows
-            label={fleetWords.foundFeatures}
+            label="Features"
             rows={features}
             total={total}
             columns={[
               {
-                head: columns.name,
+                head: "Feature",
                 by: ({ name }) => name,
                 cell: ({ name, ...of }) => <FeatureLink quiet {...of} feature={name} />,
               },
               {
-                head: columns.server,
+                head: "Server",
                 by: ({ server }) => server,
                 cell: ({ server }) => <span class="q">{server}</span>,
               },
               {
-                head: columns.seats,
+                head: "Seats",
                 wide: true,
                 by: ({ total }) => total,
                 cell: (feature) => <SeatBar feature={feature} />,
               },
               {
-                head: columns.used,
+                head: "In use",
                 right: true,
                 by: ({ used }) => used,
                 cell: (feature) => <UsedOf {...feature} />,
               },
               {
-                head: columns.free,
+                head: "Free",
                 right: true,
                 by: ({ available }) => available,
                 cell: ({ available, unlimited, unit }) =>
                   unlimited ? (
-                    words.noLimit
+                    "no limit"
                   ) : (
                     <Known value={available && Math.max(0, available)} as={shortIn(unit)} />
                   ),
               },
               {
-                head: columns.note,
+                head: "Note",
                 wide: true,
                 by: ({ state }) => state,
                 cell: ({ state }) => state !== "ok" && <State is={MARKS[state]}>{state}</State>,
@@ -76,43 +73,43 @@ export function Found(props: { readonly search: string }) {
         )}
       </Figure>
       {!mayNot("holders") && (
-        <Figure title={fleetWords.foundPeople} path="/api/licenses/users" query={{ search, limit: LIMIT }}>
+        <Figure title="People" path="/api/licenses/users" query={{ search, limit: LIMIT }}>
           {({ users, total }) => (
             <Rows
-              label={fleetWords.foundPeople}
+              label="People"
               rows={users}
               total={total}
               columns={[
                 {
-                  head: columns.user,
+                  head: "User",
                   by: ({ user }) => user,
                   cell: (row) => <Who of="user" name={row.user} server={row.server} />,
                 },
                 {
-                  head: columns.host,
+                  head: "Host",
                   wide: true,
                   by: ({ host }) => host,
                   cell: (row) => <Who of="host" name={row.host} server={row.server} />,
                 },
                 {
-                  head: columns.feature,
+                  head: "Feature",
                   by: ({ feature }) => feature,
                   cell: (row) => <FeatureLink quiet {...row} />,
                 },
                 {
-                  head: columns.server,
+                  head: "Server",
                   by: ({ server }) => server,
                   cell: ({ server }) => <span class="q">{server}</span>,
                 },
-                { head: columns.count, value: ({ count }) => count },
+                { head: "Seats", value: ({ count }) => count },
                 {
-                  head: columns.since,
+                  head: "Since",
                   right: true,
                   wide: true,
                   by: ({ startedAt }) => startedAt,
                   cell: ({ kind, startedAt }) =>
                     kind === "queued"
-                      ? words.waitsNow
+                      ? "waits"
                       : startedAt !== null && moment(Date.parse(startedAt), now.peek()),
                 },
               ]}

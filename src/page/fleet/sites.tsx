@@ -1,13 +1,12 @@
 import { compareNullsLast } from "../../domain/order.ts";
 import type { SiteRecord } from "../../domain/service/sites.ts";
-import { byName, day, duration, moment, number } from "../format.ts";
+import { byName, day, duration, moment, number, plural } from "../format.ts";
 import { now } from "../live/live.ts";
 import { Age, State } from "../parts/marks.tsx";
 import { Section } from "../parts/section.tsx";
 import { linkTo, query } from "../router.ts";
 import { type ListColumn, ListTable } from "../tables/list-table.tsx";
-import { words } from "../words-pages.ts";
-import { fleetWords as fleet } from "./words.ts";
+import { inDays } from "../words.ts";
 
 /** A site as a table row. */
 type Row = SiteRecord & { readonly id: string };
@@ -43,15 +42,28 @@ const TIES: readonly (typeof ORDERS)[string][] = [
   (site) => -troubled(site),
 ];
 
+const HEADS = {
+  site: "Site",
+  state: "State",
+  heard: "Last contact",
+  lag: "Behind",
+  servers: "Servers up",
+  features: "Features",
+  full: "Full",
+  alerts: "Alerts",
+  expiry: "Expires next",
+  version: "Version",
+  note: "Note",
+};
 const column = (
-  order: keyof typeof fleet.columns,
+  order: keyof typeof HEADS,
   width: string,
   style: string,
   cell: ListColumn<Row>["cell"],
 ): ListColumn<Row> => ({
   width,
   cell,
-  head: fleet.columns[order],
+  head: HEADS[order],
   class: style,
   ...(order in ORDERS && { order }),
 });
@@ -63,12 +75,12 @@ const COLUMNS: readonly ListColumn<Row>[] = [
   )),
   column("state", "minmax(9.375rem, 1fr)", "a-s el", ({ state, lastPushAt }) => (
     <State is={SITE_MARKS[state]}>
-      {words.siteStates[state]}
+      {state}
       {state === "silent" && lastPushAt !== null && ` ${sinceOf(lastPushAt)}`}
     </State>
   )),
   column("heard", "6rem", "r q a-w", ({ lastPushAt }) =>
-    lastPushAt === null ? fleet.never : <Age at={Date.parse(lastPushAt)} />,
+    lastPushAt === null ? "never" : <Age at={Date.parse(lastPushAt)} />,
   ),
   column("lag", "minmax(5.625rem, 7.5rem)", "r opt", (site) => <Lag site={site} />),
   column("servers", "5.25rem", "r opt", ({ servers, statuses }) => (
@@ -81,7 +93,7 @@ const COLUMNS: readonly ListColumn<Row>[] = [
   column("full", "3.75rem", "r a-b", ({ fullFeatures }) => (
     <>
       <Some count={fullFeatures} class="n-full" />
-      <span class="q card-word"> {fleet.full.toLowerCase()}</span>
+      <span class="q card-word"> {"Full".toLowerCase()}</span>
     </>
   )),
   column("alerts", "minmax(6.875rem, 9.375rem)", "r a-f", ({ alerts }) => <Alerts of={alerts} />),
@@ -99,11 +111,11 @@ const labelsOf = (site: string, labels: SiteRecord["labels"]) =>
 const sinceOf = (at: string) => `since ${moment(Date.parse(at), now.value)}`;
 
 function Lag({ site: { lagFacts, lagSeconds } }: { readonly site: SiteRecord }) {
-  if (lagFacts === null || lagSeconds === null) return <span class="q">{words.notKnown}</span>;
-  if (lagFacts === 0) return <span class="q">{fleet.nothingBehind}</span>;
+  if (lagFacts === null || lagSeconds === null) return <span class="q">not known</span>;
+  if (lagFacts === 0) return <span class="q">nothing</span>;
   return (
     <>
-      {fleet.facts(lagFacts)}, {duration(1000 * lagSeconds)}
+      {plural(lagFacts, "fact")}, {duration(1000 * lagSeconds)}
     </>
   );
 }
@@ -114,9 +126,9 @@ const Some = (props: { readonly count: number; readonly class: string }) => (
 
 function Alerts({ of: { critical, warning, info } }: { readonly of: SiteRecord["alerts"] }) {
   const all = [
-    { count: critical ?? 0, is: "crit", word: fleet.critical },
-    { count: warning ?? 0, is: "warn", word: fleet.warning },
-    { count: info ?? 0, is: "info", word: fleet.info },
+    { count: critical ?? 0, is: "crit", word: "critical" },
+    { count: warning ?? 0, is: "warn", word: "warning" },
+    { count: info ?? 0, is: "info", word: "info" },
   ] as const;
   const some = all.filter(({ count }) => count > 0);
   if (some.length === 0) return <span class="q">0</span>;
@@ -137,7 +149,7 @@ function Expiry({ on }: { readonly on: string }) {
   const left = Math.ceil((Date.parse(on) - now.value) / 86_400_000);
   return (
     <>
-      {day(on, now.value)} <span class={left > SOON_DAYS ? "q" : "n-warn"}>{words.inDays(left)}</span>
+      {day(on, now.value)} <span class={left > SOON_DAYS ? "q" : "n-warn"}>{inDays(left)}</span>
     </>
   );
 }
@@ -145,10 +157,12 @@ function Expiry({ on }: { readonly on: string }) {
 function notesOf({ clockOffsetMs, refusedFacts, daysLeft, stoppedAt }: SiteRecord): string[] {
   const clock = clockOffsetMs ?? 0;
   return [
-    ...(stoppedAt !== null ? [fleet.stopped] : []),
-    ...(Math.abs(clock) > CLOCK_MS ? [fleet.clock(duration(Math.abs(clock)), clock > 0)] : []),
-    ...(refusedFacts > 0 ? [fleet.refused(refusedFacts)] : []),
-    ...((daysLeft ?? 0) > 0 ? [fleet.daysLeft(daysLeft ?? 0)] : []),
+    ...(stoppedAt !== null ? ["stopped"] : []),
+    ...(Math.abs(clock) > CLOCK_MS
+      ? [`clock ${duration(Math.abs(clock))} ${clock > 0 ? "ahead" : "behind"}`]
+      : []),
+    ...(refusedFacts > 0 ? [`${plural(refusedFacts, "fact")} refused`] : []),
+    ...((daysLeft ?? 0) > 0 ? [`${plural(daysLeft ?? 0, "day")} of history to come`] : []),
   ];
 }
 
@@ -162,9 +176,9 @@ export function Sites({ sites, search }: { readonly sites: readonly SiteRecord[]
   if (found.length === 0) return null;
   return (
     <>
-      <Section title={fleet.sitesHead} note={fleet.siteCount(found.length)} />
+      <Section title="Sites" note={plural(found.length, "site")} />
       <ListTable
-        label={fleet.sitesHead}
+        label="Sites"
         class="si"
         rows={sorted(found.map((site) => ({ ...site, id: site.site })))}
         columns={COLUMNS}

@@ -1,9 +1,8 @@
 import type { AlertRecord } from "../../domain/alerts.ts";
 import { AlertDialog, targetOf } from "../daily/alert-dialog.tsx";
 import { ask, asked } from "../daily/asked.ts";
-import { SEVERITY_MARKS, subjectOf } from "../daily/attention.ts";
-import { daily } from "../daily/words-pages.ts";
-import { duration, moment, number, withDays } from "../format.ts";
+import { alertWords, SEVERITY_MARKS, subjectOf } from "../daily/attention.ts";
+import { capital, duration, moment, number, plural, withDays } from "../format.ts";
 import { IS_FLEET, IS_HUB } from "../here.ts";
 import { changes, firing, isUnhandled, type SitesAlert, toneOf } from "../live/alerts.ts";
 import { firingCount } from "../live/hub.ts";
@@ -17,14 +16,13 @@ import { Choice } from "../parts/search-field.tsx";
 import { hrefOf, query, setQuery } from "../router.ts";
 import { NoMatch } from "../tables/list-table.tsx";
 import { isOnPaper } from "../tables/paper.ts";
-import { words } from "../words-pages.ts";
 
 /**
  * Severities, worst first. Taken from their texts: the domain's lists come with schemas that the page does
  * not need.
  */
-const SEVERITIES = Object.keys(daily.severities);
-const RULES = Object.keys(daily.alerts(null, null)).filter((rule) => IS_HUB || !rule.startsWith("site_"));
+const SEVERITIES = ["critical", "warning", "info"];
+const RULES = Object.keys(alertWords(null, null)).filter((rule) => IS_HUB || !rule.startsWith("site_"));
 const PAGE_ROWS = 50;
 const FILTERS = ["severity", "server", "rule"] as const;
 
@@ -52,50 +50,62 @@ export function Alerts() {
   );
   return (
     <>
-      <h1 class="vh">{words.alertsPage}</h1>
-      <div class="chips top-chips" role="group" aria-label={words.filters}>
-        {tab(null, daily.firing, firingCount.value)}
-        {tab("resolved", daily.over, isOver ? past.answer?.total : undefined)}
+      <h1 class="vh">Alerts</h1>
+      <div class="chips top-chips" role="group" aria-label="Filters">
+        {tab(null, "Firing", firingCount.value)}
+        {tab("resolved", "Resolved", isOver ? past.answer?.total : undefined)}
         <span class="sep" />
-        <Choice name="severity" any={daily.anySeverity} values={SEVERITIES} word={daily.severity} />
+        <Choice
+          name="severity"
+          any="Severity: any"
+          values={SEVERITIES}
+          word={(severity) => `Severity: ${severity}`}
+        />
         {!IS_FLEET && (
           <Choice
             name="server"
-            any={words.anyServer}
+            any="Server: any"
             values={[...(site.value?.keys() ?? [])]}
-            word={words.server}
+            word={(id) => `Server: ${id}`}
           />
         )}
-        <Choice name="rule" any={daily.anyRule} values={RULES} word={daily.rule} />
+        <Choice
+          name="rule"
+          any="Rule: any"
+          values={RULES}
+          word={(rule) => `Rule: ${rule.replaceAll("_", " ")}`}
+        />
         <span class="end">
           <Csv path="/api/licenses/alerts" query={filters(isOver)} />
         </span>
       </div>
-      {me.value !== null && !may("acknowledge") && <p class="q role">{daily.needsOperator}</p>}
+      {me.value !== null && !may("acknowledge") && (
+        <p class="q role">Acknowledging and silencing need the role operator.</p>
+      )}
       <Outcome />
       <p class="count q vh" role="status">
-        {found !== null && daily.alertCount(found.total)}
+        {found !== null && plural(found.total, "alert")}
       </p>
       {isRead && found === null && <Pending {...past} />}
-      {!isRead && found === null && <p class="empty q">{daily.alertsUnknown}</p>}
+      {!isRead && found === null && <p class="empty q">Alerts are not known now.</p>}
       {found?.total === 0 &&
         (FILTERS.some((name) => query.value.has(name)) ? (
           <NoMatch />
         ) : (
-          <p class="empty">{isOver ? daily.noneOver : daily.noneFiring}</p>
+          <p class="empty">{isOver ? "No resolved alerts in the stored time." : "No firing alerts."}</p>
         ))}
-      <ul class="rows al" aria-label={isOver ? daily.over : daily.firing}>
+      <ul class="rows al" aria-label={isOver ? "Resolved" : "Firing"}>
         {found?.alerts.map((alert) => (
           <Row key={alert.id} alert={alert} />
         ))}
       </ul>
       {found !== null && found.total > found.alerts.length && (
-        <p class="sec q">{daily.partOf(from + 1, from + found.alerts.length, found.total)}</p>
+        <p class="sec q">{`${number(from + 1)}–${number(from + found.alerts.length)} of ${number(found.total)}`}</p>
       )}
       {found !== null && found.total > from + PAGE_ROWS && (
         <p class="chips">
           <button class="btn" type="button" onClick={() => setQuery({ from: `${from + PAGE_ROWS}` }, true)}>
-            {daily.older}
+            Older ones
           </button>
         </p>
       )}
@@ -131,21 +141,23 @@ function Row({ alert }: { readonly alert: SitesAlert }) {
   const isFiring = state === "firing";
   const place = subjectOf(alert);
   const facts = [
-    daily.since(moment(began, now.value)),
-    ...(alert.acknowledged ? [daily.acknowledgedBy(acknowledgedBy)] : []),
-    ...(isFiring && silence > now.value ? [daily.silencedUntil(moment(silence, now.value))] : []),
+    `since ${moment(began, now.value)}`,
+    ...(alert.acknowledged
+      ? [acknowledgedBy === null ? "acknowledged" : `acknowledged by ${acknowledgedBy}`]
+      : []),
+    ...(isFiring && silence > now.value ? [`silenced until ${moment(silence, now.value)}`] : []),
     ...(comment === null ? [] : [`“${comment}”`]),
   ];
   const act = (action: "acknowledge" | "silence") => (
     <button class="link" type="button" onClick={() => ask({ alert, action })}>
-      {daily[action]}
+      {capital(action)}
       <span class="vh"> {targetOf(alert)}</span>
     </button>
   );
   return (
     <li class={isFiring && !isUnhandled(alert, now.value) ? "handled" : undefined}>
       <State is={SEVERITY_MARKS[severity]} tone={toneOf(alert)}>
-        {daily.severities[severity]}
+        {capital(severity)}
       </State>
       <div class="alert-words">
         <p>{withDays(message, now.value)}</p>

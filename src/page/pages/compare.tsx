@@ -6,7 +6,6 @@ import { PastHead, rangeHere } from "../parts/past-head.tsx";
 import { Choice } from "../parts/search-field.tsx";
 import { before } from "../range.ts";
 import { go, linkTo, query } from "../router.ts";
-import { past } from "../words-past.ts";
 
 const MOST_COMPARED = 8;
 
@@ -25,17 +24,17 @@ export function Compare() {
         {chosen.map((id) => (
           <a key={id} class="chip" href={to(chosen.filter((each) => each !== id))}>
             {names.get(id) ?? id} <span aria-hidden="true">×</span>
-            <span class="vh">{past.takeAway}</span>
+            <span class="vh">remove</span>
           </a>
         ))}
         {chosen.length < MOST_COMPARED && (
           <select
             class="chip"
-            aria-label={past.addFeature}
+            aria-label="Add a feature"
             value=""
             onChange={({ currentTarget }) => go(to([...chosen, currentTarget.value]))}
           >
-            <option value="">{past.addFeature}</option>
+            <option value="">Add a feature</option>
             {[...names]
               .filter(([id]) => !chosen.includes(id))
               .map(([id, name]) => (
@@ -45,9 +44,16 @@ export function Compare() {
               ))}
           </select>
         )}
-        <Choice name="before" any={past.thisAlone} values={["1"]} word={() => past.withBefore} />
+        <Choice
+          name="before"
+          any="Period: this one only"
+          values={["1"]}
+          word={() => "Period: with the previous one"}
+        />
       </PastHead>
-      {chosen.length === 0 && <p class="sec q">{past.chooseFeatures}</p>}
+      {chosen.length === 0 && (
+        <p class="sec q">Choose up to 8 features. They share one time scale, each from 0 to its total.</p>
+      )}
       {chosen
         .flatMap((id) => rows.find((row) => row.id === id) ?? [])
         .map((row) => (

@@ -12,7 +12,6 @@ import { Rows } from "../parts/rows.tsx";
 import { type Stretch, stretch, Timeline } from "../parts/timeline.tsx";
 import { type DenialGroup, grouped, isLogged } from "../past-rows.ts";
 import type { Range } from "../range.ts";
-import { past } from "../words-past.ts";
 
 /** Shows denied requests and their outcomes. */
 export function Denials() {
@@ -21,7 +20,7 @@ export function Denials() {
     <>
       <PastHead range={range} />
       <Figure
-        title={past.perFeature}
+        title="By feature"
         path="/api/licenses/denials"
         query={{ ...askedHere(range), limit: `${MOST_ROWS}` }}
         note={(answer) => knownIn(range, answer)}
@@ -44,39 +43,39 @@ function Groups({ answer, range }: { readonly answer: Answer; readonly range: Ra
       {isKnown && (
         <>
           <Rows
-            label={past.perFeature}
-            none={past.noDenials}
+            label="By feature"
+            none="No request was denied."
             rows={grouped(denials, featureIdKey)}
             columns={featureColumns(range, logging)}
           />
           <div class="halves">
             <div>
-              <h2>{past.byReason}</h2>
+              <h2>By reason</h2>
               <Rows
-                label={past.byReason}
+                label="By reason"
                 rows={grouped(denials, reasonOf)}
                 columns={[
                   {
-                    head: past.reason,
+                    head: "Reason",
                     by: ({ first }) => reasonOf(first),
-                    cell: ({ first }) => reasonOf(first) || past.noReason,
+                    cell: ({ first }) => reasonOf(first) || "none given",
                   },
                   ...COUNTS,
                 ]}
               />
             </div>
             <div>
-              <h2>{past.byPerson}</h2>
+              <h2>By person</h2>
               <Rows
-                label={past.byPerson}
-                none={past.noNames}
+                label="By person"
+                none="Names are not known."
                 rows={grouped(
                   denials.filter(({ user }) => user !== null),
                   ({ user }) => user ?? "",
                 )}
                 columns={[
                   {
-                    head: past.groups.user,
+                    head: "Person",
                     by: ({ first }) => first.user,
                     cell: ({ first }) => <Person {...first} />,
                   },
@@ -85,7 +84,7 @@ function Groups({ answer, range }: { readonly answer: Answer; readonly range: Ra
               />
             </div>
           </div>
-          <h2>{past.requests}</h2>
+          <h2>Requests</h2>
           <DenialRows isOfMany range={range} answer={answer} />
         </>
       )}
@@ -94,19 +93,19 @@ function Groups({ answer, range }: { readonly answer: Answer; readonly range: Ra
 }
 
 const COUNTS: readonly Column<DenialGroup>[] = [
-  { head: past.deniedHead, value: ({ denied }) => denied },
-  { head: past.waited, value: ({ queued }) => queued },
-  { head: past.grantedLater, value: ({ granted_later }) => granted_later, wide: true },
+  { head: "Denied", value: ({ denied }) => denied },
+  { head: "Waited", value: ({ queued }) => queued },
+  { head: "Granted later", value: ({ granted_later }) => granted_later, wide: true },
 ];
 
 const featureColumns = (range: Range, logging: readonly LoggingRecord[]): readonly Column<DenialGroup>[] => [
   {
-    head: past.groups.feature,
+    head: "Feature",
     by: ({ first }) => featureText(first),
     cell: ({ first }) => <FeatureLink {...first} />,
   },
   {
-    head: past.overTime,
+    head: "Over time",
     wide: true,
     by: ({ first }) => first.timestamp,
     cell: ({ rows, first }) => (
@@ -114,18 +113,18 @@ const featureColumns = (range: Range, logging: readonly LoggingRecord[]): readon
     ),
   },
   {
-    head: past.deniedHead,
+    head: "Denied",
     right: true,
     by: ({ denied }) => denied,
     cell: ({ denied }) => <b class={denied > 0 ? "n-crit" : "q"}>{number(denied)}</b>,
   },
   ...COUNTS.slice(1),
   {
-    head: past.people,
+    head: "People",
     value: ({ rows, first }) => (first.feature === null ? null : new Set(rows.map(({ user }) => user)).size),
     wide: true,
   },
-  { head: past.last, time: ({ first }) => first.timestamp, wide: true },
+  { head: "Last", time: ({ first }) => first.timestamp, wide: true },
 ];
 
 const momentOf = ({ timestamp, outcome }: DenialRecord): Stretch =>

@@ -1,10 +1,10 @@
 import { featureIdKey } from "../../domain/history.ts";
 import type { ExpirationRecord } from "../../domain/records.ts";
 import { addressOf } from "../api.ts";
-import { day, number } from "../format.ts";
+import { day, number, plural } from "../format.ts";
 import { now } from "../live/live.ts";
 import { FeatureLink, featureText } from "../parts/cells.tsx";
-import { MOST_ROWS } from "../parts/csv.tsx";
+import { firstOf, MOST_ROWS } from "../parts/csv.tsx";
 import { Figure } from "../parts/figure.tsx";
 import { State } from "../parts/marks.tsx";
 import { askedHere, PastHead } from "../parts/past-head.tsx";
@@ -12,8 +12,7 @@ import { Rows } from "../parts/rows.tsx";
 import { Choice } from "../parts/search-field.tsx";
 import { byMonth, type ExpiryGroup, lostOf } from "../past-rows.ts";
 import { query } from "../router.ts";
-import { words } from "../words-pages.ts";
-import { past } from "../words-past.ts";
+import { amount, inDays } from "../words.ts";
 
 const DAYS = ["30", "90", "180", "365"];
 const SOON_DAYS = 30;
@@ -26,29 +25,27 @@ export function Expiry() {
   return (
     <>
       <PastHead range={null}>
-        <Choice name="view" any={past.calendar} values={["list"]} word={() => past.list} />
-        <Choice name="days" any={past.anyTime} values={DAYS} word={past.days} />
+        <Choice name="view" any="By month" values={["list"]} word={() => "List"} />
+        <Choice name="days" any="Within any time" values={DAYS} word={(days) => `Within ${days} days`} />
         <a class="more" href={`.${addressOf("/api/licenses/expirations.ics", askedHere(null))}`}>
-          {past.subscribe}
+          Subscribe (ICS)
         </a>
       </PastHead>
       <Figure
-        title={isList ? past.list : past.calendar}
+        title={isList ? "List" : "By month"}
         path="/api/licenses/expirations"
         query={{ ...askedHere(null), ...(days !== null && { days }), limit: `${MOST_ROWS}` }}
-        note={({ total }) => past.pools(total)}
+        note={({ total }) => plural(total, "pool")}
       >
         {({ expirations, total }) => {
-          if (expirations.length === 0) return <p class="q">{past.noExpiry}</p>;
+          if (expirations.length === 0) return <p class="q">Nothing expires.</p>;
           if (isList) return <List rows={expirations} total={total} />;
           return (
             <>
               {byMonth(expirations).map(([month, groups]) => (
                 <Month key={month} month={month} groups={groups} />
               ))}
-              {total > expirations.length && (
-                <p class="why n-warn">{past.firstOf(expirations.length, total, MOST_ROWS)}</p>
-              )}
+              {total > expirations.length && <p class="why n-warn">{firstOf(expirations.length, total)}</p>}
             </>
           );
         }}
@@ -62,7 +59,7 @@ function Month({ month, groups }: { readonly month: string; readonly groups: rea
     <>
       <div class="h">
         <h2 class={month === "" ? "n-crit" : undefined}>
-          {month === "" ? past.expired : MONTH.format(Date.parse(`${month}-15`))}
+          {month === "" ? "Expired" : MONTH.format(Date.parse(`${month}-15`))}
         </h2>
         <span class="q">{lostIn(groups.flatMap(({ rows }) => rows))}</span>
       </div>
@@ -94,41 +91,43 @@ function Month({ month, groups }: { readonly month: string; readonly groups: rea
 /** Describes the features and seats of expiring pools. */
 function lostIn(rows: readonly ExpirationRecord[]): string {
   const features = new Set(rows.map(featureIdKey));
-  return past.lost(features.size, lostOf(rows), rows.filter(({ total }) => total === null).length);
+  const open = rows.filter(({ total }) => total === null).length;
+  const limited = `${plural(features.size, "feature")}, ${amount(lostOf(rows))} lost`;
+  return open > 0 ? `${limited}, ${number(open)} without a limit` : limited;
 }
 
 function Left({ days }: { readonly days: number }) {
-  if (days > SOON_DAYS) return <span class="q">{past.left(days)}</span>;
-  return <State is={days < 0 ? "crit" : "warn"}>{past.left(days)}</State>;
+  if (days > SOON_DAYS) return <span class="q">{inDays(days)}</span>;
+  return <State is={days < 0 ? "crit" : "warn"}>{inDays(days)}</State>;
 }
 
 function List({ rows, total }: { readonly rows: readonly ExpirationRecord[]; readonly total: number }) {
   return (
     <Rows
-      label={words.expiry}
+      label="Expiry"
       rows={rows}
       total={total}
       columns={[
-        { head: past.groups.feature, by: featureText, cell: (row) => <FeatureLink {...row} /> },
+        { head: "Feature", by: featureText, cell: (row) => <FeatureLink {...row} /> },
         {
-          head: past.pool,
+          head: "Pool",
           wide: true,
           by: ({ pool }) => pool,
           cell: ({ pool }) => <span class="m">{pool}</span>,
         },
         {
-          head: past.seats,
+          head: "Seats",
           right: true,
           by: ({ total }) => total,
-          cell: ({ total }) => (total === null ? words.noLimit : number(total)),
+          cell: ({ total }) => (total === null ? "no limit" : number(total)),
         },
         {
-          head: past.expires,
+          head: "Expires",
           right: true,
           by: ({ expiresOn }) => expiresOn,
           cell: ({ expiresOn }) => day(expiresOn ?? "", now.peek()),
         },
-        { head: past.daysLeft, value: ({ daysLeft }) => daysLeft },
+        { head: "Days left", value: ({ daysLeft }) => daysLeft },
       ]}
     />
   );

@@ -1,7 +1,7 @@
 import type { PoolRecord } from "../../domain/records.ts";
 import type { Unit } from "../../domain/words.ts";
 import type { Column } from "../columns.ts";
-import { day, number } from "../format.ts";
+import { capital, day, number } from "../format.ts";
 import { now } from "../live/live.ts";
 import { mayNot } from "../me.ts";
 import type { FeatureRow } from "../model.ts";
@@ -9,17 +9,14 @@ import { asDuration, Known, Person } from "../parts/cells.tsx";
 import { ChartFigure, idOf } from "../parts/chart-figure.tsx";
 import { MOST_ROWS } from "../parts/csv.tsx";
 import { DenialRows, knownIn, NotLogged } from "../parts/denial-rows.tsx";
-import { Figure } from "../parts/figure.tsx";
+import { Figure, NO_COVERAGE } from "../parts/figure.tsx";
 import { HeatMap } from "../parts/heat-map.tsx";
 import { Unknown } from "../parts/marks.tsx";
-import { periodOf, RangeChoice, rangeHere } from "../parts/past-head.tsx";
+import { coveredIn, periodOf, RangeChoice, rangeHere } from "../parts/past-head.tsx";
 import { Rows } from "../parts/rows.tsx";
 import { sessionBegin } from "../past-rows.ts";
-import { DAY_MS, type Range, rangeQuery, ZONE } from "../range.ts";
+import { DAY_MS, type Range, rangeQuery, rangeWord, ZONE } from "../range.ts";
 import { query, setQuery } from "../router.ts";
-import { meanCoverage } from "../series.ts";
-import { words } from "../words-pages.ts";
-import { past } from "../words-past.ts";
 import { SeatsNeeded } from "./seats-needed.tsx";
 
 export const rangeOfPage = () => rangeHere("24h");
@@ -40,15 +37,15 @@ export function FeaturePast({ row }: { readonly row: FeatureRow }) {
         row={row}
         range={range}
         id="seats"
-        title={range.word === null ? past.seatsInUse : past.lastRange(past.ranges[range.word])}
+        title={range.word === null ? "Seats in use" : `Last ${rangeWord(range.word)}`}
         aside={<RangeChoice range={range} />}
       />
       <Figure
         id="week"
-        title={past.week}
+        title="Week"
         path="/api/licenses/heatmap"
         query={{ ...idOf(row), ...rangeQuery(month), timezone: ZONE }}
-        note={({ cells }) => past.weekOf(periodOf(month), meanCoverage(cells))}
+        note={({ cells }) => `average by hour, ${coveredIn(month, cells)}`}
       >
         {({ cells }) => <HeatMap cells={cells} total={row.feature.total} unit={row.feature.unit} />}
       </Figure>
@@ -59,10 +56,10 @@ export function FeaturePast({ row }: { readonly row: FeatureRow }) {
 /** Links to the parts of the page on a phone. */
 export function Jumps() {
   return (
-    <nav class="tabs jump" aria-label={past.onThisPage}>
+    <nav class="tabs jump" aria-label="On this page">
       {(["who", "seats", "week", "more"] as const).map((id) => (
         <button key={id} type="button" onClick={() => document.getElementById(id)?.scrollIntoView()}>
-          {past.jumps[id]}
+          {capital(id)}
         </button>
       ))}
     </nav>
@@ -73,10 +70,10 @@ export function Jumps() {
 export function FeatureTabs({ row }: { readonly row: FeatureRow }) {
   const tabs = TABS.filter((each) => !mayNot("holders") || (each !== "sessions" && each !== "denials"));
   const tab = tabs.find((each) => each === query.value.get("tab")) ?? "seats";
-  const Panel = PANELS[tab];
+  const { Panel } = PANELS[tab];
   return (
     <>
-      <div id="more" class="tabs" role="group" aria-label={past.moreOf(row.feature.name)}>
+      <div id="more" class="tabs" role="group" aria-label={`More about ${row.feature.name}`}>
         {tabs.map((each) => (
           <button
             key={each}
@@ -84,7 +81,7 @@ export function FeatureTabs({ row }: { readonly row: FeatureRow }) {
             aria-pressed={each === tab}
             onClick={() => setQuery({ tab: each }, true)}
           >
-            {past.tabs[each]}
+            {PANELS[each].title}
           </button>
         ))}
       </div>
@@ -99,20 +96,25 @@ interface PanelProps {
   readonly range: Range;
 }
 
-const PANELS = { seats: Seats, sessions: Sessions, denials: Denials, pools: Pools };
+const PANELS = {
+  seats: { title: "Seats needed", Panel: Seats },
+  sessions: { title: "Sessions", Panel: Sessions },
+  denials: { title: "Denials", Panel: Denials },
+  pools: { title: "Pools and expiry", Panel: Pools },
+};
 const TABS = ["seats", "sessions", "denials", "pools"] as const;
 
 function Seats({ id, range }: PanelProps) {
   return (
     <Figure
-      title={past.tabs.seats}
+      title="Seats needed"
       path="/api/licenses/efficiency"
       query={{ ...id, ...rangeQuery(range) }}
-      note={({ features }) => past.covered(periodOf(range), meanCoverage(features))}
+      note={({ features }) => coveredIn(range, features)}
     >
       {({ features: [found] }) =>
         found === undefined || found.coverage === 0 ? (
-          <p class="q">{past.noCoverage}</p>
+          <p class="q">{NO_COVERAGE}</p>
         ) : (
           <SeatsNeeded row={found} />
         )
@@ -124,28 +126,28 @@ function Seats({ id, range }: PanelProps) {
 function Sessions({ id, unit, range }: PanelProps) {
   return (
     <Figure
-      title={past.tabs.sessions}
+      title="Sessions"
       path="/api/licenses/sessions"
       query={{ ...id, ...rangeQuery(range), limit: `${MOST_ROWS}` }}
       note={({ total }) => `${periodOf(range)}, ${number(total)}`}
     >
       {({ sessions, total }) => (
         <Rows
-          label={past.tabs.sessions}
+          label="Sessions"
           rows={sessions}
           total={total}
           columns={[
-            { head: past.groups.user, by: ({ user }) => user, cell: (each) => <Person {...each} /> },
+            { head: "Person", by: ({ user }) => user, cell: (each) => <Person {...each} /> },
             {
-              head: past.groups.host,
+              head: "Host",
               wide: true,
               by: ({ host }) => host,
               cell: ({ host }) => <span class="m">{host}</span>,
             },
-            { head: words.units[unit], value: ({ count }) => count },
-            { head: past.since, time: (session) => new Date(sessionBegin(session)).toISOString() },
-            { head: past.until, time: ({ endedAt }) => endedAt, otherwise: past.goesOn, wide: true },
-            { head: past.held, value: ({ durationSeconds }) => durationSeconds, as: asDuration },
+            { head: capital(unit), value: ({ count }) => count },
+            { head: "Since", time: (session) => new Date(sessionBegin(session)).toISOString() },
+            { head: "Until", time: ({ endedAt }) => endedAt, otherwise: "ongoing", wide: true },
+            { head: "Held", value: ({ durationSeconds }) => durationSeconds, as: asDuration },
           ]}
         />
       )}
@@ -156,7 +158,7 @@ function Sessions({ id, unit, range }: PanelProps) {
 function Denials({ id, range }: PanelProps) {
   return (
     <Figure
-      title={past.tabs.denials}
+      title="Denials"
       path="/api/licenses/denials"
       query={{ ...id, ...rangeQuery(range), limit: `${MOST_ROWS}` }}
       note={(answer) => knownIn(range, answer)}
@@ -173,42 +175,42 @@ function Denials({ id, range }: PanelProps) {
 
 function Pools({ id, unit }: PanelProps) {
   return (
-    <Figure title={past.tabs.pools} path="/api/licenses/features" query={id} note={() => past.now}>
+    <Figure title="Pools and expiry" path="/api/licenses/features" query={id} note={() => "Now"}>
       {({ features: [found] }) => (
-        <Rows label={past.tabs.pools} rows={found?.pools ?? []} columns={poolColumns(unit)} />
+        <Rows label="Pools and expiry" rows={found?.pools ?? []} columns={poolColumns(unit)} />
       )}
     </Figure>
   );
 }
 
 const poolColumns = (unit: Unit): readonly Column<PoolRecord>[] => [
-  { head: past.pool, by: ({ id }) => id, cell: ({ id }) => <span class="m">{id}</span> },
+  { head: "Pool", by: ({ id }) => id, cell: ({ id }) => <span class="m">{id}</span> },
   {
-    head: past.version,
+    head: "Version",
     wide: true,
     by: ({ version }) => version,
     cell: ({ version }) => version ?? <Unknown />,
   },
-  { head: past.kind, wide: true, by: ({ kind }) => kind, cell: ({ kind }) => kind },
+  { head: "Kind", wide: true, by: ({ kind }) => kind, cell: ({ kind }) => kind },
   {
-    head: past.vendorString,
+    head: "Vendor string",
     wide: true,
     by: ({ vendorString }) => vendorString,
     cell: ({ vendorString }) => vendorString,
   },
-  { head: past.inUse, value: ({ used }) => used },
+  { head: "In use", value: ({ used }) => used },
   {
-    head: words.units[unit],
+    head: capital(unit),
     right: true,
     by: ({ total }) => total,
-    cell: ({ unlimited, total }) => (unlimited ? words.noLimit : <Known value={total} />),
+    cell: ({ unlimited, total }) => (unlimited ? "no limit" : <Known value={total} />),
   },
   {
-    head: past.expires,
+    head: "Expires",
     right: true,
     by: ({ expiresOn }) => expiresOn,
     cell: ({ permanent, expiresOn }) => {
-      if (permanent) return words.permanent;
+      if (permanent) return "permanent";
       return expiresOn === null ? <Unknown /> : day(expiresOn, now.peek());
     },
   },

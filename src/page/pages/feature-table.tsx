@@ -11,7 +11,6 @@ import { orUnknown } from "../series.ts";
 import { keep, kept } from "../storage.ts";
 import { type ListColumn, ListTable } from "../tables/list-table.tsx";
 import { unlessSeats } from "../words.ts";
-import { words } from "../words-pages.ts";
 import { dayOf, days, loadAllDays, loadDays, NOTHING_KNOWN } from "./day-stats.ts";
 
 /** Default order: fullest first. */
@@ -31,7 +30,7 @@ export function FeatureTable({ rows }: { readonly rows: readonly FeatureRow[] })
   const showsDays = WIDE.matches && !(isHidden("peak") && isHidden("denied"));
   return (
     <ListTable
-      label={words.features}
+      label="Features"
       class="ft"
       rows={rows}
       columns={COLUMNS.filter(({ id }) => id === undefined || !isHidden(id))}
@@ -42,10 +41,9 @@ export function FeatureTable({ rows }: { readonly rows: readonly FeatureRow[] })
   );
 }
 
-const { columns: heads } = words;
 const COLUMNS: readonly (ListColumn<FeatureRow> & { readonly id?: Optional })[] = [
   {
-    head: heads.name,
+    head: "Feature",
     order: "name",
     width: "minmax(6.875rem, 1.3fr)",
     class: "a-n",
@@ -65,24 +63,24 @@ const COLUMNS: readonly (ListColumn<FeatureRow> & { readonly id?: Optional })[] 
     ),
   },
   {
-    head: heads.server,
+    head: "Server",
     order: "server",
     width: "4.75rem",
     class: "a-s q el",
-    cell: ({ of, server }) => (of === undefined ? server.id : words.places(of)),
+    cell: ({ of, server }) => (of === undefined ? server.id : `${number(of)} places`),
   },
   {
     id: "daemon",
-    head: heads.daemon,
+    head: "Daemon",
     order: "daemon",
     width: "minmax(4rem, 0.55fr)",
     class: "q el opt",
     cell: ({ of, feature }) => of === undefined && feature.daemon,
   },
-  { head: heads.seats, order: "seats", width: "11.5rem", class: "a-b", cell: SeatBar },
-  { head: heads.note, order: "note", width: "5.5rem", class: "a-w", cell: (row) => <Note row={row} /> },
+  { head: "Seats", order: "seats", width: "11.5rem", class: "a-b", cell: SeatBar },
+  { head: "Note", order: "note", width: "5.5rem", class: "a-w", cell: (row) => <Note row={row} /> },
   {
-    head: heads.used,
+    head: "In use",
     order: "used",
     width: "4.5rem",
     class: "r",
@@ -93,18 +91,18 @@ const COLUMNS: readonly (ListColumn<FeatureRow> & { readonly id?: Optional })[] 
       </>
     ),
   },
-  { head: heads.free, order: "free", width: "3.375rem", class: "a-f r", cell: Free },
-  { id: "peak", head: heads.peak, order: "peak", width: "5rem", class: "r opt", cell: Peak },
-  { id: "denied", head: heads.denied, order: "denied", width: "5.25rem", class: "r opt", cell: Denied },
+  { head: "Free", order: "free", width: "3.375rem", class: "a-f r", cell: Free },
+  { id: "peak", head: "Peak 24 h", order: "peak", width: "5rem", class: "r opt", cell: Peak },
+  { id: "denied", head: "Denied 24 h", order: "denied", width: "5.25rem", class: "r opt", cell: Denied },
   {
     id: "expires",
-    head: heads.expires,
+    head: "Expires",
     order: "expires",
     width: "minmax(6.25rem, 0.8fr)",
     class: "pad opt",
     cell: Expiry,
   },
-  { id: "age", head: heads.age, order: "age", width: "5rem", class: "opt", cell: Freshness },
+  { id: "age", head: "Age", order: "age", width: "5rem", class: "opt", cell: Freshness },
 ];
 
 /** Sorts features by any column; peaks and denials of all are read first. */
@@ -132,7 +130,7 @@ function Peak(row: FeatureRow) {
   if (past === undefined) return <Loading />;
   const peakUsed = peakOf(row);
   if (peakUsed === null) return <Unknown />;
-  return <>{past.coverage < COVERED ? words.atLeast(peakUsed) : number(peakUsed)}</>;
+  return <>{past.coverage < COVERED ? `≥ ${number(peakUsed)}` : number(peakUsed)}</>;
 }
 
 function Denied(row: FeatureRow) {
@@ -145,13 +143,13 @@ function Denied(row: FeatureRow) {
 
 function Free(row: FeatureRow) {
   const { feature, free } = row;
-  if (feature.unlimited) return <span class="q">{words.noLimit}</span>;
+  if (feature.unlimited) return <span class="q">no limit</span>;
   if (free === null) return <Unknown />;
   const isExpired = (daysLeft(row, now.peek()) ?? 0) < 0;
   return (
     <>
       <b class={isExpired ? "n-crit" : isFull(row) ? "n-full" : ""}>{shortIn(feature.unit)(free)}</b>
-      <span class="q card-word"> {words.free}</span>
+      <span class="q card-word"> free</span>
     </>
   );
 }
@@ -160,7 +158,7 @@ const SOON_DAYS = 30;
 
 function Expiry(row: FeatureRow) {
   const { expiresOn, permanent } = row.feature;
-  if (permanent) return <span class="q">{words.permanent}</span>;
+  if (permanent) return <span class="q">permanent</span>;
   if (expiresOn === null) return <Unknown />;
   const left = daysLeft(row, now.peek());
   const text = day(expiresOn, now.peek());
@@ -173,12 +171,12 @@ function Freshness(row: FeatureRow) {
   const { feature, server } = row;
   const readAt = feature.collectedAt ?? server.collectedAt;
   const age = readAt === null ? <Unknown /> : <Age at={Date.parse(readAt)} />;
-  if (feature.state === "failed") return <State is="crit">{words.failedState}</State>;
+  if (feature.state === "failed") return <State is="crit">failed</State>;
   if (feature.state === "stale") return <State is="stale">{age}</State>;
-  if (feature.state === "partial") return <State is="partial">{words.partialState}</State>;
+  if (feature.state === "partial") return <State is="partial">partial</State>;
   const up = server.members.filter(({ status }) => status === "up").length;
   if (row.of === undefined && server.status === "degraded" && up < server.members.length)
-    return <State is="partial">{words.membersUp(up, server.members.length)}</State>;
+    return <State is="partial">{`${up} of ${server.members.length}`}</State>;
   return <span class="q">{age}</span>;
 }
 
@@ -198,9 +196,9 @@ export function ColumnChoice() {
         if (!currentTarget.contains(relatedTarget as Node | null)) currentTarget.open = false;
       }}
     >
-      <summary class="btn">{words.chooseColumns}</summary>
+      <summary class="btn">Columns</summary>
       <fieldset tabIndex={-1}>
-        <legend class="vh">{words.chooseColumns}</legend>
+        <legend class="vh">Columns</legend>
         {OPTIONAL.map((column) => (
           <label key={column}>
             <input
@@ -208,7 +206,7 @@ export function ColumnChoice() {
               checked={!isHidden(column)}
               onChange={({ currentTarget }) => choose(column, currentTarget.checked)}
             />
-            {words.columns[column]}
+            {COLUMNS.find(({ id }) => id === column)?.head}
           </label>
         ))}
       </fieldset>

@@ -1,6 +1,6 @@
 import { groupLimit } from "../../domain/polls/seat-groups.ts";
 import { addressOf } from "../api.ts";
-import { byName, day, duration, number } from "../format.ts";
+import { byName, day, duration, number, plural } from "../format.ts";
 import { now, site } from "../live/live.ts";
 import { mayNot, me } from "../me.ts";
 import {
@@ -22,8 +22,7 @@ import { State } from "../parts/marks.tsx";
 import { PrintFoot } from "../parts/print-foot.tsx";
 import { linkTo, query } from "../router.ts";
 import { WatchButton } from "../shell/watch-button.tsx";
-import { unlessSeats } from "../words.ts";
-import { words } from "../words-pages.ts";
+import { amount, inDays, inUse, peopleSeats, reservedWords, unlessSeats, waitingWords } from "../words.ts";
 import { FeaturePast, FeatureTabs, Jumps, rangeOfPage } from "./feature-past.tsx";
 import { Strip } from "./strip.tsx";
 
@@ -37,9 +36,9 @@ export function Feature() {
     return (
       <div class="empty">
         <h1>{name}</h1>
-        <p>{words.noSuchFeature}</p>
+        <p>Unknown feature.</p>
         <a class="btn" href={linkTo("features")}>
-          {words.allFeatures}
+          All features
         </a>
       </div>
     );
@@ -67,12 +66,12 @@ export function Feature() {
         <div class="acts">
           <WatchButton row={row} />
           {me.value !== null && me.value.public !== "off" && (
-            <Copy text={() => badgeOf(row)} label={words.copyBadge} />
+            <Copy text={() => badgeOf(row)} label="Copy link of badge" />
           )}
           <CopyLink />
         </div>
       </div>
-      <section class="hero" aria-label={words.seatsInUse}>
+      <section class="hero" aria-label="Seats in use">
         <Free row={row} />
         <div>
           <Facts row={row} waiting={waiting} />
@@ -90,9 +89,9 @@ export function Feature() {
           {mayNot("holders") ? (
             <>
               <div class="h">
-                <h2>{words.whoHasIt}</h2>
+                <h2>Who has it</h2>
               </div>
-              <p class="q">{words.noPeople}</p>
+              <p class="q">People are not shown here.</p>
             </>
           ) : (
             <Who
@@ -122,28 +121,27 @@ function Who(props: {
   readonly assigned: readonly HolderRow[];
 }) {
   const { row, holders, waiting, reserved, assigned } = props;
-  const { whoHasIt, whoWaits, columns } = words;
   const table = (rows: readonly HolderRow[], label: string, lasts: string, none: string) =>
     rows.length > 0 ? (
       <HolderTable rows={rows} label={label} lasts={lasts} />
     ) : (
-      <p class="q">{row.feature.used === null ? words.notKnown : none}</p>
+      <p class="q">{row.feature.used === null ? "not known" : none}</p>
     );
   return (
     <>
       <div class="h">
-        <h2>{whoHasIt}</h2>
+        <h2>Who has it</h2>
         <span class="q">{countOf(holders, row)}</span>
         <a class="more" href={linkTo("people", { feature: row.id })}>
-          {words.openInPeople}
+          Open in People
         </a>
       </div>
-      {table(holders, whoHasIt, columns.held, words.nobody)}
+      {table(holders, "Who has it", "Held", "No checkouts.")}
       <div class="h mt">
-        <h2>{whoWaits}</h2>
+        <h2>Waiting</h2>
         {waiting.length > 0 && <span class="q">{countOf(waiting, row)}</span>}
       </div>
-      {table(waiting, whoWaits, columns.waits, words.nobodyWaits)}
+      {table(waiting, "Waiting", "Waits", "No waiting requests.")}
       {reserved.length > 0 && <Reservations rows={reserved} />}
       {assigned.length > 0 && <Assigned rows={assigned} />}
     </>
@@ -155,19 +153,15 @@ const badgeOf = ({ server, feature: { daemon, name } }: FeatureRow) =>
   new URL(`.${addressOf("/badge.svg", { server: server.id, daemon, feature: name })}`, document.baseURI).href;
 
 const countOf = (rows: readonly HolderRow[], { feature: { unit } }: FeatureRow) =>
-  words.peopleSeats(peopleOf(rows), sumOf(rows, unit), unit);
+  peopleSeats(peopleOf(rows), sumOf(rows, unit), unit);
 
 function Free({ row }: { readonly row: FeatureRow }) {
   const { free, feature } = row;
   const colour = (daysLeft(row, now.peek()) ?? 0) < 0 ? "n-crit" : isFull(row) ? "n-full" : "";
   return (
     <p class={`free0 ${colour} ${feature.state === "stale" ? "stale-row" : ""}`}>
-      {feature.unlimited ? words.noLimit : free === null ? words.notKnown : number(free)}
-      {free !== null && (
-        <small>
-          {unlessSeats(feature.unit).trim()} {words.free}
-        </small>
-      )}
+      {feature.unlimited ? "no limit" : free === null ? "not known" : number(free)}
+      {free !== null && <small>{unlessSeats(feature.unit).trim()} free</small>}
     </p>
   );
 }
@@ -176,13 +170,12 @@ function Facts({ row, waiting }: { readonly row: FeatureRow; readonly waiting: r
   const { feature, server } = row;
   const used = feature.used === null ? null : number(feature.used);
   const [strong, rest] = feature.unlimited
-    ? words.inUseOpen(used ?? "", feature.unit)
-    : words.inUse(used ?? "", number(feature.total ?? 0), feature.unit);
+    ? inUse(used ?? "", null, feature.unit)
+    : inUse(used ?? "", number(feature.total ?? 0), feature.unit);
   const { seatGroup } = feature;
   const sharing = featuresOf(server).filter((each) => each.feature.seatGroup === seatGroup);
   const left = daysLeft(row, now.value);
   const readAt = feature.collectedAt ?? server.collectedAt;
-  const [wait, seats] = words.waitingFor(waiting.length, sumOf(waiting, feature.unit), feature.unit);
   return (
     <p class="facts">
       {used !== null && (
@@ -193,32 +186,35 @@ function Facts({ row, waiting }: { readonly row: FeatureRow; readonly waiting: r
       )}
       {waiting.length > 0 && (
         <span class="n-full">
-          <b>{wait}</b>
-          {seats}
+          <b>{number(waiting.length)} waiting</b> for {amount(sumOf(waiting, feature.unit), feature.unit)}
         </span>
       )}
       {mayNot("holders") && (feature.queued ?? 0) > 0 && (
-        <b class="n-full">{words.waiting(feature.queued ?? 0)}</b>
+        <b class="n-full">{waitingWords(feature.queued ?? 0)}</b>
       )}
-      {(feature.reserved ?? 0) > 0 && <span>{words.reserved(feature.reserved ?? 0)}</span>}
+      {(feature.reserved ?? 0) > 0 && <span>{reservedWords(feature.reserved ?? 0)}</span>}
       {seatGroup !== null && sharing.length > 1 && (
-        <span>{words.sharedWith(sharing.length - 1, groupLimit(feature))}</span>
-      )}
-      {feature.permanent && <span>{words.permanent}</span>}
-      {feature.expiresOn !== null && left !== null && (
-        <span class={left < 0 ? "n-crit" : undefined}>
-          {left < 0 ? words.expired : words.expires} <b>{day(feature.expiresOn, now.value)}</b>,{" "}
-          {words.inDays(left)}
+        <span>
+          shares its seats with {plural(sharing.length - 1, "other")}
+          {groupLimit(feature) > 0 && ` that use ${number(groupLimit(feature))}`}
         </span>
       )}
-      {left !== null && left < 0 && (row.free ?? 0) > 0 && <span>{words.freeThoughExpired}</span>}
+      {feature.permanent && <span>permanent</span>}
+      {feature.expiresOn !== null && left !== null && (
+        <span class={left < 0 ? "n-crit" : undefined}>
+          {left < 0 ? "expired" : "expires"} <b>{day(feature.expiresOn, now.value)}</b>, {inDays(left)}
+        </span>
+      )}
+      {left !== null && left < 0 && (row.free ?? 0) > 0 && (
+        <span>The server may refuse seats that it counts as free.</span>
+      )}
       {readAt !== null &&
         (feature.state === "stale" ? (
-          <State is="stale">{words.readBefore(duration(now.value - Date.parse(readAt)))}</State>
+          <State is="stale">{`read ${duration(now.value - Date.parse(readAt))} ago`}</State>
         ) : (
-          <span class="q">{words.polledBefore(duration(now.value - Date.parse(readAt)))}</span>
+          <span class="q">{`polled ${duration(now.value - Date.parse(readAt))} ago`}</span>
         ))}
-      {feature.state === "partial" && <State is="partial">{words.partialState}</State>}
+      {feature.state === "partial" && <State is="partial">partial</State>}
       {feature.error !== null && <span class="n-crit">{feature.error}</span>}
       {feature.state !== "ok" && server.error !== null && <span class="q">{server.error.message}</span>}
     </p>
@@ -233,7 +229,16 @@ function Waits({ row }: { readonly row: FeatureRow }) {
   if (found === undefined) return null;
   const long = (seconds: number | null) => (seconds === null ? null : duration(seconds * 1000));
   const [half, most] = [long(found.p50Seconds), long(found.p80Seconds)];
-  return <p class="waits">{words.waits(Math.floor(100 * found.coverage), found.count, half, most)}</p>;
+  const covered = Math.floor(100 * found.coverage);
+  return (
+    <p class="waits">
+      In 30 days{covered < 99 && `, of which ${covered} % are known,`} it was full{" "}
+      {found.count === 1 ? "once" : `${number(found.count)} times`}.
+      {half !== null &&
+        most !== null &&
+        ` Half of the waits were over within ${half}, 8 of 10 within ${most}.`}
+    </p>
+  );
 }
 
 /** Shows the people to whom the feature is assigned. */
@@ -241,8 +246,8 @@ function Assigned({ rows }: { readonly rows: readonly HolderRow[] }) {
   return (
     <>
       <div class="h mt">
-        <h2>{words.assigned}</h2>
-        <span class="q">{words.persons(rows.length)}</span>
+        <h2>Assigned</h2>
+        <span class="q">{plural(rows.length, "person", "people")}</span>
       </div>
       <ul class="rows">
         {[...rows]
@@ -263,14 +268,14 @@ function Reservations({ rows }: { readonly rows: readonly HolderRow[] }) {
   return (
     <>
       <div class="h mt">
-        <h2>{words.reservations}</h2>
-        <span class="q">{words.amount(sumOf(rows, rows[0]?.unit), rows[0]?.unit)}</span>
+        <h2>Reserved</h2>
+        <span class="q">{amount(sumOf(rows, rows[0]?.unit), rows[0]?.unit)}</span>
       </div>
       <ul class="rows">
         {named.map(({ id, reservedFor, count }) => (
           <li key={id} class="pair">
             <span class="el">
-              {reservedFor?.name ?? words.notKnown} <span class="q">{reservedFor?.type.toLowerCase()}</span>
+              {reservedFor?.name ?? "not known"} <span class="q">{reservedFor?.type.toLowerCase()}</span>
             </span>
             <span class="r">{number(count)}</span>
           </li>

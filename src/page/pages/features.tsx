@@ -1,4 +1,4 @@
-import { byName, number } from "../format.ts";
+import { byName, capital, number, plural } from "../format.ts";
 import { groupedByName } from "../groups.ts";
 import { now, site } from "../live/live.ts";
 import {
@@ -18,7 +18,6 @@ import { query, setQuery } from "../router.ts";
 import { matching } from "../search.ts";
 import { NoMatch, SortAgain } from "../tables/list-table.tsx";
 import { useSteadyOrder } from "../tables/steady-order.ts";
-import { words } from "../words-pages.ts";
 import { ColumnChoice, FeatureTable, FIRST, useInOrder } from "./feature-table.tsx";
 
 export function Features() {
@@ -40,20 +39,26 @@ export function Features() {
 
   return (
     <>
-      <h1 class="vh">{words.features}</h1>
-      <SearchField label={words.searchFeatures} hint={words.searchHint} example={words.searchTry} />
-      <div class="chips" role="group" aria-label={words.filters}>
+      <h1 class="vh">Features</h1>
+      <SearchField
+        label="Search features"
+        hint="Feature, person, host or server"
+        example="try  server:eda  or  free:0"
+      />
+      <div class="chips" role="group" aria-label="Filters">
         <StateChips all={found.length} counts={countStates(found, today)} chosen={state} />
         <span class="sep" />
-        <Choice name="server" any={words.anyServer} values={[...servers.keys()]} word={words.server} />
-        {labels.length > 0 && <Choice name="label" any={words.anyLabel} values={labels} word={words.label} />}
+        <Choice name="server" any="Server: any" values={[...servers.keys()]} word={(id) => `Server: ${id}`} />
+        {labels.length > 0 && (
+          <Choice name="label" any="Label: any" values={labels} word={(label) => `Label: ${label}`} />
+        )}
         <button
           class="chip wide"
           type="button"
           aria-pressed={inGroups}
           onClick={() => setQuery({ group: inGroups ? null : "name" }, true)}
         >
-          {words.byName}
+          One row per name
         </button>
         <span class="end">
           <SortAgain moved={moved} again={again} />
@@ -65,9 +70,9 @@ export function Features() {
         </span>
       </div>
       <p class="count vh q" role="status">
-        {words.featureCount(rows.length)}
+        {plural(rows.length, "feature")}
         {rows.some(({ feature }) => feature.state === "stale") &&
-          words.ofThemStale(countStates(rows, today).stale)}
+          `, ${number(countStates(rows, today).stale)} of them stale`}
       </p>
       <div {...events}>
         <FeatureTable rows={rows} />
@@ -93,7 +98,7 @@ function StateChips(props: {
       onClick={() => setQuery({ state }, true)}
     >
       {(state === "stale" || state === "partial") && <Icon name={state} />}
-      {state === null ? words.all : words.states[state]}{" "}
+      {state === null ? "All" : state === "nearly" ? "Nearly full" : capital(state)}{" "}
       <b class={state === "full" && count > 0 ? "n-full" : undefined}>{number(count)}</b>
     </button>
   );

@@ -1,22 +1,21 @@
 import type { ComponentChildren } from "preact";
 import type { EfficiencyRecord, StatsRecord } from "../../domain/history-records.ts";
 import type { Column } from "../columns.ts";
-import { byName } from "../format.ts";
+import { byName, number } from "../format.ts";
 import { IS_FLEET } from "../here.ts";
 import { site } from "../live/live.ts";
 import { mayNot } from "../me.ts";
 import { asDuration, asPercent, FeatureLink, featureText } from "../parts/cells.tsx";
 import { MOST_ROWS } from "../parts/csv.tsx";
-import { Figure } from "../parts/figure.tsx";
+import { Figure, NO_COVERAGE } from "../parts/figure.tsx";
 import { HeatMap } from "../parts/heat-map.tsx";
-import { askedHere, PastHead, periodOf, rangeHere } from "../parts/past-head.tsx";
+import { askedHere, coveredIn, PastHead, rangeHere } from "../parts/past-head.tsx";
 import { Rows } from "../parts/rows.tsx";
 import { Choice } from "../parts/search-field.tsx";
-import { UsageRows } from "../parts/usage-rows.tsx";
+import { byWords, UsageRows } from "../parts/usage-rows.tsx";
 import { ZONE } from "../range.ts";
 import { query } from "../router.ts";
-import { fewerSeats, isCovered, meanCoverage, orUnknown } from "../series.ts";
-import { past } from "../words-past.ts";
+import { fewerSeats, isCovered, orUnknown } from "../series.ts";
 import { Compare } from "./compare.tsx";
 
 /** Shows reports on usage, busy seats, hours of the week, and comparisons. */
@@ -44,19 +43,19 @@ function Usage() {
   return (
     <>
       <PastHead range={range}>
-        <Choice name="group_by" any={past.by(first)} values={others} word={past.by} />
+        <Choice name="group_by" any={byWords(first)} values={others} word={byWords} />
       </PastHead>
       <Figure
-        title={past.by(by)}
+        title={byWords(by)}
         path="/api/licenses/usage"
         query={{ ...askedHere(range), group_by: by, timezone: ZONE, limit: `${MOST_ROWS}` }}
-        note={(answer) => past.covered(periodOf(answer), meanCoverage([answer]))}
+        note={(answer) => coveredIn(answer, [answer])}
       >
         {(answer) =>
           answer.groups.length > 0 || isCovered(answer) ? (
             <UsageRows by={by} groups={answer.groups} total={answer.total} />
           ) : (
-            <p class="q">{past.noCoverage}</p>
+            <p class="q">{NO_COVERAGE}</p>
           )
         }
       </Figure>
@@ -64,6 +63,8 @@ function Usage() {
   );
 }
 
+const DEMAND = { log: "from the log", queue: "from the queue", none: "not known" };
+const fewerWords = (count: string) => `With ${count} fewer`;
 const FEWER = ["1", "2", "5", "10 %", "20 %", "50 %"] as const;
 
 function Efficiency() {
@@ -73,26 +74,24 @@ function Efficiency() {
   return (
     <>
       <PastHead range={range}>
-        <Choice name="fewer" any={past.fewer(FEWER[0])} values={FEWER.slice(1)} word={past.fewer} />
+        <Choice name="fewer" any={fewerWords(FEWER[0])} values={FEWER.slice(1)} word={fewerWords} />
       </PastHead>
       <Figure
-        title={past.useOfSeats}
+        title="Use of seats"
         path="/api/licenses/stats"
         query={{ ...asked, series: "false", sort: "-averageUtilization" }}
-        note={(answer) => past.covered(periodOf(answer), meanCoverage(answer.features))}
+        note={(answer) => coveredIn(answer, answer.features)}
       >
-        {({ features, total }) => (
-          <Rows label={past.useOfSeats} rows={features} total={total} columns={STATS} />
-        )}
+        {({ features, total }) => <Rows label="Use of seats" rows={features} total={total} columns={STATS} />}
       </Figure>
       <Figure
-        title={past.eachSeat}
+        title="Effect of fewer seats"
         path="/api/licenses/efficiency"
         query={asked}
-        note={(answer) => past.covered(periodOf(answer), meanCoverage(answer.features))}
+        note={(answer) => coveredIn(answer, answer.features)}
       >
         {({ features, total }) => (
-          <Rows label={past.eachSeat} rows={features} total={total} columns={seatColumns(fewer)} />
+          <Rows label="Effect of fewer seats" rows={features} total={total} columns={seatColumns(fewer)} />
         )}
       </Figure>
     </>
@@ -100,13 +99,13 @@ function Efficiency() {
 }
 
 const FEATURE: Column<StatsRecord | EfficiencyRecord> = {
-  head: past.groups.feature,
+  head: "Feature",
   by: featureText,
   cell: (row) => <FeatureLink {...row} />,
 };
-const TOTAL: Column<{ readonly total: number | null }> = { head: past.seats, value: ({ total }) => total };
+const TOTAL: Column<{ readonly total: number | null }> = { head: "Seats", value: ({ total }) => total };
 const COVERED: Column<{ readonly coverage: number }> = {
-  head: past.known,
+  head: "Covered",
   value: ({ coverage }) => 100 * coverage,
   as: asPercent,
   wide: true,
@@ -114,12 +113,12 @@ const COVERED: Column<{ readonly coverage: number }> = {
 const STATS: readonly Column<StatsRecord>[] = [
   FEATURE,
   TOTAL,
-  { head: past.peak, value: (row) => orUnknown(row.peakUsed, row) },
-  { head: past.p95, value: (row) => orUnknown(row.p95Used, row) },
-  { head: past.onAverage, value: (row) => orUnknown(row.averageUtilization, row), as: asPercent },
-  { head: past.fullFor, value: (row) => orUnknown(row.saturatedSeconds, row), as: asDuration, wide: true },
-  { head: past.people, value: (row) => orUnknown(row.uniqueUsers, row), wide: true },
-  { head: past.deniedHead, value: ({ denials }) => denials, wide: true },
+  { head: "Peak", value: (row) => orUnknown(row.peakUsed, row) },
+  { head: "p95", value: (row) => orUnknown(row.p95Used, row) },
+  { head: "Average", value: (row) => orUnknown(row.averageUtilization, row), as: asPercent },
+  { head: "Full for", value: (row) => orUnknown(row.saturatedSeconds, row), as: asDuration, wide: true },
+  { head: "People", value: (row) => orUnknown(row.uniqueUsers, row), wide: true },
+  { head: "Denied", value: ({ denials }) => denials, wide: true },
   COVERED,
 ];
 
@@ -133,21 +132,21 @@ function seatColumns(fewer: string): readonly Column<EfficiencyRecord>[] {
   return [
     FEATURE,
     { ...TOTAL, wide: true },
-    { head: past.halfBusy, value: (row) => busyAt(row, 0.5), as: asPercent, wide: true },
-    { head: past.lastBusy, value: (row) => busyAt(row, 1), as: asPercent },
-    { head: past.wouldHave, value: (row) => then(row)?.total ?? null },
+    { head: "Middle seat busy", value: (row) => busyAt(row, 0.5), as: asPercent, wide: true },
+    { head: "Last seat busy", value: (row) => busyAt(row, 1), as: asPercent },
+    { head: "Left", value: (row) => then(row)?.total ?? null },
     {
-      head: past.fullThen,
+      head: "Full",
       value: (row) => orUnknown(then(row)?.saturatedSeconds ?? null, row),
       as: asDuration,
       wide: true,
     },
-    { head: past.sessionsAffected, value: (row) => orUnknown(then(row)?.affectedSessions ?? null, row) },
+    { head: "Sessions affected", value: (row) => orUnknown(then(row)?.affectedSessions ?? null, row) },
     {
-      head: past.askedFor,
+      head: "Unmet",
       isWord: true,
-      by: ({ demand }) => past.demandShort[demand.knownFrom],
-      cell: ({ demand }) => past.demandShort[demand.knownFrom],
+      by: ({ demand }) => DEMAND[demand.knownFrom],
+      cell: ({ demand }) => DEMAND[demand.knownFrom],
       wide: true,
     },
     COVERED,
@@ -160,11 +159,11 @@ function Hours() {
     <>
       <PastHead range={range} />
       <Figure
-        title={past.week}
+        title="Week"
         path="/api/licenses/heatmap"
         query={{ ...askedHere(range), timezone: ZONE }}
         note={(answer) =>
-          past.together(answer.features, past.weekOf(periodOf(answer), meanCoverage(answer.cells)))
+          `${number(answer.features)} features together, average by hour, ${coveredIn(answer, answer.cells)}`
         }
       >
         {({ cells }) => <HeatMap cells={cells} total={null} isBig />}

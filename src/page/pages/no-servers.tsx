@@ -1,5 +1,4 @@
 import { useAnswer } from "../parts/answer.tsx";
-import { words } from "../words-pages.ts";
 
 const EXAMPLE = `[[servers]]
 id = "eda"
@@ -15,12 +14,20 @@ export function NoServers() {
   const config = useAnswer("/api/status", {}).answer?.configFile;
   return (
     <div class="empty">
-      <h1>{words.noServers}</h1>
-      <p>{config === null ? words.noConfig : words.addServer(config)}</p>
+      <h1>No license server is configured.</h1>
+      <p>
+        {config === null
+          ? "licmond runs without a config. Write one with licmond init, add a server at its end, and start licmond with --config:"
+          : config === undefined
+            ? "Append one to licmond's config:"
+            : `Add one at the end of the config, ${config}:`}
+      </p>
       <pre class="m">{EXAMPLE}</pre>
-      <p>{words.thenCheck}</p>
+      <p>Check that it answers, then reload the config:</p>
       <pre class="m">{CHECK}</pre>
-      <p class="q">{words.docs}</p>
+      <p class="q">
+        All settings are explained in the config that licmond init writes, and in docs/config.md.
+      </p>
     </div>
   );
 }

@@ -3,11 +3,11 @@ import { duration } from "../format.ts";
 import { asPercent } from "../parts/cells.tsx";
 import { Figure, Newest } from "../parts/figure.tsx";
 import { State } from "../parts/marks.tsx";
-import { askedHere, PastHead, periodOf, rangeHere } from "../parts/past-head.tsx";
+import { askedHere, coveredIn, PastHead, rangeHere } from "../parts/past-head.tsx";
 import { Rows } from "../parts/rows.tsx";
 import { type Stretch, stretch, Timeline } from "../parts/timeline.tsx";
-import { isCovered, meanCoverage, orUnknown } from "../series.ts";
-import { past } from "../words-past.ts";
+import { OUTAGE_WORDS } from "../past-rows.ts";
+import { isCovered, orUnknown } from "../series.ts";
 
 const MARKS = { down: "crit", degraded: "warn", unknown: "unknown" } as const;
 
@@ -18,59 +18,59 @@ export function Outages() {
     <>
       <PastHead range={range} />
       <Figure
-        title={past.availability}
+        title="Available"
         path="/api/licenses/outages"
         query={{ ...askedHere(range), limit: "10000" }}
-        note={({ servers }) => past.covered(periodOf(range), meanCoverage(servers))}
+        note={({ servers }) => coveredIn(range, servers)}
       >
         {({ servers, outages, total, ...asked }) => (
           <>
             <Newest shown={outages.length} total={total} />
             <Rows
-              label={past.availability}
+              label="Available"
               rows={servers}
               columns={[
-                { head: past.groups.server, by: ({ server }) => server, cell: ({ server }) => server },
+                { head: "Server", by: ({ server }) => server, cell: ({ server }) => server },
                 {
-                  head: past.overTime,
+                  head: "Over time",
                   wide: true,
                   by: ({ availability }) => availability,
                   cell: (of) => <Timeline range={range} of={stretchesOf(of, outages, asked)} />,
                 },
                 {
-                  head: past.availability,
+                  head: "Available",
                   value: ({ availability }) => availability,
                   as: (value) => `${value} %`,
                 },
-                { head: past.known, value: ({ coverage }) => 100 * coverage, as: asPercent },
+                { head: "Covered", value: ({ coverage }) => 100 * coverage, as: asPercent },
                 {
-                  head: past.stretches,
+                  head: "Outages",
                   value: (of) => orUnknown(outages.filter((each) => each.server === of.server).length, of),
                 },
               ]}
             />
-            <h2>{past.stretches}</h2>
+            <h2>Outages</h2>
             <Rows
-              label={past.stretches}
-              none={servers.every(isCovered) ? past.noOutages : past.none}
+              label="Outages"
+              none={servers.every(isCovered) ? "Every poll found every server up." : "None."}
               rows={outages}
               total={total}
               columns={[
-                { head: past.groups.server, by: ({ server }) => server, cell: ({ server }) => server },
+                { head: "Server", by: ({ server }) => server, cell: ({ server }) => server },
                 {
-                  head: past.status,
-                  by: ({ status }) => past.statuses[status],
-                  cell: ({ status }) => <State is={MARKS[status]}>{past.statuses[status]}</State>,
+                  head: "Status",
+                  by: ({ status }) => OUTAGE_WORDS[status],
+                  cell: ({ status }) => <State is={MARKS[status]}>{OUTAGE_WORDS[status]}</State>,
                 },
-                { head: past.since, time: ({ startedAt }) => startedAt },
+                { head: "Since", time: ({ startedAt }) => startedAt },
                 {
-                  head: past.lasted,
+                  head: "Lasted",
                   right: true,
                   by: ({ durationSeconds }) => durationSeconds,
                   cell: lastedOf,
                 },
                 {
-                  head: past.reason,
+                  head: "Reason",
                   wide: true,
                   by: ({ reason }) => reason,
                   cell: ({ reason }) => <span class="q">{reason}</span>,
@@ -85,7 +85,7 @@ export function Outages() {
 }
 
 const lastedOf = ({ endedAt, durationSeconds }: OutageRecord) =>
-  `${endedAt === null ? `${past.goesOn}, ` : ""}${duration(1000 * durationSeconds)}`;
+  `${endedAt === null ? `ongoing, ` : ""}${duration(1000 * durationSeconds)}`;
 
 /** Up is the rest of the covered time. */
 function stretchesOf(

@@ -1,9 +1,8 @@
 import { siteOf } from "../../domain/server.ts";
 import { ask } from "../daily/asked.ts";
-import { type Trouble, troublesOf } from "../daily/attention.ts";
+import { MARK_WORDS, type Trouble, troublesOf } from "../daily/attention.ts";
 import { EXPIRY_DAYS, expiriesOf, heldOf, tightOf } from "../daily/figures.ts";
-import { daily } from "../daily/words.ts";
-import { day as dayInWords, duration, number } from "../format.ts";
+import { day as dayInWords, duration, number, plural } from "../format.ts";
 import { IS_FLEET } from "../here.ts";
 import { firing, isUnhandled } from "../live/alerts.ts";
 import { now } from "../live/live.ts";
@@ -18,7 +17,7 @@ import { Section } from "../parts/section.tsx";
 import { stretch, Timeline } from "../parts/timeline.tsx";
 import { unknownByReason } from "../past-rows.ts";
 import { hrefOf } from "../router.ts";
-import { words } from "../words.ts";
+import { amount, inDays } from "../words.ts";
 import { type Denials, midnight, useExpiries } from "./overview-past.ts";
 
 interface Props {
@@ -41,11 +40,11 @@ export function Tight({ servers }: Props) {
   const all = allFeatures(servers).length;
   return (
     <Section
-      title={daily.tight}
-      note={daily.ofFeatures(rows.length, all)}
-      more={[daily.allOf(all), { path: "features" }]}
+      title="Full or nearly full"
+      note={`${number(rows.length)} of ${plural(all, "feature")}`}
+      more={[`All ${number(all)}`, { path: "features" }]}
     >
-      {rows.length === 0 && <p class="q">{all === 0 ? daily.notReadYet : daily.nothingTight}</p>}
+      {rows.length === 0 && <p class="q">{all === 0 ? "No data yet." : "Nothing is nearly full."}</p>}
       <ul class="rows tight">
         {rows.slice(0, MOST_TIGHT).map((row) => (
           <li key={row.id} class={row.feature.state === "stale" ? "stale-row" : undefined}>
@@ -71,13 +70,9 @@ export function Expiring({ servers }: Props) {
   const { answer, error, again } = useExpiries(servers);
   const days = answer === null ? null : expiriesOf(answer.expirations);
   return (
-    <Section
-      title={daily.expiring}
-      note={daily.nextDays(EXPIRY_DAYS)}
-      more={[daily.calendar, { path: "expiry" }]}
-    >
+    <Section title="Expiring" note={`next ${EXPIRY_DAYS} days`} more={["Calendar", { path: "expiry" }]}>
       {days === null && <Pending error={error} again={again} />}
-      {days?.length === 0 && <p class="q">{isRead(servers) ? daily.nothingExpires : daily.notReadYet}</p>}
+      {days?.length === 0 && <p class="q">{isRead(servers) ? "Nothing expires." : "No data yet."}</p>}
       <ul class="rows exp">
         {days?.slice(0, MOST_DAYS).map(({ on, days: left, rows: [first], features, seats }) => (
           <li key={on}>
@@ -86,13 +81,13 @@ export function Expiring({ servers }: Props) {
               {features === 1 && first ? (
                 <FeatureLink quiet server={first.server} daemon={first.daemon} feature={first.feature} />
               ) : (
-                daily.several(features, seats)
+                `${plural(features, "feature")}, ${amount(seats)}`
               )}
             </span>
             {left > SOON_DAYS ? (
-              <span class="q r">{words.inDays(left)}</span>
+              <span class="q r">{inDays(left)}</span>
             ) : (
-              <State is={left < 0 ? "crit" : "warn"}>{left < 0 ? words.expired : words.inDays(left)}</State>
+              <State is={left < 0 ? "crit" : "warn"}>{left < 0 ? "expired" : inDays(left)}</State>
             )}
           </li>
         ))}
@@ -104,10 +99,17 @@ export function Expiring({ servers }: Props) {
 export function Held({ servers }: Props) {
   const rows = heldOf(servers);
   return (
-    <Section title={daily.held} more={rows.length > 0 && [daily.allOf(rows.length), { path: "people" }]}>
+    <Section
+      title="Longest held"
+      more={rows.length > 0 && [`All ${number(rows.length)}`, { path: "people" }]}
+    >
       {rows.length === 0 && (
         <p class="q">
-          {mayNot("holders") ? words.noPeople : isRead(servers) ? daily.nobodyHolds : daily.notReadYet}
+          {mayNot("holders")
+            ? "People are not shown here."
+            : isRead(servers)
+              ? "No checkouts."
+              : "No data yet."}
         </p>
       )}
       <ul class="rows held-l">
@@ -136,13 +138,13 @@ export function Denied({
   const today = { word: null, start: midnight(), end: now.value };
   return (
     <Section
-      title={daily.denied}
-      note={of.length > 0 && daily.sinceMidnight}
-      more={of.length > 0 && [daily.allOf(count ?? 0), { path: "denials" }]}
+      title="Denied today"
+      note={of.length > 0 && "00:00 to now"}
+      more={of.length > 0 && [`All ${number(count ?? 0)}`, { path: "denials" }]}
     >
-      {mayNot("holders") && <p class="q">{daily.noDenials}</p>}
-      {denials === null && isUnread && <p class="q">{daily.deniedUnread}</p>}
-      {count === 0 && <p class="q">{daily.nobodyDenied}</p>}
+      {mayNot("holders") && <p class="q">Denied requests are not shown here.</p>}
+      {denials === null && isUnread && <p class="q">Denials cannot be read now.</p>}
+      {count === 0 && <p class="q">No request was denied.</p>}
       <ul class="rows den-l">
         {of.slice(0, MOST_DENIED).map(({ first: { server, daemon, feature }, denied, rows }) => (
           <li key={`${server} ${daemon} ${feature}`}>
@@ -159,12 +161,19 @@ export function Denied({
       </ul>
       {unknownByReason(unknown).map(({ why, servers }) => (
         <p key={why} class="q note">
-          {daily.deniedUnknown(servers, why)}
+          Not known: {firstNames(servers)}. {why}.
         </p>
       ))}
     </Section>
   );
 }
+
+/** Lists up to three names and the number of others. */
+const firstNames = (names: readonly string[]) =>
+  [
+    ...names.slice(0, 3),
+    ...(names.length > 3 ? [`and ${plural(names.length - 3, "other server")}`] : []),
+  ].join(", ");
 
 /** Returns a color for counts other than 0. */
 export const coloured = (colour: string) => (count: number) =>
@@ -182,18 +191,20 @@ export function Attention({ servers, open }: { readonly servers: Site; readonly 
   const shown = troubles.slice(0, MOST_TROUBLES);
   return (
     <Section
-      title={daily.attention}
-      note={troubles.length > 0 && daily.firstOf(shown.length, count)}
-      more={[daily.allAlerts, { path: "alerts" }]}
+      title="Needs attention"
+      note={
+        troubles.length > 0 && (shown.length < count ? `${shown.length} of ${number(count)}` : number(count))
+      }
+      more={["All alerts", { path: "alerts" }]}
     >
-      {firing.value === null && <p class="st-warn">{daily.alertsUnknown}</p>}
-      {firing.value !== null && troubles.length === 0 && <State is="ok">{daily.nothing}</State>}
+      {firing.value === null && <p class="st-warn">Alerts are not known now.</p>}
+      {firing.value !== null && troubles.length === 0 && <State is="ok">Nothing needs attention.</State>}
       <ul class="rows need">
         {shown.map((trouble) => (
           <Row key={trouble.id} trouble={trouble} />
         ))}
       </ul>
-      {handled > 0 && <p class="q note">{daily.handled(handled)}</p>}
+      {handled > 0 && <p class="q note">{`${number(handled)} acknowledged or silenced`}</p>}
     </Section>
   );
 }
@@ -203,20 +214,18 @@ function Row({ trouble }: { readonly trouble: Trouble }) {
   return (
     <li>
       <State is={mark} tone={tone}>
-        {daily.marks[mark]}
+        {MARK_WORDS[mark]}
       </State>
       <span class="el">
         {to === null ? <b>{subject}</b> : <a href={hrefOf(to)}>{subject}</a>} {text}
         {IS_FLEET && alert?.feature && alert.server && <span class="q"> {siteOf(alert.server)}</span>}
       </span>
-      <span class="q r">
-        {days !== null ? words.inDays(days) : since !== null && duration(now.value - since)}
-      </span>
+      <span class="q r">{days !== null ? inDays(days) : since !== null && duration(now.value - since)}</span>
       {may("acknowledge") && (
         <span class="ack">
           {alert !== null && (
             <button class="link" type="button" onClick={() => ask({ alert, action: "acknowledge" })}>
-              {daily.ack}
+              Ack
               <span class="vh"> {`${subject} ${text}`}</span>
             </button>
           )}

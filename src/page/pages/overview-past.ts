@@ -5,7 +5,7 @@ import { featureIdKey } from "../../domain/history.ts";
 import { type Query, serverNow } from "../api.ts";
 import { EXPIRY_DAYS } from "../daily/figures.ts";
 import { type Day, dayOf } from "../daily/series.ts";
-import { daily } from "../daily/words.ts";
+import { number } from "../format.ts";
 import { IS_FLEET } from "../here.ts";
 import { lastDenial } from "../live/alerts.ts";
 import { now, site } from "../live/live.ts";
@@ -44,9 +44,10 @@ export function useDay(servers: Site): Past {
   const isAsked = servers.size > 0 && !isTooMuch;
   const { answer, error } = useAnswer("/api/licenses/stats", isAsked ? asked : null, quarter.value);
   const day = useLast(useMemo(() => answer && dayOf(answer.features, serverNow()), [answer]));
-  if (isTooMuch) return { day: null, why: daily.tooMany(MOST_FEATURES) };
-  if (day === null) return { day, why: error === null ? null : daily.notRead };
-  return { day, why: day.coverage === 0 ? daily.noReadings : null };
+  if (isTooMuch)
+    return { day: null, why: `The sum of 24 hours is drawn for up to ${number(MOST_FEATURES)} features.` };
+  if (day === null) return { day, why: error === null ? null : "Use cannot be read now." };
+  return { day, why: day.coverage === 0 ? "The chart appears after some minutes of data." : null };
 }
 
 /** Returns the last midnight of the reader's zone in epoch ms. */

@@ -5,8 +5,7 @@ import { figuresOf } from "../daily/figures.ts";
 import { sentenceOf } from "../daily/sentence.ts";
 import type { Day } from "../daily/series.ts";
 import { Tile } from "../daily/tile.tsx";
-import { daily } from "../daily/words.ts";
-import { moment } from "../format.ts";
+import { moment, plural } from "../format.ts";
 import { firing, unhandledOf } from "../live/alerts.ts";
 import { lostSince, now, site } from "../live/live.ts";
 import { mayNot } from "../me.ts";
@@ -18,7 +17,6 @@ import { Section } from "../parts/section.tsx";
 import { DAY_MS, ZONE } from "../range.ts";
 import { hrefOf, query } from "../router.ts";
 import { later } from "../shell/later.tsx";
-import { words } from "../words.ts";
 import { Attention, coloured, Denied, Expiring, Held, Tight } from "./overview-lists.tsx";
 import { useDay, useDenials } from "./overview-past.ts";
 
@@ -60,7 +58,7 @@ export function Overview() {
         </div>
       )}
       {!isOne && servers.size <= MOST_TILES && (
-        <ul class="tiles" aria-label={words.serversPage}>
+        <ul class="tiles" aria-label="Servers">
           {[...servers.values()].map((server) => (
             <li key={server.id}>
               <Tile server={server} day={past.day} says={shortOf(server)} />
@@ -90,11 +88,11 @@ function Status(props: { readonly servers: Site; readonly denied: ReturnType<typ
   const { stale, people, waiting, ...seats } = figuresOf(servers);
   const since = lostSince.value;
   return (
-    <section class="status" aria-label={daily.state}>
+    <section class="status" aria-label="State of the site">
       <h1 class={`line st-${mark}`}>
         <Icon name={mark} />
         <span>
-          {since !== null && now.value - since > TELL_AFTER_MS && `${daily.asOf(moment(since, now.value))} `}
+          {since !== null && now.value - since > TELL_AFTER_MS && `As of ${moment(since, now.value)}: `}
           {parts.map(({ text, to }, at) =>
             to ? (
               <a key={at} href={hrefOf(to)}>
@@ -110,12 +108,12 @@ function Status(props: { readonly servers: Site; readonly denied: ReturnType<typ
         <Facts
           of={[
             [
-              daily.seatsInUse + (stale > 0 ? daily.staleFeatures(stale) : ""),
+              `seats in use${stale > 0 ? `, ${plural(stale, "feature")} stale` : ""}`,
               <UsedOf {...seats} between=" of " />,
             ],
-            [daily.people, <Known value={people} />],
-            [daily.waiting, <Known value={waiting} as={coloured("n-full")} />],
-            [daily.deniedToday, isReading ? <Loading /> : <Known value={count} as={coloured("n-crit")} />],
+            ["people", <Known value={people} />],
+            ["waiting", <Known value={waiting} as={coloured("n-full")} />],
+            ["denied today", isReading ? <Loading /> : <Known value={count} as={coloured("n-crit")} />],
           ]}
         />
       </div>
@@ -133,12 +131,12 @@ function SiteChart({ day, why }: { readonly day: Day | null; readonly why: strin
   );
   return (
     <Section
-      title={daily.seats24}
+      title="Seats in use, 24 h"
       note={
-        daily.toNow(moment(until - DAY_MS, until), ZONE) +
-        (coverage > 0 && coverage < 99 ? `; ${daily.known(coverage)}` : "")
+        `${moment(until - DAY_MS, until)} to now, ${ZONE}` +
+        (coverage > 0 && coverage < 99 ? `; ${coverage} % covered` : "")
       }
-      more={[words.history, { path: "history" }]}
+      more={["History", { path: "history" }]}
     >
       {why !== null && <p class="q">{why}</p>}
       {series !== null && why === null && <Chart series={series} isSum />}

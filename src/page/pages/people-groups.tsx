@@ -1,5 +1,5 @@
 import { useMemo } from "preact/hooks";
-import { number } from "../format.ts";
+import { capital, number } from "../format.ts";
 import { type GroupRow, groupedHolders, type HolderGroup, sortedGroups } from "../groups.ts";
 import type { HolderRow } from "../model.ts";
 import { HELD, hrefOfFeature, SEATS, SINCE } from "../parts/holder-table.tsx";
@@ -7,7 +7,6 @@ import { Unknown } from "../parts/marks.tsx";
 import { linkTo, query } from "../router.ts";
 import { ListTable } from "../tables/list-table.tsx";
 import { unlessSeats } from "../words.ts";
-import { words } from "../words-pages.ts";
 
 /** Most seats first. */
 const FIRST = "-count";
@@ -16,18 +15,17 @@ const FIRST = "-count";
 export function GroupList({ rows, by }: { readonly rows: readonly HolderRow[]; readonly by: HolderGroup }) {
   const sort = query.value.get("group-sort") ?? FIRST;
   const groups = useMemo(() => sortedGroups(groupedHolders(rows, by), sort), [rows, by, sort]);
-  const { columns: heads } = words;
-  const others = by === "feature" ? words.people : words.features;
+  const others = by === "feature" ? "People" : "Features";
   return (
     <ListTable<GroupRow>
-      label={words.groupedBy(by)}
+      label={`By ${by}`}
       class="pt"
       rows={groups}
       name="group-sort"
       first={FIRST}
       columns={[
         {
-          head: heads[by],
+          head: capital(by),
           order: "name",
           width: "minmax(7.5rem, 1.4fr)",
           class: "a-n",
@@ -53,14 +51,14 @@ export function GroupList({ rows, by }: { readonly rows: readonly HolderRow[]; r
           ),
         },
         {
-          head: heads.count,
+          head: "Seats",
           order: "count",
           width: "minmax(3.75rem, 0.5fr)",
           class: "a-b r",
           cell: SEATS.cell,
         },
         {
-          head: heads.waits,
+          head: "Waits",
           order: "waits",
           width: "minmax(3.75rem, 0.5fr)",
           class: "r",

@@ -1,4 +1,5 @@
 import { useMemo } from "preact/hooks";
+import { number } from "../format.ts";
 import { HOLDER_GROUPS } from "../groups.ts";
 import { now, site } from "../live/live.ts";
 import { allHolders, nameOf, peopleOf, sortedHolders, sumOf } from "../model.ts";
@@ -9,7 +10,7 @@ import { linkTo, query } from "../router.ts";
 import { matchingHolders } from "../search.ts";
 import { NoMatch, SortAgain } from "../tables/list-table.tsx";
 import { useSteadyOrder } from "../tables/steady-order.ts";
-import { words } from "../words-pages.ts";
+import { peopleSeats } from "../words.ts";
 import { GroupList } from "./people-groups.tsx";
 
 const HOUR_MS = 3_600_000;
@@ -32,19 +33,26 @@ export function People() {
   const [first] = rows;
   return (
     <>
-      <h1 class="vh">{words.people}</h1>
-      <SearchField label={words.searchPeople} hint={words.searchPeopleHint} />
-      <div class="chips" role="group" aria-label={words.filters}>
+      <h1 class="vh">People</h1>
+      <SearchField label="Search people" hint="Person, host, feature or server" />
+      <div class="chips" role="group" aria-label="Filters">
         <p class="count q" role="status">
-          {words.peopleSeats(peopleOf(held), sumOf(held))}
-          {rows.length > held.length && `, ${words.waitingFor(rows.length - held.length, 0)[0]}`}
+          {peopleSeats(peopleOf(held), sumOf(held))}
+          {rows.length > held.length && `, ${number(rows.length - held.length)} waiting`}
         </p>
-        <Choice name="server" any={words.anyServer} values={[...servers.keys()]} word={words.server} />
-        <Choice name="held" any={words.heldAny} values={HELD_HOURS} word={words.heldOver} />
-        <Choice name="group" any={words.groupNone} values={HOLDER_GROUPS} word={words.groupedBy} />
+        <Choice name="server" any="Server: any" values={[...servers.keys()]} word={(id) => `Server: ${id}`} />
+        <Choice
+          name="held"
+          any="Held: any time"
+          values={HELD_HOURS}
+          word={(hours) =>
+            hours === "168" ? "Held over 7 d" : hours === "24" ? "Held over 1 d" : `Held over ${hours} h`
+          }
+        />
+        <Choice name="group" any="Group: none" values={HOLDER_GROUPS} word={(by) => `By ${by}`} />
         {feature !== null && (
-          <a class="chip" href={linkTo("people")} aria-label={words.clear}>
-            {words.onlyFeature(first === undefined ? feature : nameOf(first))} ×
+          <a class="chip" href={linkTo("people")} aria-label="Clear filters">
+            {`Feature: ${first === undefined ? feature : nameOf(first)}`} ×
           </a>
         )}
         <span class="end">

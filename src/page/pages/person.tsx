@@ -7,16 +7,14 @@ import { MOST_ROWS } from "../parts/csv.tsx";
 import { DenialRows, knownIn, NotLogged } from "../parts/denial-rows.tsx";
 import { Figure } from "../parts/figure.tsx";
 import { HolderList } from "../parts/holder-table.tsx";
-import { periodOf } from "../parts/past-head.tsx";
+import { coveredIn } from "../parts/past-head.tsx";
 import { PrintFoot } from "../parts/print-foot.tsx";
 import { stretch, Timeline } from "../parts/timeline.tsx";
 import { UsageRows } from "../parts/usage-rows.tsx";
 import { sessionBegin } from "../past-rows.ts";
 import { DAY_MS } from "../range.ts";
 import { linkTo, query } from "../router.ts";
-import { meanCoverage } from "../series.ts";
-import { words } from "../words-pages.ts";
-import { past } from "../words-past.ts";
+import { amount } from "../words.ts";
 
 /** Shows one person or host: current checkouts, and use and denials of 90 days. */
 export function Person() {
@@ -32,7 +30,7 @@ export function Person() {
       <div class="crumbs">
         <ol>
           <li>
-            <a href={linkTo("people")}>{words.people}</a>
+            <a href={linkTo("people")}>People</a>
           </li>
           <li aria-hidden="true">›</li>
         </ol>
@@ -40,13 +38,17 @@ export function Person() {
       </div>
       <section class="sec flush">
         <div class="h">
-          <h2>{words.holdsNow}</h2>
-          <span class="q">{words.amount(seats)}</span>
+          <h2>Has now</h2>
+          <span class="q">{amount(seats)}</span>
         </div>
-        {rows.length === 0 ? <p class="q">{words.holdsNothing}</p> : <HolderList rows={rows} />}
+        {rows.length === 0 ? <p class="q">Nothing now.</p> : <HolderList rows={rows} />}
       </section>
       {/* The API separates names by commas, so it cannot be asked for such a name. */}
-      {name.includes(",") ? <p class="sec q">{words.commaName}</p> : <PersonPast by={by} name={name} />}
+      {name.includes(",") ? (
+        <p class="sec q">History of a name with a comma is not available.</p>
+      ) : (
+        <PersonPast by={by} name={name} />
+      )}
     </>
   );
 }
@@ -68,10 +70,10 @@ function PersonPast({ by, name }: { readonly by: "user" | "host"; readonly name:
   return (
     <>
       <Figure
-        title={words.usedIn90}
+        title="Used in 90 days"
         path="/api/licenses/usage"
         query={{ ...asked, limit: `${MOST_ROWS}`, group_by: "feature" }}
-        note={(answer) => past.covered(periodOf(answer), meanCoverage([answer]))}
+        note={(answer) => coveredIn(answer, [answer])}
       >
         {({ groups, total }) => (
           <UsageRows
@@ -80,7 +82,7 @@ function PersonPast({ by, name }: { readonly by: "user" | "host"; readonly name:
             total={total}
             isOfOne={by === "user"}
             lane={{
-              head: past.overTime,
+              head: "Over time",
               wide: true,
               by: ({ lastUsedAt }) => lastUsedAt,
               cell: (row) => <Timeline range={range} of={heldIn(row)} />,
@@ -89,7 +91,7 @@ function PersonPast({ by, name }: { readonly by: "user" | "host"; readonly name:
         )}
       </Figure>
       <Figure
-        title={words.deniedIn90}
+        title="Denied in 90 days"
         path="/api/licenses/denials"
         query={{ ...asked, limit: `${MOST_ROWS}`, sort: "-timestamp" }}
         note={(answer) => knownIn(range, answer)}

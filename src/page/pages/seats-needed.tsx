@@ -3,7 +3,13 @@ import { number, shortIn } from "../format.ts";
 import { asDuration } from "../parts/cells.tsx";
 import { Rows } from "../parts/rows.tsx";
 import { levelsOf } from "../series.ts";
-import { past } from "../words-past.ts";
+import { amount } from "../words.ts";
+
+const DEMAND = {
+  log: "Unmet requests are known from the debug log.",
+  queue: "Unmet requests are known only from the queue.",
+  none: "Unmet requests are not known.",
+};
 
 /** Shows how long each number of seats was in use, and the effect of fewer or more seats. */
 export function SeatsNeeded({ row }: { readonly row: EfficiencyRecord }) {
@@ -11,7 +17,8 @@ export function SeatsNeeded({ row }: { readonly row: EfficiencyRecord }) {
   const total = row.total ?? 0;
   const levels = levelsOf(seats, row.total);
   const most = Math.max(1, ...levels.map(({ percent }) => percent));
-  const histogram = past.histogram((levels[0]?.to ?? 0) + 1, unit);
+  const by = (levels[0]?.to ?? 0) + 1;
+  const histogram = `Percent of the time with this many ${unit} in use${by > 1 ? `, ${by} per bar` : ""}`;
   const enough = levels.find(({ below }) => below >= 95);
   return (
     <div class="halves">
@@ -35,16 +42,20 @@ export function SeatsNeeded({ row }: { readonly row: EfficiencyRecord }) {
       </figure>
       <div>
         <p class="facts">
-          {enough !== undefined && <span>{past.enoughFor95(enough.to, unit)}</span>}
-          <span>{past.demand[demand.knownFrom]}</span>
+          {enough !== undefined && <span>{amount(enough.to, unit)} were enough for 95 % of the time.</span>}
+          <span>{DEMAND[demand.knownFrom]}</span>
           {demand.knownFrom !== "none" && (
-            <span>{past.beyond(demand.deniedRequests, demand.queuedRequests)}</span>
+            <span>{`${demand.deniedRequests === null ? "Not known how many" : number(demand.deniedRequests)} denied, ${demand.queuedRequests === null ? "not known how many" : number(demand.queuedRequests)} queued.`}</span>
           )}
         </p>
-        {whatIf.length === 0 && <p class="q">{past.noWhatIf}</p>}
+        {whatIf.length === 0 && (
+          <p class="q">
+            No estimate for other numbers of seats: the feature is unlimited, or its total is unknown.
+          </p>
+        )}
         {[
-          { tried: whatIf.filter((each) => each.total < total), affected: past.sessionsAffected },
-          { tried: whatIf.filter((each) => each.total > total), affected: past.stillUnmet },
+          { tried: whatIf.filter((each) => each.total < total), affected: "Sessions affected" },
+          { tried: whatIf.filter((each) => each.total > total), affected: "Requests still denied or queued" },
         ].map(
           ({ tried, affected }) =>
             tried.length > 0 && (
@@ -54,16 +65,22 @@ export function SeatsNeeded({ row }: { readonly row: EfficiencyRecord }) {
                 rows={tried}
                 columns={[
                   {
-                    head: past.with,
+                    head: "With",
                     by: ({ total }) => total,
                     cell: (row) => (
                       <>
-                        {past.seatsOf(row.total, unit)}{" "}
-                        <span class="q">({past.difference(row.total - total)})</span>
+                        {amount(row.total, unit)}{" "}
+                        <span class="q">
+                          (
+                          {row.total > total
+                            ? `${number(row.total - total)} more`
+                            : `${number(total - row.total)} fewer`}
+                          )
+                        </span>
                       </>
                     ),
                   },
-                  { head: past.fullFor, value: ({ saturatedSeconds }) => saturatedSeconds, as: asDuration },
+                  { head: "Full for", value: ({ saturatedSeconds }) => saturatedSeconds, as: asDuration },
                   { head: affected, value: ({ affectedSessions }) => affectedSessions },
                 ]}
               />

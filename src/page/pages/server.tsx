@@ -3,8 +3,7 @@ import type { PartStatus } from "../../domain/words.ts";
 import { Raw } from "../admin/raw.tsx";
 import { post } from "../api.ts";
 import { aloneOf, isOld, kindOf, MARK_OF, readAt } from "../daily/condition.ts";
-import { daily } from "../daily/words-pages.ts";
-import { duration, milliseconds, number } from "../format.ts";
+import { duration, milliseconds, number, plural } from "../format.ts";
 import { atHub } from "../here.ts";
 import { now, site } from "../live/live.ts";
 import { pollTimes } from "../live/poll-times.ts";
@@ -17,10 +16,9 @@ import { Filter } from "../parts/filter.tsx";
 import { Icon, State, UsedOf } from "../parts/marks.tsx";
 import { Rows } from "../parts/rows.tsx";
 import { Section } from "../parts/section.tsx";
+import { OUTAGE_WORDS } from "../past-rows.ts";
 import { linkTo, query } from "../router.ts";
 import { matching } from "../search.ts";
-import { words } from "../words-pages.ts";
-import { past } from "../words-past.ts";
 import { FeatureTable, FIRST, useInOrder } from "./feature-table.tsx";
 
 /** Shows one license server: its condition, parts, features and outages. */
@@ -31,15 +29,15 @@ export function Server() {
     return (
       <div class="empty">
         <h1>{id}</h1>
-        <p>{daily.noSuchServer}</p>
+        <p>Unknown server.</p>
         <a class="btn" href={linkTo("servers")}>
-          {daily.allServers}
+          All servers
         </a>
       </div>
     );
   const rescan = async () => {
     const [row] = (await post("/api/licenses/rescan", { servers: [atHub(id)] })).results;
-    return daily.rescanned(id, milliseconds(row?.durationMs ?? 0));
+    return `${id} was polled in ${milliseconds(row?.durationMs ?? 0)}.`;
   };
   const { members, daemons } = server;
   return (
@@ -47,13 +45,13 @@ export function Server() {
       <div class="crumbs">
         <ol>
           <li>
-            <a href={linkTo("servers")}>{words.serversPage}</a>
+            <a href={linkTo("servers")}>Servers</a>
           </li>
           <li aria-hidden="true">›</li>
         </ol>
         <h1>{id}</h1>
         <div class="acts">
-          {may("rescan") && server.enabled && <ActButton word={daily.rescan(id)} act={rescan} />}
+          {may("rescan") && server.enabled && <ActButton word={`Poll ${id} now`} act={rescan} />}
           <CopyLink />
         </div>
       </div>
@@ -61,11 +59,8 @@ export function Server() {
       <Says server={server} />
       <div class="cols c2">
         <div>
-          <Parts
-            title={daily.memberList}
-            parts={members.map((member) => ({ ...member, name: member.host }))}
-          />
-          <Parts title={daily.daemons} parts={daemons} />
+          <Parts title="Members" parts={members.map((member) => ({ ...member, name: member.host }))} />
+          <Parts title="Vendor daemons" parts={daemons} />
         </div>
         <div>
           <Polls server={server} />
@@ -86,12 +81,12 @@ function Features({ server }: { readonly server: KeptServer }) {
   return (
     <>
       <Section
-        title={words.features}
+        title="Features"
         note={number(rows.length)}
-        more={[words.openInPeople, { path: "people", query: { server: server.id } }]}
+        more={["Open in People", { path: "people", query: { server: server.id } }]}
       >
-        {rows.length === 0 && <p class="q">{daily.notReadYet}</p>}
-        <Filter label={words.features} name="q" found={found.length} all={rows.length} />
+        {rows.length === 0 && <p class="q">No data yet.</p>}
+        <Filter label="Features" name="q" found={found.length} all={rows.length} />
       </Section>
       {rows.length > 0 && <FeatureTable rows={found} />}
     </>
@@ -104,19 +99,19 @@ function Says({ server }: { readonly server: KeptServer }) {
   const master = members.length > 1 && members.find((member) => member.master)?.host;
   const [at, polled, next] = [readAt(server), Date.parse(lastPollAt ?? ""), Date.parse(nextPollAt ?? "")];
   return (
-    <section class="says" aria-label={daily.columns.is}>
+    <section class="says" aria-label="State">
       <p class={`line st-${mark}`}>
         <Icon name={mark} />
         <span>
           <b>{aloneOf(server)}</b>
-          {master && daily.masterIs(master)}.
+          {master && `, master ${master}`}.
         </span>
       </p>
       <p class="facts">
         <span>{name}</span>
         <span class="q">
           {manager}
-          {server.experimental && daily.experimental}
+          {server.experimental && ", experimental"}
         </span>
         <span class="m">{address}</span>
         {labelsOf(server).map((label) => (
@@ -130,15 +125,15 @@ function Says({ server }: { readonly server: KeptServer }) {
           <b>
             <UsedOf {...counts} between=" of " />
           </b>{" "}
-          {daily.seatsInUse}
+          {"seats in use"}
         </span>
         {isOld(server) && at !== null && (
-          <span class="st-stale">{words.readBefore(duration(now.value - at))}</span>
+          <span class="st-stale">{`read ${duration(now.value - at)} ago`}</span>
         )}
-        {polled > 0 && <span class="q">{words.polledBefore(duration(now.value - polled))}</span>}
+        {polled > 0 && <span class="q">{`polled ${duration(now.value - polled)} ago`}</span>}
         {next > 0 && server.enabled && (
           <span class="q">
-            {next > now.value ? `${daily.next} ${duration(next - now.value)}` : daily.due}
+            {next > now.value ? `next poll in ${duration(next - now.value)}` : "next poll due"}
           </span>
         )}
       </p>
@@ -167,16 +162,16 @@ interface Part {
 function Parts({ title, parts }: { readonly title: string; readonly parts: readonly Part[] }) {
   const up = parts.filter(({ status }) => status === "up").length;
   return (
-    <Section title={title} note={parts.length > 1 && daily.partsUp(up, parts.length)}>
-      {parts.length === 0 && <p class="q">{words.notKnown}</p>}
+    <Section title={title} note={parts.length > 1 && `${up} of ${parts.length} up`}>
+      {parts.length === 0 && <p class="q">not known</p>}
       <ul class="rows parts">
         {parts.map(({ name, port = null, master = false, status, version, error }, at) => (
           <li key={`${name} ${at}`}>
-            <State is={MARK[status]}>{daily.partStatus[status]}</State>
+            <State is={MARK[status]}>{OUTAGE_WORDS[status]}</State>
             <span class="el m">
               {name}
               {port !== null && `:${port}`}
-              {master && parts.length > 1 && <span class="q"> {daily.master}</span>}
+              {master && parts.length > 1 && <span class="q"> master</span>}
             </span>
             <span class="q r">{version}</span>
             {error !== null && <p class="tool-says">{error}</p>}
@@ -193,15 +188,15 @@ const BARS = 60;
 function Polls({ server: { id, pollDurationMs, unparsedLines } }: { readonly server: KeptServer }) {
   const times = pollTimes(id).slice(-BARS);
   const slowest = Math.max(1, ...times.map(({ ms }) => ms));
-  const says = daily.slowest(milliseconds(slowest), times.length);
+  const says = `Slowest of ${plural(times.length, "poll")} since this page was opened: ${milliseconds(slowest)}.`;
   const bars = times.map(({ ms }, place) => {
     const height = Math.max(1, (24 * ms) / slowest).toFixed(1);
     return `M${4 * (BARS - times.length + place)} 24v-${height}h3v${height}z`;
   });
   return (
     <Section
-      title={daily.poll}
-      note={pollDurationMs === null ? daily.noPoll : daily.took(milliseconds(pollDurationMs))}
+      title="Polls"
+      note={pollDurationMs === null ? "Not polled yet." : `the last took ${milliseconds(pollDurationMs)}`}
     >
       {times.length > 1 && (
         <>
@@ -212,7 +207,11 @@ function Polls({ server: { id, pollDurationMs, unparsedLines } }: { readonly ser
         </>
       )}
       {pollDurationMs !== null && (
-        <p class={`note ${unparsedLines > 0 ? "n-warn" : "q"}`}>{daily.unparsed(unparsedLines)}</p>
+        <p class={`note ${unparsedLines > 0 ? "n-warn" : "q"}`}>
+          {unparsedLines === 0
+            ? "All lines of the last output are known."
+            : `${plural(unparsedLines, "line")} of the last output ${unparsedLines === 1 ? "is" : "are"} unknown.`}
+        </p>
       )}
     </Section>
   );
@@ -222,44 +221,44 @@ function Polls({ server: { id, pollDurationMs, unparsedLines } }: { readonly ser
 function Outages({ id }: { readonly id: string }) {
   return (
     <Figure
-      title={words.outages}
+      title="Outages"
       path="/api/licenses/outages"
       query={{ server: id, limit: "10" }}
       note={({ servers: [of] }) =>
         of === undefined || of.availability === null
-          ? daily.days30
-          : daily.availability(number(of.availability), Math.floor(100 * of.coverage))
+          ? "30 days"
+          : `30 days, ${number(of.availability)} % available, ${of.coverage < 0.01 ? "less than 1" : Math.floor(100 * of.coverage)} % of the time covered`
       }
       aside={
         <a class="more" href={linkTo("outages", { server: id })}>
-          {daily.allOutages}
+          All
         </a>
       }
     >
       {({ outages, total }) => (
         <Rows
-          label={words.outages}
-          none={daily.noOutage}
+          label="Outages"
+          none="None in the covered time."
           rows={outages}
           total={total}
           columns={[
-            { head: past.since, time: ({ startedAt }) => startedAt },
+            { head: "Since", time: ({ startedAt }) => startedAt },
             {
-              head: past.status,
-              by: ({ status }) => past.statuses[status],
-              cell: ({ status }) => <State is={MARK[status]}>{past.statuses[status]}</State>,
+              head: "Status",
+              by: ({ status }) => OUTAGE_WORDS[status],
+              cell: ({ status }) => <State is={MARK[status]}>{OUTAGE_WORDS[status]}</State>,
             },
             {
-              head: past.reason,
+              head: "Reason",
               by: ({ reason }) => reason,
               cell: ({ reason }) => <span class="q">{reason}</span>,
             },
             {
-              head: past.lasted,
+              head: "Lasted",
               right: true,
               by: ({ durationSeconds }) => durationSeconds,
               cell: ({ endedAt, durationSeconds }) =>
-                endedAt === null ? past.goesOn : duration(1000 * durationSeconds),
+                endedAt === null ? "ongoing" : duration(1000 * durationSeconds),
             },
           ]}
         />

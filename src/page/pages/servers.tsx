@@ -1,8 +1,18 @@
 import { compareNullsLast } from "../../domain/order.ts";
 import type { KeptServer } from "../../domain/polls/kept-picture.ts";
-import { aloneOf, isOld, KINDS, kindOf, MARK_OF, membersUp, placeOf, readAt } from "../daily/condition.ts";
-import { daily } from "../daily/words-pages.ts";
-import { byName, milliseconds, number } from "../format.ts";
+import {
+  aloneOf,
+  isOld,
+  KIND_WORDS,
+  KINDS,
+  type Kind,
+  kindOf,
+  MARK_OF,
+  membersUp,
+  placeOf,
+  readAt,
+} from "../daily/condition.ts";
+import { byName, milliseconds, number, plural } from "../format.ts";
 import { site } from "../live/live.ts";
 import { labelsOf } from "../model.ts";
 import { Known } from "../parts/cells.tsx";
@@ -12,7 +22,6 @@ import { Choice, SearchField } from "../parts/search-field.tsx";
 import { hrefOf, linkTo, query } from "../router.ts";
 import { type ListColumn, ListTable, NoMatch, SortAgain } from "../tables/list-table.tsx";
 import { useSteadyOrder } from "../tables/steady-order.ts";
-import { words } from "../words-pages.ts";
 
 /** Default order: worst first. */
 const FIRST = "is";
@@ -30,12 +39,23 @@ const ORDERS: Readonly<Record<string, (server: KeptServer) => string | number | 
   unparsed: ({ unparsedLines }) => unparsedLines,
 };
 
+const HEADS = {
+  server: "Server",
+  is: "State",
+  manager: "Manager",
+  members: "Members",
+  features: "Features",
+  seats: "Seats in use",
+  polled: "Polled",
+  took: "Poll took",
+  unparsed: "Unparsed lines",
+};
 type Column = ListColumn<KeptServer>;
-const column = (order: keyof typeof daily.columns, width: string, style: string, cell: Column["cell"]) => ({
+const column = (order: keyof typeof HEADS, width: string, style: string, cell: Column["cell"]) => ({
   order,
   width,
   cell,
-  head: daily.columns[order],
+  head: HEADS[order],
   class: style,
 });
 const COLUMNS: readonly Column[] = [
@@ -49,7 +69,7 @@ const COLUMNS: readonly Column[] = [
   )),
   column("manager", "4.75rem", "q opt", ({ manager }) => manager),
   column("members", "5.25rem", "r q opt", (server) =>
-    server.members.length === 0 ? <Unknown /> : words.membersUp(membersUp(server), server.members.length),
+    server.members.length === 0 ? <Unknown /> : `${membersUp(server)} of ${server.members.length}`,
   ),
   column("features", "4.375rem", "r opt", ({ counts }) => <Known value={counts.features} />),
   column("seats", "6rem", "r a-f", ({ counts }) => <UsedOf {...counts} />),
@@ -74,28 +94,35 @@ export function Servers() {
   const managers = [...new Set(all.map(({ manager }) => manager))];
   return (
     <>
-      <h1 class="vh">{words.serversPage}</h1>
-      <SearchField label={daily.searchServers} hint={daily.searchServersHint} />
-      <div class="chips" role="group" aria-label={words.filters}>
+      <h1 class="vh">Servers</h1>
+      <SearchField label="Search servers" hint="Server, host, daemon or label" />
+      <div class="chips" role="group" aria-label="Filters">
         <p class="count q" role="status">
-          {daily.serverCount(rows.length)}
+          {plural(rows.length, "server")}
         </p>
-        <Choice name="is" any={daily.anyKind} values={kinds} word={daily.kind} />
+        <Choice
+          name="is"
+          any="State: any"
+          values={kinds}
+          word={(kind) => `State: ${KIND_WORDS[kind as Kind]}`}
+        />
         {managers.length > 1 && (
-          <Choice name="manager" any={daily.anyManager} values={managers} word={daily.manager} />
+          <Choice name="manager" any="Manager: any" values={managers} word={(name) => `Manager: ${name}`} />
         )}
-        {labels.length > 0 && <Choice name="label" any={words.anyLabel} values={labels} word={words.label} />}
+        {labels.length > 0 && (
+          <Choice name="label" any="Label: any" values={labels} word={(label) => `Label: ${label}`} />
+        )}
         <span class="end">
           <SortAgain moved={moved} again={again} />
           <a class="btn" href={linkTo("wall", label === null ? {} : { label })}>
-            {words.wall}
+            Wall
           </a>
           <Csv path="/api/licenses/servers" query={ALL} />
         </span>
       </div>
       <div {...events}>
         <ListTable
-          label={words.serversPage}
+          label="Servers"
           class="st-t"
           rows={rows}
           columns={COLUMNS}

@@ -3,7 +3,7 @@ import { post, Refusal } from "../api.ts";
 import { again, forget } from "../live/live.ts";
 import { loadMe } from "../me.ts";
 import { go, linkTo, page } from "../router.ts";
-import { words } from "../words-pages.ts";
+import { UNREACHABLE } from "../words.ts";
 
 /** Exchanges a key, or the one-time code after `#code=`, for a cookie. */
 export function SignIn() {
@@ -54,7 +54,7 @@ export function SignIn() {
             </svg>
             licmond
           </span>
-          <h1>{words.signInHead}</h1>
+          <h1>Sign in with your key</h1>
         </div>
         <form
           onSubmit={(event) => {
@@ -64,7 +64,7 @@ export function SignIn() {
           }}
         >
           <div>
-            <label for="key">{words.key}</label>
+            <label for="key">Key</label>
             <input
               ref={field}
               id="key"
@@ -82,31 +82,35 @@ export function SignIn() {
           </div>
           <label class="tick">
             <input name="stay" type="checkbox" checked />
-            {words.stay}
+            Stay signed in on this browser for 30 days
           </label>
           <button class="btn pri" type="submit" disabled={isBusy}>
-            {words.signIn}
+            Sign in
           </button>
         </form>
         <div class="help">
           <p>
-            <b>{words.noKey}</b> {words.whoMakesKeys}
+            <b>No key?</b> Your license administrator can create one, or send you a link that signs you in
+            once.
           </p>
           <p>
-            {words.onTheServer} <code>licmond open --role viewer --for 8h</code>
+            On the server: <code>licmond open --role viewer --for 8h</code>
           </p>
         </div>
       </main>
       <footer>
         <span>{location.host}</span>
-        <span>{words.hostAlone}</span>
+        <span>This page needs cookies of this host.</span>
       </footer>
     </div>
   );
 }
 
 function wordsOf(error: unknown, isCode: boolean): string {
-  if (!(error instanceof Refusal)) return words.unreachable;
-  if (error.status === 401) return isCode ? words.codeRefused : words.keyRefused;
+  if (!(error instanceof Refusal)) return UNREACHABLE;
+  if (error.status === 401)
+    return isCode
+      ? "This link was already used or is older than 10 minutes. Request another one, or sign in with a key."
+      : "Key not accepted. It may be mistyped, expired or revoked.";
   return error.message;
 }

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { number } from "../format.ts";
 import { type FeatureRow, type HolderRow, isFull } from "../model.ts";
-import { words } from "../words-pages.ts";
+import { amount, reservedWords } from "../words.ts";
 
 /** More seats than this are drawn as lengths. */
 const MOST_CELLS = 40;
@@ -22,10 +22,10 @@ export function Strip(props: {
   const all = held + reserved + free;
   if (feature.state === "failed" || all + asked === 0) return null;
   const isCells = all <= MOST_CELLS;
-  const named = ({ user, count, unit }: HolderRow, more: typeof words.amount) =>
+  const named = ({ user, count, unit }: HolderRow, more: typeof amount) =>
     count / (all + asked) >= LEAST_NAMED && (
       <>
-        {user ?? words.notKnown}
+        {user ?? "not known"}
         {count > 1 && <span class="q">{more(count, unit)}</span>}
       </>
     );
@@ -36,24 +36,24 @@ export function Strip(props: {
         gridTemplateColumns: asked > 0 ? `minmax(0, ${all}fr) minmax(0, ${asked}fr)` : "minmax(0, 1fr)",
       }}
     >
-      <ol aria-label={words.seatsInUse}>
+      <ol aria-label="Seats in use">
         {props.holders.map((row) => (
           <Seats key={row.id} count={row.count} isCells={isCells}>
-            {named(row, words.amount)}
+            {named(row, amount)}
           </Seats>
         ))}
         <Seats count={reserved} isCells={isCells} kind="kept">
-          <span class="q">{words.reserved(reserved)}</span>
+          <span class="q">{reservedWords(reserved)}</span>
         </Seats>
         <Seats count={free} isCells={isCells} kind="free">
-          <span class="q">{`${number(free)} ${words.free}`}</span>
+          <span class="q">{`${number(free)} free`}</span>
         </Seats>
       </ol>
       {asked > 0 && (
-        <ol class="asked" aria-label={words.seatsWaited}>
+        <ol class="asked" aria-label="Seats requested">
           {props.waiting.map((row) => (
             <Seats key={row.id} count={row.count} isCells={asked <= MOST_CELLS}>
-              {named(row, words.waitsFor)}
+              {named(row, (count) => `waits for ${number(count)}`)}
             </Seats>
           ))}
         </ol>

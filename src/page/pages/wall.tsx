@@ -5,8 +5,7 @@ import { isOld, isTroubled } from "../daily/condition.ts";
 import { expiriesOf, figuresOf } from "../daily/figures.ts";
 import { Tile } from "../daily/tile.tsx";
 import { sayOf, screensOf, seatsOf, tightestOf, wallOf } from "../daily/wall.ts";
-import { daily } from "../daily/words-pages.ts";
-import { day, moment, number, shortIn } from "../format.ts";
+import { day, moment, number, plural, shortIn } from "../format.ts";
 import { firing } from "../live/alerts.ts";
 import { lostSince, now, site } from "../live/live.ts";
 import { SILENT_MS } from "../live/stream.ts";
@@ -16,8 +15,7 @@ import { Icon, State, UsedOf } from "../parts/marks.tsx";
 import { query } from "../router.ts";
 import { partsOf, WIDTH } from "../seats.ts";
 import { Live } from "../shell/header.tsx";
-import { seatsInWords, unlessSeats } from "../words.ts";
-import { words } from "../words-pages.ts";
+import { amount, seatsInWords, unlessSeats, waitingWords } from "../words.ts";
 import { useDay, useExpiries } from "./overview-past.ts";
 
 const SCREEN_MS = 15_000;
@@ -53,7 +51,7 @@ export function Wall() {
   const lines = Math.min(rows, Math.ceil(servers.length / columns));
   return (
     <div class={`wall ${isLost.value ? "lost" : ""}`}>
-      <h1 class="vh">{words.serversPage}</h1>
+      <h1 class="vh">Servers</h1>
       <ul
         class="tiles"
         style={{
@@ -74,7 +72,7 @@ export function Wall() {
             </Tile>
           </li>
         ))}
-        {servers.length === 0 && <li class="empty">{words.noMatch}</li>}
+        {servers.length === 0 && <li class="empty">Nothing matches.</li>}
       </ul>
       <footer>
         <Clock />
@@ -86,10 +84,10 @@ export function Wall() {
             aria-pressed={held !== null}
             onClick={() => hold(held === null ? screen : null)}
           >
-            {daily.screen(screen + 1, screens.length, held !== null)}
+            {`${screen + 1} of ${screens.length}${held !== null ? ", held" : ""}`}
           </button>
         )}
-        {unknown.length > 0 && <State is="crit">{daily.noSuchServers(unknown)}</State>}
+        {unknown.length > 0 && <State is="crit">{`Not in the config: ${unknown.join(", ")}`}</State>}
         <Sums servers={servers} isPart={screens.length > 1} />
       </footer>
     </div>
@@ -101,7 +99,7 @@ const Clock = () => <time>{moment(minute.value, minute.value)}</time>;
 const NotLive = () => (
   <span class="live" role="status">
     <Icon name="warn" />
-    {words.disconnectedSince(moment(lostSince.value ?? 0, now.value))}
+    Disconnected since {moment(lostSince.value ?? 0, now.value)}
   </span>
 );
 
@@ -118,7 +116,7 @@ function Says({ server }: Props) {
         {text}
       </State>
     );
-  return <>{isLost.value ? words.notKnown : text}</>;
+  return <>{isLost.value ? "not known" : text}</>;
 }
 
 /** A bar as wide as the tile, with unstretched patterns. */
@@ -157,12 +155,10 @@ function Tightest({ server }: Props) {
               {isTwice && <span class="q"> {feature.daemon}</span>}
             </span>
             <span>
-              {waiting > 0 && <span class="n-full">{words.waiting(waiting)} </span>}
+              {waiting > 0 && <span class="n-full">{waitingWords(waiting)} </span>}
               <UsedOf {...feature} />
             </span>
-            <b class={`r ${isFull(row) ? "n-full" : ""}`}>
-              {shortIn(feature.unit)(free ?? 0)} {words.free}
-            </b>
+            <b class={`r ${isFull(row) ? "n-full" : ""}`}>{shortIn(feature.unit)(free ?? 0)} free</b>
           </li>
         );
       })}
@@ -179,10 +175,14 @@ function Sums({ servers, isPart }: { readonly servers: readonly KeptServer[]; re
   const troubled = servers.filter(isTroubled).length;
   return (
     <p class="sums">
-      {isPart && troubled > 0 && <b class="n-warn">{daily.notFine(troubled, servers.length)} </b>}
-      {used !== null && total !== null && daily.sums(number(used), number(total), waiting)}{" "}
+      {isPart && troubled > 0 && (
+        <b class="n-warn">{`${number(troubled)} of ${plural(servers.length, "server")} not fine.`} </b>
+      )}
+      {used !== null &&
+        total !== null &&
+        `${number(used)} of ${number(total)} seats in use${waiting ? `, ${number(waiting)} waiting` : ""}.`}{" "}
       {next !== undefined &&
-        daily.nextExpiry(day(next.on, minute.value), daily.several(next.features, next.seats))}
+        `Next expiry ${day(next.on, minute.value)}: ${plural(next.features, "feature")}, ${amount(next.seats)}`}
     </p>
   );
 }

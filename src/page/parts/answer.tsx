@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { type Answers, get, type Query, Refusal, search } from "../api.ts";
-import { words } from "../words.ts";
+import { UNREACHABLE } from "../words.ts";
 import { Copy } from "./copy-link.tsx";
 import { State } from "./marks.tsx";
 
@@ -47,23 +47,23 @@ export function useAnswer<P extends keyof Answers>(
 
 /** Placeholder for a missing answer, with the reason. */
 export function Pending({ error, again }: Pick<Asked<never>, "error"> & { readonly again: () => void }) {
-  if (error === null) return <p class="empty pending q">{words.loadingPage}</p>;
+  if (error === null) return <p class="empty pending q">Loading …</p>;
   const { status, message, details, requestId } =
-    error === "unreachable"
-      ? { status: 0, message: words.unreachable, details: null, requestId: null }
-      : error;
+    error === "unreachable" ? { status: 0, message: UNREACHABLE, details: null, requestId: null } : error;
   const isRole = status === 403;
   return (
     <div class="empty pending" role="alert">
-      <State is={isRole ? "unknown" : "crit"}>{isRole ? words.notForYou : words.notRead}</State>
+      <State is={isRole ? "unknown" : "crit"}>
+        {isRole ? "Your role may not see this" : "Cannot be loaded"}
+      </State>
       <p>{message}</p>
       {details !== null && <p class="tool-says">{details}</p>}
       {status >= 500 && requestId !== null && (
-        <Copy class="link" text={() => requestId} label={words.requestId(requestId)} />
+        <Copy class="link" text={() => requestId} label={`Request ${requestId}`} />
       )}
       {!isRole && (
         <button class="btn s" type="button" onClick={again}>
-          {words.tryAgain}
+          Try again
         </button>
       )}
     </div>

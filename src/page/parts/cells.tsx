@@ -2,7 +2,6 @@ import type { ComponentChildren } from "preact";
 import type { Unit } from "../../domain/words.ts";
 import { duration, number } from "../format.ts";
 import { linkTo } from "../router.ts";
-import { words } from "../words.ts";
 import { Unknown } from "./marks.tsx";
 
 /** Shows a number that may be unknown. */
@@ -26,12 +25,13 @@ export function Person({ user }: { readonly user: string | null }): ComponentChi
   return <a href={linkTo("person", { user })}>{user}</a>;
 }
 
+const unnamed = (daemon = "") => `${daemon}, counted without names`;
 /** Returns a feature's text for sorting and searching. */
 export const featureText = (of: {
   readonly server?: string | undefined;
   readonly daemon?: string | undefined;
   readonly feature?: string | null | undefined;
-}): string => [of.feature ?? words.unnamed(of.daemon ?? ""), of.server, of.daemon].join(" ");
+}): string => [of.feature ?? unnamed(of.daemon), of.server, of.daemon].join(" ");
 
 /** Links to a feature, with server and daemon: two daemons may have features of one name. */
 export function FeatureLink(props: {
@@ -46,7 +46,7 @@ export function FeatureLink(props: {
   return (
     <>
       {feature == null ? (
-        words.unnamed(daemon)
+        unnamed(daemon)
       ) : (
         <a href={linkTo("feature", { server, daemon, name: feature })}>{feature}</a>
       )}

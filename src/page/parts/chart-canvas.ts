@@ -13,8 +13,6 @@ import {
   stretches,
   wasFull,
 } from "../series.ts";
-import { words } from "../words-pages.ts";
-import { past } from "../words-past.ts";
 
 /** The reader's text size, by which everything in a chart grows. */
 const TEXT = Number.parseFloat(getComputedStyle(document.documentElement).fontSize) / 16 || 1;
@@ -177,13 +175,13 @@ export function drawChart(Plot: typeof uPlot, box: HTMLElement, props: ChartProp
     for (let at = left - all; at < right; at += 6 * scale) segment(at, top + all, at + all, top, "edge", 1);
     ctx.restore();
     for (const [from, wide] of gaps)
-      if (wide > 90 * scale) write(past.nobodyLooked, from + wide / 2, y(most / 2), "center");
+      if (wide > 90 * scale) write("no data", from + wide / 2, y(most / 2), "center");
 
     segment(left, y(0), right, y(0), "edge", 1);
     for (const { lane, floor } of floors) {
       segment(left, floor, right, floor, "edge", 1);
       write(lane.label, left - 8 * scale, floor - 8 * scale, "right");
-      if (lane.marks === null) write(words.notKnown, left + 8 * scale, floor - 10 * scale, "left");
+      if (lane.marks === null) write("not known", left + 8 * scale, floor - 10 * scale, "left");
       for (const at of lane.marks ?? [])
         if (at >= start && at < end)
           segment(x(at), floor - 14 * scale, x(at), floor - 2 * scale, lane.colour, 2);
@@ -196,9 +194,9 @@ export function drawChart(Plot: typeof uPlot, box: HTMLElement, props: ChartProp
     const named = peak !== null && peak.peak !== null && !isAtTotal(peak) ? peak : null;
     const isClose = named !== null && y(named.peak ?? 0) - y(total ?? 0) < 24 * scale;
     if (total !== null && !(isClose && x(named.at) > right - 200 * scale))
-      write(past.total(total), right, y(total) - 9 * scale, "right");
+      write(`total ${number(total)}`, right, y(total) - 9 * scale, "right");
     if (named !== null) {
-      const text = past.peakWhen(named.peak ?? 0, peakTime(series, named, now.peek()));
+      const text = `peak ${number(named.peak ?? 0)} ${peakTime(series, named, now.peek())}`;
       write(text, x(named.at), y(named.peak ?? 0) - 10 * scale, "center", true);
     }
     ctx.restore();

@@ -6,13 +6,12 @@ import { number } from "../format.ts";
 import { mayNot } from "../me.ts";
 import type { FeatureRow } from "../model.ts";
 import { type Range, rangeQuery, stepOf, ZONE } from "../range.ts";
-import { isDaily, type Lane, meanCoverage, orUnknown, peakOf, type Series, seriesOf } from "../series.ts";
-import { past } from "../words-past.ts";
+import { isDaily, type Lane, orUnknown, peakOf, type Series, seriesOf } from "../series.ts";
 import { useAnswer } from "./answer.tsx";
 import { asDuration, Facts, Known } from "./cells.tsx";
 import { Chart } from "./chart.tsx";
-import { Figure } from "./figure.tsx";
-import { periodOf, zoom } from "./past-head.tsx";
+import { Figure, NO_COVERAGE } from "./figure.tsx";
+import { coveredIn, zoom } from "./past-head.tsx";
 
 /** Returns the parameters that identify a feature. */
 export const idOf = ({ server, feature }: FeatureRow) => ({
@@ -40,7 +39,7 @@ export function ChartFigure(props: {
       title={title}
       path="/api/licenses/stats"
       query={{ ...asked, interval: stepOf(range), timezone: ZONE }}
-      note={({ features }) => past.covered(periodOf(range), meanCoverage(features))}
+      note={({ features }) => coveredIn(range, features)}
       aside={aside}
     >
       {(answer) => <SeatChart row={row} answer={answer} lanes={lanesOf(denied, waiting)} />}
@@ -60,7 +59,7 @@ function SeatChart(props: {
   const peakHour = usePeakHour(row, drawn);
   const series = useMemo(() => ({ ...drawn, peakHour }), [drawn, peakHour]);
   if (stats === undefined || orUnknown(stats.peakUsed, stats) === null)
-    return <p class="empty pending q">{past.noCoverage}</p>;
+    return <p class="empty pending q">{NO_COVERAGE}</p>;
   return (
     <>
       <Chart
@@ -99,10 +98,10 @@ function lanesOf(denied: Denials | null, waiting: number): readonly Lane[] {
       ? null
       : denied.denials.filter((row) => row.outcome === outcome).map(({ timestamp }) => Date.parse(timestamp));
   const known = since === null ? {} : { since };
-  const note = waiting > 0 ? { note: past.waitNow(waiting) } : {};
+  const note = waiting > 0 ? { note: `${number(waiting)} now` } : {};
   return [
-    { label: past.waiting, colour: "full-mark", marks: marks("queued"), ...known, ...note },
-    { label: past.denied, colour: "crit-mark", marks: marks("denied"), ...known },
+    { label: "waiting", colour: "full-mark", marks: marks("queued"), ...known, ...note },
+    { label: "denied", colour: "crit-mark", marks: marks("denied"), ...known },
   ];
 }
 
@@ -121,13 +120,13 @@ function namedSince({ logging: [logging], denials, total }: Denials): number | n
 function StatsFacts({ of }: { readonly of: StatsRecord }) {
   const known = (value: number | null, as = number) => <Known value={orUnknown(value, of)} as={as} />;
   const facts: [string, ComponentChildren][] = [
-    [past.peak, known(of.peakUsed)],
-    [past.p95, known(of.p95Used)],
-    [past.onAverage, known(of.averageUsed, (seats) => number(Math.round(10 * seats) / 10))],
-    [past.fullFor, known(of.saturatedSeconds, asDuration)],
-    [past.sessions, known(of.sessions)],
-    [past.people, known(of.uniqueUsers)],
-    [past.deniedHead, <Known value={of.denials} />],
+    ["Peak", known(of.peakUsed)],
+    ["p95", known(of.p95Used)],
+    ["Average", known(of.averageUsed, (seats) => number(Math.round(10 * seats) / 10))],
+    ["Full for", known(of.saturatedSeconds, asDuration)],
+    ["Sessions", known(of.sessions)],
+    ["People", known(of.uniqueUsers)],
+    ["Denied", <Known value={of.denials} />],
   ];
   return <Facts of={facts} />;
 }

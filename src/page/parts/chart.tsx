@@ -1,8 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
+import { capital } from "../format.ts";
 import { now } from "../live/live.ts";
 import { beginInWords, bucketInWords, type ChartProps, isGap, sentenceOf, wasFull } from "../series.ts";
-import { words } from "../words-pages.ts";
-import { past } from "../words-past.ts";
 import { drawChart } from "./chart-canvas.ts";
 import { Rows } from "./rows.tsx";
 
@@ -62,26 +61,26 @@ export function Chart(props: ChartProps) {
         role="img"
         // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys step through its points
         tabIndex={0}
-        aria-label={sentenceOf(past.seatsInUse, series, fullSeconds, now.peek())}
-        aria-description={past.chartKeys}
+        aria-label={sentenceOf("Seats in use", series, fullSeconds, now.peek())}
+        aria-description="Arrow keys step through its points."
         style={{ minHeight: `${(248 + 32 * lanes.length) / 16}rem` }}
         onKeyDown={step}
         onPointerMove={() => setKeyed(false)}
       >
-        {isFailed && <p class="q">{past.chartFailed}</p>}
+        {isFailed && <p class="q">The chart could not be loaded. The table below has its data.</p>}
       </div>
       <Key {...props} />
       <details class="as-table" onToggle={({ currentTarget }) => setTable(currentTarget.open)}>
-        <summary class="link">{past.asTable}</summary>
+        <summary class="link">As table</summary>
         {isTable && (
           <Rows
-            label={past.seatsInUse}
+            label="Seats in use"
             rows={buckets}
             columns={[
-              { head: past.from, by: ({ at }) => at, cell: ({ at }) => beginInWords(series, at, now.peek()) },
-              { head: past.peak, value: ({ peak }) => peak },
-              { head: past.onAverage, value: ({ used }) => used && Math.round(100 * used) / 100 },
-              { head: words.units[unit], value: ({ total }) => total },
+              { head: "From", by: ({ at }) => at, cell: ({ at }) => beginInWords(series, at, now.peek()) },
+              { head: "Peak", value: ({ peak }) => peak },
+              { head: "Average", value: ({ used }) => used && Math.round(100 * used) / 100 },
+              { head: capital(unit), value: ({ total }) => total },
             ]}
           />
         )}
@@ -92,12 +91,11 @@ export function Chart(props: ChartProps) {
 
 /** Legend of line, area and colors. */
 function Key({ series, isSum = false }: ChartProps) {
-  const { key } = past;
   const marks: readonly (readonly [style: string, word: string, isDrawn: boolean])[] = [
-    ["k-peak", isSum ? key.sum : key.peak, true],
-    ["k-mean", key.mean, !isSum],
-    ["k-full", key.full, series.buckets.some((bucket) => wasFull(series, bucket))],
-    ["gap", past.nobodyLooked, series.buckets.some(isGap)],
+    ["k-peak", isSum ? "sum of means" : "peak", true],
+    ["k-mean", "mean", !isSum],
+    ["k-full", "no seat free", series.buckets.some((bucket) => wasFull(series, bucket))],
+    ["gap", "no data", series.buckets.some(isGap)],
   ];
   return (
     <p class="key q">

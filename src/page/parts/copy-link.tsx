@@ -1,5 +1,4 @@
 import { useState } from "preact/hooks";
-import { words } from "../words.ts";
 
 /** Copies a text. Plain HTTP has no clipboard: there the text is shown, selected. */
 export function Copy(props: {
@@ -29,9 +28,9 @@ export function Copy(props: {
     );
   return (
     <button class={props.class ?? "btn"} type="button" onClick={() => void copy()}>
-      <span aria-live="polite">{state === "copied" ? words.copied : props.label}</span>
+      <span aria-live="polite">{state === "copied" ? "Copied" : props.label}</span>
     </button>
   );
 }
 
-export const CopyLink = () => <Copy text={() => location.href} label={words.copyLink} />;
+export const CopyLink = () => <Copy text={() => location.href} label="Copy link" />;

@@ -1,11 +1,10 @@
 import type { DenialRecord, LoggingRecord } from "../../domain/denials.ts";
 import type { Answers } from "../api.ts";
 import type { Column } from "../columns.ts";
-import { duration, moment, number } from "../format.ts";
+import { duration, moment, number, plural } from "../format.ts";
 import { now } from "../live/live.ts";
 import { isLogged, unknownByReason } from "../past-rows.ts";
 import type { Range } from "../range.ts";
-import { past } from "../words-past.ts";
 import { FeatureLink, featureText, Person } from "./cells.tsx";
 import { State, Unknown } from "./marks.tsx";
 import { periodOf } from "./past-head.tsx";
@@ -14,8 +13,11 @@ import { Rows } from "./rows.tsx";
 type Answer = Answers["/api/licenses/denials"];
 
 /** Describes a period and the number of servers with known denials. */
-export const knownIn = (range: Pick<Range, "start" | "end">, { logging }: Answer): string =>
-  past.knownOf(periodOf(range), logging.filter((each) => isLogged(each, range.end)).length, logging.length);
+export function knownIn(range: Pick<Range, "start" | "end">, { logging }: Answer): string {
+  const known = logging.filter((each) => isLogged(each, range.end)).length;
+  if (logging.length === 1) return `${periodOf(range)}${known === 1 ? "" : ", not known"}`;
+  return `${periodOf(range)}, known of ${known} of ${logging.length} servers`;
+}
 
 /** Lists single denied requests. */
 export function DenialRows(props: {
@@ -27,47 +29,48 @@ export function DenialRows(props: {
   const { denials, total, logging } = props.answer;
   return (
     <Rows
-      label={past.requests}
+      label="Requests"
       rows={denials}
       total={total}
-      none={logging.every((each) => isLogged(each, props.range.end)) ? past.noDenials : ""}
+      none={logging.every((each) => isLogged(each, props.range.end)) ? "No request was denied." : ""}
       columns={[
-        { head: past.at, time: ({ timestamp }) => timestamp },
+        { head: "At", time: ({ timestamp }) => timestamp },
         ...(props.isOfMany === true ? [FEATURE] : []),
         {
-          head: past.groups.user,
+          head: "Person",
           by: ({ user }) => user,
-          cell: (row) => (row.feature === null ? past.counted : <Person {...row} />),
+          cell: (row) => (row.feature === null ? "counted, without names" : <Person {...row} />),
         },
         {
-          head: past.groups.host,
+          head: "Host",
           wide: true,
           by: ({ host }) => host,
           cell: ({ host }) => (host === null ? <Unknown /> : <span class="m">{host}</span>),
         },
-        { head: past.seats, value: ({ count }) => count, wide: true },
-        { head: past.tries, right: true, wide: true, by: ({ attempts }) => attempts, cell: triesOf },
+        { head: "Seats", value: ({ count }) => count, wide: true },
+        { head: "Tries", right: true, wide: true, by: ({ attempts }) => attempts, cell: triesOf },
         {
-          head: past.outcome,
+          head: "Outcome",
           isWord: true,
-          by: ({ outcome }) => past.outcomes[outcome],
-          cell: ({ outcome }) => past.outcomes[outcome],
+          by: ({ outcome }) => OUTCOMES[outcome],
+          cell: ({ outcome }) => OUTCOMES[outcome],
         },
-        { head: past.reason, wide: true, by: reasonOf, cell: reasonOf },
+        { head: "Reason", wide: true, by: reasonOf, cell: reasonOf },
       ]}
     />
   );
 }
 
+const OUTCOMES = { denied: "denied", queued: "waited", granted_later: "granted later" };
 const FEATURE: Column<DenialRecord> = {
-  head: past.groups.feature,
+  head: "Feature",
   by: featureText,
   cell: (row) => <FeatureLink {...row} />,
 };
 
 function triesOf({ attempts, timestamp, until }: DenialRecord) {
   const ms = Date.parse(until) - Date.parse(timestamp);
-  return ms > 0 ? past.triesIn(attempts, duration(ms)) : number(attempts);
+  return ms > 0 ? `${plural(attempts, "try", "tries")} in ${duration(ms)}` : number(attempts);
 }
 
 export const reasonOf = ({ reason, code }: Pick<DenialRecord, "reason" | "code">): string =>
@@ -87,12 +90,13 @@ export function NotLogged({
     <>
       {unknownByReason(logging).map(({ why, servers }) => (
         <p key={why} class="why">
-          <State is="unknown">{past.notKnownOf(servers.join(", "))}</State> <span class="q">{why}.</span>
+          <State is="unknown">{`Denials are not known: ${servers.join(", ")}.`}</State>{" "}
+          <span class="q">{why}.</span>
         </p>
       ))}
       {[...bySince].map(([since, of]) => (
         <p key={since} class="why q">
-          {past.knownSince(of.map(({ server }) => server).join(", "), since)}
+          {`${of.map(({ server }) => server).join(", ")}: known since ${since}.`}
         </p>
       ))}
     </>

@@ -2,8 +2,7 @@ import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { Refusal } from "../api.ts";
-import { daily } from "../daily/words.ts";
-import { words } from "../words.ts";
+import { UNREACHABLE } from "../words.ts";
 
 const outcome = signal("");
 
@@ -24,7 +23,7 @@ export function Outcome() {
 
 /** Returns the daemon's message of a failure. */
 export function problemOf(error: unknown): string {
-  if (!(error instanceof Refusal)) return words.unreachable;
+  if (!(error instanceof Refusal)) return UNREACHABLE;
   return error.details === null ? error.message : `${error.message}\n${error.details}`;
 }
 
@@ -88,7 +87,7 @@ export function FormDialog(props: {
         </p>
         <div class="acts">
           <button class="btn" type="button" onClick={() => box.current?.close()}>
-            {button === null ? words.close : daily.cancel}
+            {button === null ? "Close" : "Cancel"}
           </button>
           {button !== null && (
             <button class="btn pri" type="submit" disabled={isBusy.value || props.disabled === true}>

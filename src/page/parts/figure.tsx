@@ -2,10 +2,12 @@ import type { ComponentChildren } from "preact";
 import type { Answers, Query } from "../api.ts";
 import { number } from "../format.ts";
 import { curlOf } from "../range.ts";
-import { past } from "../words-past.ts";
 import { Pending, useAnswer } from "./answer.tsx";
 import { Copy } from "./copy-link.tsx";
 import { Csv, MOST_ROWS } from "./csv.tsx";
+
+export const NO_COVERAGE =
+  "No data for this time: licmond was not polling, or the license manager counts no seats here.";
 
 interface FigureProps<P extends keyof Answers> {
   readonly title: string;
@@ -39,7 +41,7 @@ export function Figure<P extends keyof Answers>(props: FigureProps<P>) {
       {answer === null ? <Pending error={error} again={again} /> : props.children(answer)}
       <p class="calls">
         {csv && <Csv class="link" path={path} query={{ ...query, ...all }} />}
-        <Copy class="link" label={past.copyCurl} text={() => curlOf(document.baseURI, path, query)} />
+        <Copy class="link" label="Copy as curl" text={() => curlOf(document.baseURI, path, query)} />
       </p>
     </section>
   );
@@ -48,5 +50,7 @@ export function Figure<P extends keyof Answers>(props: FigureProps<P>) {
 /** Marks a result that is based on a truncated answer. */
 export function Newest({ shown, total }: { readonly shown: number; readonly total: number }) {
   if (total <= shown) return null;
-  return <p class="why n-warn">{past.newest(number(shown), number(total))}</p>;
+  return (
+    <p class="why n-warn">{`Counts only the newest ${number(shown)} of ${number(total)}: choose a shorter range.`}</p>
+  );
 }

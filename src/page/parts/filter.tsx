@@ -1,5 +1,5 @@
+import { number } from "../format.ts";
 import { query, setQuery } from "../router.ts";
-import { past } from "../words-past.ts";
 
 /** A table of fewer rows needs no filter. */
 const FILTERED = 6;
@@ -18,12 +18,12 @@ export function Filter(props: {
   return (
     <p class="filter">
       <span class="q" role="status">
-        {search !== "" && past.someOf(found, all)}
+        {search !== "" && `${number(found)} of ${number(all)}`}
       </span>
       <input
         type="search"
-        aria-label={past.filter(label)}
-        placeholder={past.filterHint}
+        aria-label={`Filter: ${label}`}
+        placeholder="Filter"
         autocomplete="off"
         spellcheck={false}
         value={search}

@@ -2,13 +2,13 @@ import type { HeatCellRecord } from "../../domain/history-records.ts";
 import type { Unit } from "../../domain/words.ts";
 import { number } from "../format.ts";
 import { orUnknown } from "../series.ts";
-import { past } from "../words-past.ts";
 
 /** Color tokens, by share. A full hour has the color of full. */
 const SHADES = ["heat-0", "heat-1", "heat-2", "heat-3", "heat-4"];
 const FULL = "full-mark";
 /** Shown as 100 %. */
 const ALL = 99.5;
+const WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const HOURS = Array.from({ length: 24 }, (_, hour) => `${hour}`.padStart(2, "0"));
 
 const colour = (token: string) => ({ backgroundColor: `var(--${token})` });
@@ -37,13 +37,16 @@ export function HeatMap(props: {
     const isFull = isShare && (percent ?? 0) >= ALL;
     const step = Math.floor(((percent ?? 0) / 100) * SHADES.length);
     const shade = isFull ? FULL : (SHADES[step] ?? "heat-4");
-    const words = past.heatCell(percent, peakUsed, wasFull, Math.floor(100 * cell.coverage));
+    const words =
+      percent === null
+        ? "no data"
+        : `${Math.round(percent)} %, peak ${number(peakUsed ?? 0)}${wasFull ? ", was full" : ""}, ${Math.floor(100 * cell.coverage)} % covered`;
     return (
       <td
         key={cell.hour}
         class={percent === null ? "gap" : `${shade} ${wasFull ? "notch" : ""}`}
         style={percent === null ? undefined : colour(shade)}
-        title={`${past.weekdays[cell.weekday - 1]} ${HOURS[cell.hour]}:00: ${words}`}
+        title={`${WEEKDAYS[cell.weekday - 1]} ${HOURS[cell.hour]}:00: ${words}`}
       >
         <span class="vh">{words}</span>
         {isBig && <span aria-hidden="true">{percent !== null && number(Math.round(percent))}</span>}
@@ -64,7 +67,7 @@ export function HeatMap(props: {
           </tr>
         </thead>
         <tbody>
-          {past.weekdays.map((weekday, day) => (
+          {WEEKDAYS.map((weekday, day) => (
             <tr key={weekday}>
               <th scope="row">{weekday}</th>
               {cells.filter((cell) => cell.weekday === day + 1).map(cellOf)}
@@ -74,7 +77,7 @@ export function HeatMap(props: {
       </table>
       <p class="key q">
         <span>
-          {isShare ? past.heatShare(unit) : past.heatBusiest} 0 %{" "}
+          {isShare ? `of the ${unit}:` : "of the busiest hour:"} 0 %{" "}
           {SHADES.map((shade) => (
             <i key={shade} style={colour(shade)} />
           ))}{" "}
@@ -82,16 +85,16 @@ export function HeatMap(props: {
         </span>
         {isShare && (
           <span>
-            <i style={colour(FULL)} /> {past.full}
+            <i style={colour(FULL)} /> full
           </span>
         )}
         {total !== null && (
           <span>
-            <i class="notch" style={colour("heat-1")} /> {past.wasFull}
+            <i class="notch" style={colour("heat-1")} /> was full at times
           </span>
         )}
         <span>
-          <i class="gap" /> {past.nobodyLooked}
+          <i class="gap" /> no data
         </span>
       </p>
     </>

@@ -1,12 +1,11 @@
 import { slugOf } from "../arrange.ts";
-import { duration, moment, shortIn } from "../format.ts";
+import { capital, duration, moment, shortIn } from "../format.ts";
 import { now } from "../live/live.ts";
 import { type HolderRow, nameOf, sortedHolders } from "../model.ts";
 import { linkTo, query } from "../router.ts";
 import { matchingHolders } from "../search.ts";
 import { type ListColumn, ListTable } from "../tables/list-table.tsx";
-import { unlessSeats } from "../words.ts";
-import { words } from "../words-pages.ts";
+import { unitWord, unlessSeats } from "../words.ts";
 import { Known, Person } from "./cells.tsx";
 import { Filter } from "./filter.tsx";
 import { State, Unknown } from "./marks.tsx";
@@ -14,10 +13,9 @@ import { State, Unknown } from "./marks.tsx";
 /** Default order: longest first. */
 export const FIRST = "since";
 const LONG_MS = 86_400_000;
-const { columns: heads } = words;
 
 export const SINCE: ListColumn<Pick<HolderRow, "since">> = {
-  head: heads.since,
+  head: "Since",
   order: "since",
   width: "minmax(5.75rem, 7.5rem)",
   class: "a-w r",
@@ -26,7 +24,7 @@ export const SINCE: ListColumn<Pick<HolderRow, "since">> = {
 
 type Lasting = Pick<HolderRow, "since" | "kind">;
 export const HELD: ListColumn<Lasting> = {
-  head: heads.held,
+  head: "Held",
   order: "held",
   width: "minmax(6.5rem, 7.5rem)",
   class: "a-f r",
@@ -40,34 +38,34 @@ function Held({ row: { since, kind } }: { readonly row: Lasting }) {
   if (kind !== "checkout" || ms <= LONG_MS) return <>{duration(ms)}</>;
   return (
     <State is="warn">
-      <span class="vh">{words.overADay} </span>
+      <span class="vh">over 1 day, </span>
       {duration(ms)}
     </State>
   );
 }
 
 export const SEATS: ListColumn<Pick<HolderRow, "count" | "unit">> = {
-  head: heads.count,
+  head: "Seats",
   order: "count",
   width: "3.5rem",
   class: "a-b r",
   cell: ({ count, unit }) => (
     <>
       {shortIn(unit)(count)}
-      <span class="q card-word"> {words.unitWord(count, unit)}</span>
+      <span class="q card-word"> {unitWord(count, unit)}</span>
     </>
   ),
 };
 
 const USER: ListColumn<HolderRow> = {
-  head: heads.user,
+  head: "User",
   order: "user",
   width: "minmax(5rem, 1fr)",
   class: "a-s el",
   cell: Person,
 };
 const HOST: ListColumn<HolderRow> = {
-  head: heads.host,
+  head: "Host",
   order: "host",
   width: "minmax(6.25rem, 1fr)",
   class: "m el",
@@ -77,7 +75,7 @@ const COLUMNS: readonly ListColumn<HolderRow>[] = [
   USER,
   HOST,
   {
-    head: heads.feature,
+    head: "Feature",
     order: "feature",
     width: "minmax(7.5rem, 1.3fr)",
     class: "a-n",
@@ -89,7 +87,7 @@ const COLUMNS: readonly ListColumn<HolderRow>[] = [
     ),
   },
   {
-    head: heads.server,
+    head: "Server",
     order: "server",
     width: "5.625rem",
     class: "q el opt",
@@ -99,11 +97,11 @@ const COLUMNS: readonly ListColumn<HolderRow>[] = [
   SINCE,
   HELD,
   {
-    head: words.kind,
+    head: "State",
     order: "kind",
     width: "3.75rem",
     class: "opt",
-    cell: ({ kind }) => kind === "queued" && <span class="n-full">{words.waitsNow}</span>,
+    cell: ({ kind }) => kind === "queued" && <span class="n-full">waits</span>,
   },
 ];
 
@@ -116,7 +114,7 @@ export function hrefOfFeature({ server, feature }: Pick<HolderRow, "server" | "f
 export function HolderList({ rows }: { readonly rows: readonly HolderRow[] }) {
   return (
     <ListTable
-      label={words.people}
+      label="People"
       class="pt"
       rows={rows}
       columns={COLUMNS}
@@ -152,7 +150,7 @@ export function HolderTable(props: {
   const [sort, search] = [`${slugOf(label)}-sort`, `${slugOf(label)}-q`];
   const all = sortedHolders([...props.rows], query.value.get(sort) ?? FIRST);
   const rows = matchingHolders(all, { search: query.value.get(search) ?? "", server: null, feature: null });
-  const seats = { ...SEATS, head: words.units[all[0]?.unit ?? "seats"] };
+  const seats = { ...SEATS, head: capital(all[0]?.unit ?? "seats") };
   return (
     <>
       <Filter label={label} name={search} found={rows.length} all={all.length} />

@@ -2,7 +2,6 @@ import type { ComponentChildren } from "preact";
 import type { Unit } from "../../domain/words.ts";
 import { duration, shortIn } from "../format.ts";
 import { now } from "../live/live.ts";
-import { words } from "../words.ts";
 
 export type Mark = "ok" | "full" | "warn" | "crit" | "stale" | "partial" | "unknown" | "info";
 export type IconName =
@@ -46,15 +45,15 @@ export function State(props: {
 
 /** An unknown value, never 0. */
 export const Unknown = () => (
-  <span class="q" title={words.notKnown}>
+  <span class="q" title="not known">
     <span aria-hidden="true">–</span>
-    <span class="vh">{words.notKnown}</span>
+    <span class="vh">not known</span>
   </span>
 );
 
 /** A value that is loading. */
 export const Loading = () => (
-  <span class="q" title={words.loadingPage}>
+  <span class="q" title="Loading …">
     …
   </span>
 );

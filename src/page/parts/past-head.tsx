@@ -10,10 +10,11 @@ import {
   rangeOf,
   rangeQuery,
   rangeText,
+  rangeWord,
 } from "../range.ts";
 import { isReportShown, REPORTS } from "../reports.ts";
 import { linkTo, page, query, setQuery } from "../router.ts";
-import { past } from "../words-past.ts";
+import { meanCoverage } from "../series.ts";
 import { CopyLink } from "./copy-link.tsx";
 import { PrintFoot } from "./print-foot.tsx";
 import { Choice } from "./search-field.tsx";
@@ -31,6 +32,12 @@ export function askedHere(range: Range | null): Query {
 /** Formats the period of a range or an answer, which may begin later than requested. */
 export const periodOf = ({ start, end }: Record<"start" | "end", number | string>): string =>
   rangeInWords({ start: new Date(start).getTime(), end: new Date(end).getTime() }, now.peek());
+
+/** Formats a period with the mean coverage of its rows. */
+export const coveredIn = (
+  range: Parameters<typeof periodOf>[0],
+  rows: Parameters<typeof meanCoverage>[0],
+): string => `${periodOf(range)}, ${meanCoverage(rows)} % covered`;
 
 export const zoom = (start: number, end: number): void => setQuery({ range: rangeText(start, end) }, true);
 
@@ -51,7 +58,7 @@ export function PastHead(props: { readonly range: Range | null; readonly childre
           <CopyLink />
         </div>
       </div>
-      <nav class="tabs" aria-label={past.lookingBack}>
+      <nav class="tabs" aria-label="Looking back">
         {REPORTS.filter(({ report }) => isReportShown(report)).map(({ path, report, word }) => (
           <a
             key={word}
@@ -66,9 +73,9 @@ export function PastHead(props: { readonly range: Range | null; readonly childre
         {here?.report !== "compare" && !IS_FLEET && (
           <Choice
             name="server"
-            any={past.anyServer}
+            any="Server: any"
             values={[...(site.value?.keys() ?? [])]}
-            word={past.server}
+            word={(id) => `Server: ${id}`}
           />
         )}
         {props.children}
@@ -81,7 +88,7 @@ export function PastHead(props: { readonly range: Range | null; readonly childre
 /** Chooses the range of a page. */
 export function RangeChoice({ range }: { readonly range: Range }) {
   return (
-    <div class="range" role="group" aria-label={past.range}>
+    <div class="range" role="group" aria-label="Range">
       {range.word === null && (
         <button class="btn s" type="button" aria-pressed={true}>
           {periodOf(range)}
@@ -95,7 +102,7 @@ export function RangeChoice({ range }: { readonly range: Range }) {
           aria-pressed={range.word === word}
           onClick={() => setQuery({ range: word }, true)}
         >
-          {past.ranges[word]}
+          {rangeWord(word)}
         </button>
       ))}
     </div>

@@ -2,17 +2,16 @@ import { moment } from "../format.ts";
 import { lostSince, now } from "../live/live.ts";
 import { type Range, rangeInWords } from "../range.ts";
 import { query } from "../router.ts";
-import { words } from "../words.ts";
 
 /** Footer of every printed sheet: period (null: now), filters, time of printing, and address. */
 export function PrintFoot({ range }: { readonly range: Range | null }) {
   const filter = [...query.value].filter(([name]) => name !== "range");
   const parts = [
     range === null
-      ? words.asOf(moment(lostSince.value ?? now.value, 0))
+      ? `as of ${moment(lostSince.value ?? now.value, 0)}`
       : rangeInWords({ ...range, end: Math.min(range.end, now.peek()) }, now.value),
     ...filter.map(([name, value]) => `${name}: ${value}`),
-    words.printed(moment(now.value, 0)),
+    `printed ${moment(now.value, 0)}`,
     location.href,
   ];
   return (

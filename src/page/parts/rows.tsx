@@ -2,15 +2,13 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { arranged, hasText, slugOf } from "../arrange.ts";
 import type { Column } from "../columns.ts";
-import { moment } from "../format.ts";
+import { moment, number } from "../format.ts";
 import { now } from "../live/live.ts";
 import { query } from "../router.ts";
 import { SortHead } from "../tables/head-cell.tsx";
 import { isOnPaper } from "../tables/paper.ts";
-import { words } from "../words-pages.ts";
-import { past } from "../words-past.ts";
 import { Known } from "./cells.tsx";
-import { MOST_ROWS } from "./csv.tsx";
+import { firstOf } from "./csv.tsx";
 import { Filter } from "./filter.tsx";
 
 function cellOf<T>(column: Column<T>, row: T): ComponentChildren {
@@ -35,7 +33,7 @@ export function Rows<T>(props: {
   readonly total?: number;
   readonly none?: string;
 }) {
-  const { label, rows, columns, total = rows.length, none = past.none } = props;
+  const { label, rows, columns, total = rows.length, none = "None." } = props;
   const [most, setMost] = useState(FIRST);
   const name = slugOf(label);
   const search = query.value.get(`${name}-q`) ?? "";
@@ -87,13 +85,13 @@ export function Rows<T>(props: {
           ))}
         </tbody>
       </table>
-      {found.length === 0 && <p class="q">{words.noMatch}</p>}
+      {found.length === 0 && <p class="q">Nothing matches.</p>}
       {hidden > 0 && (
         <button class="link" type="button" onClick={() => setMost(most + MORE)}>
-          {past.showMore(Math.min(hidden, MORE))}
+          {`Show ${number(Math.min(hidden, MORE))} more`}
         </button>
       )}
-      {total > rows.length && <p class="q">{past.firstOf(rows.length, total, MOST_ROWS)}</p>}
+      {total > rows.length && <p class="q">{firstOf(rows.length, total)}</p>}
     </>
   );
 }

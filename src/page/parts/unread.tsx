@@ -1,5 +1,5 @@
+import { number } from "../format.ts";
 import type { Site } from "../model.ts";
-import { words } from "../words-pages.ts";
 import { State } from "./marks.tsx";
 
 const MOST = 20;
@@ -14,14 +14,16 @@ export function Unread({ site }: { readonly site: Site }) {
         <li key={id}>
           <b>{id}</b>
           {lastPollAt === null ? (
-            <State is="unknown">{words.neverPolled}</State>
+            <State is="unknown">not polled yet</State>
           ) : (
-            <State is={error === null ? "unknown" : "crit"}>{error?.message ?? words.noFeatures}</State>
+            <State is={error === null ? "unknown" : "crit"}>
+              {error?.message ?? "no features were read"}
+            </State>
           )}
           <code>licmond probe {id}</code>
         </li>
       ))}
-      {unread.length > MOST && <li class="q">{words.more(unread.length - MOST)}</li>}
+      {unread.length > MOST && <li class="q">{`${number(unread.length - MOST)} more`}</li>}
     </ul>
   );
 }

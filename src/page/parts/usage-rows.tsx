@@ -1,9 +1,12 @@
 import type { UsageRecord } from "../../domain/history-records.ts";
 import type { Column } from "../columns.ts";
+import { capital } from "../format.ts";
 import { linkTo } from "../router.ts";
-import { past } from "../words-past.ts";
 import { asShare, FeatureLink, featureText, Person } from "./cells.tsx";
 import { Rows } from "./rows.tsx";
+
+/** Formats `By user`, `By label team`. */
+export const byWords = (key: string): string => `By ${key.replace("label:", "label ")}`;
 
 /** Lists use, most first. */
 export function UsageRows(props: {
@@ -23,7 +26,7 @@ export function UsageRows(props: {
   const shareOf = ({ heldSeatHours, unit }: UsageRecord) =>
     sums[unit] === 0 || total > groups.length ? null : (100 * heldSeatHours) / sums[unit];
   const people: Column<UsageRecord> = {
-    head: past.people,
+    head: "People",
     value: ({ uniqueUsers }) => uniqueUsers,
     wide: true,
   };
@@ -32,7 +35,11 @@ export function UsageRows(props: {
     if (by === "feature") return <FeatureLink {...row} />;
     const name = row[by as "user"] ?? null;
     if (by === "site") return <a href={linkTo("history", { site: name ?? "" })}>{name}</a>;
-    return by === "user" ? <Person user={name} /> : (name ?? <span class="q">{past.without(by)}</span>);
+    return by === "user" ? (
+      <Person user={name} />
+    ) : (
+      (name ?? <span class="q">{`no ${by.replace("label:", "label ")}`}</span>)
+    );
   };
   const mostOf = (of: UsageRecord["unit"]) =>
     groups.reduce(
@@ -45,18 +52,22 @@ export function UsageRows(props: {
   );
   return (
     <Rows
-      label={past.by(by)}
+      label={byWords(by)}
       rows={groups}
       total={total}
       columns={[
-        { head: past.groups[by as "user"] ?? by, by: textOf, cell: nameOf },
-        lane ?? { head: past.compared, by: ({ heldSeatHours }) => heldSeatHours, cell: bar, wide: true },
-        { head: past.seatHours, value: ({ heldSeatHours }) => Math.round(heldSeatHours) },
-        { head: past.share, value: shareOf, as: asShare },
-        { head: past.peak, value: ({ peakHeld }) => peakHeld },
-        { head: past.sessions, value: ({ sessions }) => sessions },
+        {
+          head: by === "user" ? "Person" : by.startsWith("label:") ? by : capital(by),
+          by: textOf,
+          cell: nameOf,
+        },
+        lane ?? { head: "Compared", by: ({ heldSeatHours }) => heldSeatHours, cell: bar, wide: true },
+        { head: "Seat-hours", value: ({ heldSeatHours }) => Math.round(heldSeatHours) },
+        { head: "Share", value: shareOf, as: asShare },
+        { head: "Peak", value: ({ peakHeld }) => peakHeld },
+        { head: "Sessions", value: ({ sessions }) => sessions },
         ...(isOfOne ? [] : [people]),
-        { head: past.lastUsed, time: ({ lastUsedAt }) => lastUsedAt, wide: true },
+        { head: "Last used", time: ({ lastUsedAt }) => lastUsedAt, wide: true },
       ]}
     />
   );

@@ -3,11 +3,10 @@ import { post } from "../api.ts";
 import { again, forget } from "../live/live.ts";
 import { go, linkTo } from "../router.ts";
 import { keep, kept } from "../storage.ts";
-import type { words } from "../words.ts";
 
 /** Actions shared by buttons, keys and the palette. */
 
-type Theme = keyof typeof words.themes;
+type Theme = "system" | "light" | "dark";
 const NEXT: Readonly<Record<Theme, Theme>> = { system: "light", light: "dark", dark: "system" };
 export const theme = signal<Theme>((document.documentElement.dataset.theme as Theme | undefined) ?? "system");
 

@@ -7,7 +7,7 @@ import { allFeatures, allHolders, countedRows } from "../model.ts";
 import { ALL } from "../parts/csv.tsx";
 import { isReportShown, REPORTS } from "../reports.ts";
 import { isOfNoSite, linkTo, page } from "../router.ts";
-import { words } from "../words-pages.ts";
+import { amount } from "../words.ts";
 import { nextTheme, overlay, signOut } from "./actions.ts";
 import { isShown, PLACES, WITHIN } from "./places.ts";
 import type { Entry } from "./rank.ts";
@@ -32,24 +32,24 @@ const pages = (): Entry[] => [
       id: `page ${word}`,
       kind: "page",
       name: word,
-      detail: words.history,
+      detail: "History",
       also,
       href: linkTo(path, report && { report }),
     }),
   ),
 ];
 const actions: readonly (readonly [name: string, detail: string, also: string, act: () => void])[] = [
-  [words.apiDocs, "", "api help swagger openapi rest curl", () => location.assign("./swagger")],
+  ["API documentation", "", "api help swagger openapi rest curl", () => location.assign("./swagger")],
   [
-    words.keysHead,
+    "Keys",
     "?",
     "help keyboard shortcuts",
     () => {
       overlay.value = "keys";
     },
   ],
-  [words.changeTheme, "t", "dark light colours", nextTheme],
-  [words.signOut, "", "log out", () => void signOut()],
+  ["Change the theme", "t", "dark light colours", nextTheme],
+  ["Sign out", "", "log out", () => void signOut()],
 ];
 const ACTIONS = actions.map(
   ([name, detail, also, act]): Entry => ({ id: `action ${name}`, kind: "action", name, detail, also, act }),
@@ -70,7 +70,7 @@ function holdersOf(site: Site, kind: "person" | "host"): Entry[] {
     id: `${kind} ${name}`,
     kind,
     name,
-    detail: [other, words.amount(seats)].filter(Boolean).join(", "),
+    detail: [other, amount(seats)].filter(Boolean).join(", "),
     href: linkTo("person", { [kind === "person" ? "user" : "host"]: name }),
   }));
 }
@@ -79,13 +79,13 @@ function holdersOf(site: Site, kind: "person" | "host"): Entry[] {
 export function siteEntries(sites: readonly SiteRecord[]): readonly Entry[] {
   const here = page.peek();
   const path = isOfNoSite(here) ? "" : (WITHIN[here] ?? here);
-  const all = { id: "site", kind: "site", name: words.allSites, detail: "", href: "./" } as const;
+  const all = { id: "site", kind: "site", name: "All sites", detail: "", href: "./" } as const;
   const others = sites.map(
     ({ site, state, labels }): Entry => ({
       id: `site ${site}`,
       kind: "site",
       name: site,
-      detail: [words.siteStates[state], ...Object.values(labels)].join(", "),
+      detail: [state, ...Object.values(labels)].join(", "),
       href: linkTo(path, { site }),
     }),
   );

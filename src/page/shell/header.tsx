@@ -11,7 +11,7 @@ import { me } from "../me.ts";
 import { Copy } from "../parts/copy-link.tsx";
 import { Age, Icon } from "../parts/marks.tsx";
 import { linkTo, page } from "../router.ts";
-import { words } from "../words.ts";
+import { UNREACHABLE } from "../words.ts";
 import { nextTheme, signOut, theme } from "./actions.ts";
 import { PaletteButton, SiteButton, show } from "./palette-button.tsx";
 import { isShown, PLACES, WITHIN } from "./places.ts";
@@ -47,7 +47,7 @@ function Firing() {
   return (
     <b class={worst === null ? "q" : `n-${worst}`}>
       {count > MOST_COUNTED ? `${number(MOST_COUNTED)}+` : number(count)}
-      <span class="vh"> {words.firingWord}</span>
+      <span class="vh"> firing</span>
     </b>
   );
 }
@@ -56,7 +56,7 @@ export function Header() {
   return (
     <>
       <a class="skip" href="#main">
-        {words.skip}
+        Skip to the content
       </a>
       <header class="top">
         <a class="brand" href="./">
@@ -67,10 +67,10 @@ export function Header() {
         </a>
         {IS_HUB && <SiteButton />}
         {!SEARCHED.includes(page.value) && <PaletteButton />}
-        <nav class="nav" aria-label={words.pages}>
+        <nav class="nav" aria-label="Pages">
           <Links />
           <a class="api" href="./swagger">
-            {words.api}
+            API
           </a>
         </nav>
         <div class="who">
@@ -96,17 +96,17 @@ effect(() => {
   const alert = lastAlert.value;
   if (alert?.change !== "fired" || performance.now() - spokenAt < SPEAKS_EVERY_MS) return;
   spokenAt = performance.now();
-  begun.value = words.begins(alert.message);
+  begun.value = `New alert: ${alert.message}`;
 });
 
 /** The pages at the bottom of a phone; others are in the palette. */
 export function Dock() {
   return (
-    <nav class="dock" aria-label={words.pages}>
+    <nav class="dock" aria-label="Pages">
       <Links isDock />
       <button type="button" onClick={() => show("palette")}>
         <Icon name="more" size={20} />
-        {words.morePages}
+        More
       </button>
     </nav>
   );
@@ -119,14 +119,14 @@ export function Live() {
   const since = lostSince.value;
   const [icon, word] =
     standing.value?.state === "silent" && since === null
-      ? (["stale", words.siteStates.silent] as const)
+      ? (["stale", "silent"] as const)
       : since !== null
-        ? (["warn", isLong(since) ? words.offline : words.reconnecting] as const)
+        ? (["warn", isLong(since) ? "offline" : "reconnecting"] as const)
         : isFetching.value
-          ? (["partial", words.everyHalfMinute] as const)
+          ? (["partial", "every 30 s"] as const)
           : site.value !== null && (isOpen.value || IS_FLEET)
-            ? (["ok", words.live] as const)
-            : (["unknown", words.connecting] as const);
+            ? (["ok", "live"] as const)
+            : (["unknown", "connecting"] as const);
   return (
     <span class={`live st st-${icon}`}>
       <Icon name={icon} />
@@ -134,7 +134,7 @@ export function Live() {
       {polledAt.value > 0 && (
         <span class="q">
           <Age at={polledAt.value} />
-          <span class="vh"> {words.pollOld}</span>
+          <span class="vh"> since the last poll</span>
         </span>
       )}
     </span>
@@ -149,19 +149,25 @@ function Notes() {
   return (
     <>
       {isLost && (
-        <Note icon="warn" button={words.tryAgain} act={() => void again()}>
+        <Note icon="warn" button="Try again" act={() => void again()}>
           <span>
-            <b>{words.disconnectedSince(moment(since, now.value))}.</b> {words.lastKnown}
+            <b>Disconnected since {moment(since, now.value)}.</b> Showing the last known data.
           </span>
           <Reason />
         </Note>
       )}
       {standing.value?.state === "silent" && <Note icon="stale">{silenceOf(standing.value)}</Note>}
-      {isFetching.value && <Note icon="partial">{words.noStream}</Note>}
-      {wait > 0 && <Note icon="warn">{words.tooMany(duration(wait + 999))}</Note>}
+      {isFetching.value && (
+        <Note icon="partial">
+          Live updates do not get through, perhaps because of a proxy. The page refreshes every 30 s.
+        </Note>
+      )}
+      {wait > 0 && (
+        <Note icon="warn">{`Too many requests for this key: retrying in ${duration(wait + 999)}.`}</Note>
+      )}
       {isOutdated.value && (
-        <Note icon="partial" button={words.reload} act={() => location.reload()}>
-          {words.newVersion}
+        <Note icon="partial" button="Reload" act={() => location.reload()}>
+          licmond was upgraded; this page is from the previous version.
         </Note>
       )}
     </>
@@ -170,28 +176,29 @@ function Notes() {
 
 /** Returns the start of a site's silence. */
 function silenceOf({ site, lastPushAt, stoppedAt }: SiteRecord): string {
-  if (stoppedAt !== null) return words.stoppedAt(site, moment(Date.parse(stoppedAt), now.value));
-  if (lastPushAt === null) return words.neverHeard(site);
-  return words.silentSince(site, moment(Date.parse(lastPushAt), now.value));
+  if (stoppedAt !== null)
+    return `${site} was stopped at ${moment(Date.parse(stoppedAt), now.value)}. Showing the last known data.`;
+  if (lastPushAt === null) return `${site} is silent: the hub has never heard from it.`;
+  return `${site} is silent: last contact with the hub ${moment(Date.parse(lastPushAt), now.value)}. Showing the last known data.`;
 }
 
 /** Shows why the picture cannot be read, with the daemon's message and request id. */
 export function Reason() {
   const { value } = trouble;
   if (value === null || value === "signedOut") return null;
-  if (value === "unreachable") return <span>{words.unreachable}</span>;
+  if (value === "unreachable") return <span>{UNREACHABLE}</span>;
   return (
     <>
       <span>{value.message}</span>
       {value.requestId !== null && (
-        <Copy text={() => value.requestId ?? ""} label={words.requestId(value.requestId)} />
+        <Copy text={() => value.requestId ?? ""} label={`Request ${value.requestId}`} />
       )}
     </>
   );
 }
 
 function ThemeButton() {
-  const word = words.themes[theme.value];
+  const word = `Theme: ${theme.value}`;
   return (
     <button class="icon" type="button" aria-label={word} title={word} onClick={nextTheme}>
       <Icon name="theme" size={16} />
@@ -202,21 +209,21 @@ function ThemeButton() {
 function SignedIn() {
   if (me.value === null) return null;
   const { name, role, signIn, via } = me.value;
-  if (via === "public") return <a href={linkTo("signin")}>{words.signIn}</a>;
+  if (via === "public") return <a href={linkTo("signin")}>Sign in</a>;
   return (
     <>
       <span class="me">
         {name} <span class="q">{role}</span>
       </span>
-      <a class="icon" href={linkTo("admin")} aria-label={words.admin} title={words.admin}>
+      <a class="icon" href={linkTo("admin")} aria-label="Administration" title="Administration">
         <Icon name="admin" size={16} />
       </a>
       {signIn !== null && (
         <button
           class="icon"
           type="button"
-          aria-label={words.signOut}
-          title={words.signOut}
+          aria-label="Sign out"
+          title="Sign out"
           onClick={() => void signOut()}
         >
           <Icon name="out" size={16} />

@@ -1,7 +1,17 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { words } from "../words-pages.ts";
 import { overlay, setSingleKeys, singleKeys } from "./actions.ts";
 import { PLACES } from "./places.ts";
+
+const KEYS = [
+  ["Ctrl K", "Search everything"],
+  ["/", "Search this list, or everything"],
+  ["↓ ↑ j k", "Next or previous row"],
+  ["Enter", "Open"],
+  ["Esc", "Leave a field, close"],
+  ["[ ]", "Shorter or longer range"],
+  ["t", "Theme: system, light, dark"],
+  ["?", "This list"],
+] as const;
 
 /** Lists all keys of the page, with the switch for single keys. */
 export function KeyList() {
@@ -17,17 +27,17 @@ export function KeyList() {
         if (overlay.value === "keys") overlay.value = null;
       }}
     >
-      <h2 id="keys-head">{words.keysHead}</h2>
+      <h2 id="keys-head">Keys</h2>
       <label class="tick">
         <input
           type="checkbox"
           checked={singleKeys.value}
           onChange={({ currentTarget }) => setSingleKeys(currentTarget.checked)}
         />
-        {words.singleKeys}
+        Enable single keys (Ctrl K always works)
       </label>
       <dl>
-        {[...words.keyList, ...places].map(([keys, does]) => (
+        {[...KEYS, ...places].map(([keys, does]) => (
           <div key={keys}>
             <dt>
               <kbd>{keys}</kbd>
@@ -37,7 +47,7 @@ export function KeyList() {
         ))}
       </dl>
       <button class="btn" type="button" onClick={() => box.current?.close()}>
-        {words.close}
+        Close
       </button>
     </dialog>
   );

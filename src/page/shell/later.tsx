@@ -1,6 +1,5 @@
 import { signal } from "@preact/signals";
 import type { ComponentType } from "preact";
-import { words } from "../words.ts";
 
 /** A component in a separate file, loaded by `load` or when shown. */
 export function later<Props extends object = object>(fetchPage: () => Promise<ComponentType<Props>>) {
@@ -22,16 +21,16 @@ export function later<Props extends object = object>(fetchPage: () => Promise<Co
     if (value === null)
       return (
         <p class="empty q" role="status">
-          {words.loadingPage}
+          Loading …
         </p>
       );
     if (value !== "failed") return <value.Shown {...props} />;
     // No answer, or the file is gone after an upgrade: browsers remember the failure until a reload.
     return (
       <div class="empty" role="alert">
-        <p>{words.pageFailed}</p>
+        <p>This part of the page cannot be loaded.</p>
         <button class="btn" type="button" onClick={() => location.reload()}>
-          {words.reload}
+          Reload
         </button>
       </div>
     );

@@ -1,6 +1,5 @@
 import { SITE } from "../here.ts";
 import { Icon } from "../parts/marks.tsx";
-import { words } from "../words.ts";
 import { overlay } from "./actions.ts";
 
 /** Shown on pages without a search field. */
@@ -8,7 +7,7 @@ export function PaletteButton() {
   return (
     <button class="find ask" type="button" onClick={() => show("palette")}>
       <Icon name="find" size={16} />
-      <span class="el">{words.palette}</span>
+      <span class="el">Search features, people, hosts</span>
       <kbd>/</kbd>
     </button>
   );
@@ -22,8 +21,8 @@ export const show = (what: typeof overlay.value) => {
 export function SiteButton() {
   return (
     <button class="chip site" type="button" onClick={() => show("sites")}>
-      <span class="vh">{words.site}</span>
-      <b class="el">{SITE ?? words.allSites}</b>
+      <span class="vh">{"Site: "}</span>
+      <b class="el">{SITE ?? "All sites"}</b>
     </button>
   );
 }

@@ -1,12 +1,12 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { SiteRecord } from "../../domain/service/sites.ts";
+import { capital } from "../format.ts";
 import { IS_FLEET, IS_HUB } from "../here.ts";
 import { readSites } from "../live/hub.ts";
 import { site } from "../live/live.ts";
 import { Icon } from "../parts/marks.tsx";
 import { go } from "../router.ts";
 import { useSettled } from "../settled.ts";
-import { words } from "../words-pages.ts";
 import { overlay } from "./actions.ts";
 import { entriesOf, fleetEntries, fleetServers, siteEntries } from "./entries.ts";
 import { show } from "./palette-button.tsx";
@@ -40,7 +40,7 @@ export function Palette() {
   }, [servers, sites, isOfSites, fleet, ofFleet]);
   const found = isOfSites && search.trim() === "" ? entries : ranked(entries, search);
   const at = Math.min(chosen, found.length - 1);
-  const label = isOfSites ? words.searchSites : words.palette;
+  const label = isOfSites ? "Search sites" : "Search features, people, hosts";
   // Focus before anything else is typed, which would act as single keys.
   useLayoutEffect(() => box.current?.showModal(), []);
   useEffect(() => document.getElementById(`entry-${at}`)?.scrollIntoView({ block: "nearest" }), [at]);
@@ -73,7 +73,7 @@ export function Palette() {
           aria-controls="entries"
           aria-autocomplete="list"
           {...(at >= 0 && { "aria-activedescendant": `entry-${at}` })}
-          placeholder={isOfSites ? label : words.paletteHint}
+          placeholder={isOfSites ? label : "Feature, person, host, server, page or action"}
           maxLength={200}
           autocomplete="off"
           spellcheck={false}
@@ -98,11 +98,11 @@ export function Palette() {
           >
             <bdi class="el">{entry.name}</bdi>
             <bdi class="q el">{entry.detail}</bdi>
-            <span class="q">{words.kinds[entry.kind]}</span>
+            <span class="q">{capital(entry.kind)}</span>
           </div>
         ))}
       </div>
-      {found.length === 0 && <p class="q none">{words.noMatch}</p>}
+      {found.length === 0 && <p class="q none">Nothing matches.</p>}
     </dialog>
   );
 }

@@ -3,7 +3,6 @@ import type { PagePath } from "../../domain/words.ts";
 import { IS_FLEET } from "../here.ts";
 import { mayNot } from "../me.ts";
 import type { IconName } from "../parts/marks.tsx";
-import { words } from "../words.ts";
 
 /** A page in the header, the palette and the keys. */
 interface Place {
@@ -50,51 +49,51 @@ export function isShown(path: PagePath | ""): boolean {
 export const PLACES: readonly Place[] = [
   {
     path: "",
-    word: IS_FLEET ? words.fleet : words.overview,
+    word: IS_FLEET ? "Fleet" : "Overview",
     letter: "o",
     icon: "home",
-    short: words.home,
+    short: "Home",
     also: "home start dashboard status",
   },
   {
     path: "features",
-    word: words.features,
+    word: "Features",
     letter: "f",
     icon: "find20",
-    short: words.find,
+    short: "Find",
     also: "licenses seats free products",
   },
   {
     path: "people",
-    word: words.people,
+    word: "People",
     letter: "p",
     icon: "people",
     also: "users hosts holders checkouts who",
   },
-  { path: "servers", word: words.serversPage, letter: "s", also: "license managers daemons up down" },
-  { path: "expiry", word: words.expiry, letter: "e", also: "expiration renewal calendar dates" },
-  { path: "denials", word: words.denials, letter: "d", also: "denied refused rejected requests queue" },
+  { path: "servers", word: "Servers", letter: "s", also: "license managers daemons up down" },
+  { path: "expiry", word: "Expiry", letter: "e", also: "expiration renewal calendar dates" },
+  { path: "denials", word: "Denials", letter: "d", also: "denied refused rejected requests queue" },
   {
     path: "history",
-    word: words.history,
+    word: "History",
     letter: "h",
     ...(IS_FLEET && { icon: "history" }),
     also: "usage past statistics report",
   },
-  { path: "wall", word: words.wall, letter: "w", isAside: true, also: "screen monitor kiosk" },
+  { path: "wall", word: "Wall", letter: "w", isAside: true, also: "screen monitor kiosk" },
   {
     path: "alerts",
-    word: words.alertsPage,
+    word: "Alerts",
     letter: "a",
     icon: "alert",
     also: "alarms warnings notifications",
   },
   {
     path: "admin",
-    word: words.admin,
+    word: "Administration",
     letter: "m",
     isAside: true,
     also: "settings keys sign-ins config database reload backup",
   },
-  { path: "logs", word: words.logs, letter: "l", isAside: true, also: "log events messages" },
+  { path: "logs", word: "Logs", letter: "l", isAside: true, also: "log events messages" },
 ];

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import type { FeatureRow } from "../model.ts";
 import { Icon, type Mark } from "../parts/marks.tsx";
 import { linkTo } from "../router.ts";
-import { words } from "../words.ts";
+import { amount } from "../words.ts";
 import { cameFree, canNotify, unwatch, watch, watched } from "./watch.ts";
 
 /** Notifies when a seat is free; explains how, which depends on the browser. */
@@ -11,14 +11,20 @@ export function WatchButton({ row: { id, free, feature } }: { readonly row: Feat
   if (!isOn && (free !== 0 || feature.state !== "ok")) return null;
   return (
     <>
-      {isOn && <span class="q how">{canNotify() ? words.willNotify : words.willRing}</span>}
+      {isOn && (
+        <span class="q how">
+          {canNotify()
+            ? "You get a notification while a tab of licmond is open."
+            : "This tab plays a sound and changes its title."}
+        </span>
+      )}
       <button
         class="btn"
         type="button"
         aria-pressed={isOn}
         onClick={() => (isOn ? unwatch(id) : void watch(id))}
       >
-        {words.tellMe}
+        Tell me when free
       </button>
     </>
   );
@@ -53,11 +59,11 @@ export function FreeNote() {
     cameFree.value = null;
   };
   return (
-    <Note icon="ok" button={words.close} act={dismiss}>
+    <Note icon="ok" button="Close" act={dismiss}>
       <a href={linkTo("feature", { server: row.server.id, daemon, name })} onClick={dismiss}>
-        <b class="el">{words.isFree(name)}</b>
+        <b class="el">{`${name} is free`}</b>
       </a>
-      <span>{words.amount(row.free ?? 0, row.feature.unit)}</span>
+      <span>{amount(row.free ?? 0, row.feature.unit)}</span>
     </Note>
   );
 }

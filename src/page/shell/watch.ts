@@ -4,7 +4,7 @@ import { site } from "../live/live.ts";
 import { type FeatureRow, featuresOf } from "../model.ts";
 import { linkTo } from "../router.ts";
 import { keep, kept } from "../storage.ts";
-import { words } from "../words.ts";
+import { amount } from "../words.ts";
 
 /**
  * Ids of watched features, one per line, in this browser's storage. A watch ends with its first
@@ -56,7 +56,7 @@ function tell(row: FeatureRow): void {
   beep();
   if (!canNotify()) return;
   const { daemon, name, unit } = row.feature;
-  const note = new Notification(words.isFree(name), { body: words.amount(row.free ?? 0, unit), tag: row.id });
+  const note = new Notification(`${name} is free`, { body: amount(row.free ?? 0, unit), tag: row.id });
   note.onclick = () => {
     focus();
     location.assign(linkTo("feature", { server: row.server.id, daemon, name }));

@@ -1,7 +1,7 @@
 import { type ComponentChildren, Fragment } from "preact";
+import { plural } from "../format.ts";
 import { go, linkTo, page } from "../router.ts";
 import type { Identified } from "../rows.ts";
-import { words } from "../words-pages.ts";
 import { SortHead } from "./head-cell.tsx";
 import { VirtualRows } from "./virtual.tsx";
 
@@ -79,9 +79,9 @@ export function ListTable<T extends Identified>(props: {
 export function NoMatch() {
   return (
     <div class="empty">
-      <p>{words.noMatch}</p>
+      <p>Nothing matches.</p>
       <button class="btn" type="button" onClick={() => go(linkTo(page.value))}>
-        {words.clear}
+        Clear filters
       </button>
     </div>
   );
@@ -92,7 +92,7 @@ export function SortAgain({ moved, again }: { readonly moved: number; readonly a
   if (moved === 0) return null;
   return (
     <button class="btn" type="button" onClick={again}>
-      {words.changes(moved)}
+      {`${plural(moved, "change")}: sort again`}
     </button>
   );
 }
