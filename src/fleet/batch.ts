@@ -8,23 +8,18 @@ import type { People } from "./people.ts";
 import { type Day, MAX_FACTS, MAX_PACKED_BYTES, MAX_UNPACKED_BYTES, type Push } from "./protocol.ts";
 import type { States } from "./states.ts";
 
-/** Number of facts to read before yielding to the event loop. */
 const SLICE_FACTS = 250;
 /** Maximum characters of facts, states and days in one push, well below the limit of an unpacked push. */
 const CHARS = { facts: 2_500_000, states: 2_000_000, days: 700_000 };
 
-/** A push ready to send. */
 export interface Batch {
   readonly body: Uint8Array<ArrayBuffer>;
   readonly to: number;
   readonly facts: number;
   /** Number of facts whose rows retention deleted before they were sent. */
   readonly gone: number;
-  /** True if more facts, states or days remain. */
   readonly more: boolean;
-  /** True if the hub may delay its answer until it has a command. */
   readonly held: boolean;
-  /** Call after the hub stored the push, so that its states and days are not sent again. */
   readonly acknowledged: () => void;
 }
 
@@ -32,11 +27,8 @@ interface AroundDeps {
   readonly outbox: Outbox;
   readonly head: Pick<Push, "site" | "instance">;
   readonly now: () => number;
-  /** Returns when the backlog was last empty, in epoch ms. */
   readonly waitingSince: () => number;
-  /** Returns up to when the site notified people itself although the hub should do so; null = never. */
   readonly toldUntil: () => number | null;
-  /** Returns how long the hub may delay its answer to wait for a command. */
   readonly holdMs: () => number;
 }
 
@@ -47,7 +39,6 @@ interface BatchDeps extends AroundDeps {
   readonly log: Log;
 }
 
-/** The day being sent, with the parts that were read but not yet acknowledged. */
 interface Telling {
   readonly due: DueDay;
   readonly rest: Iterator<Day>;
@@ -57,7 +48,7 @@ interface Telling {
 
 export type Batches = ReturnType<typeof createBatches>;
 
-/** Builds pushes from the backlog: facts in order, then the newest states, then days. */
+/** Builds pushes: facts in order, then the newest states, then days. */
 export function createBatches(deps: BatchDeps) {
   const { store, outbox, people, states, now, log } = deps;
   const factOf = createFactReader(store, people);
@@ -86,7 +77,6 @@ export function createBatches(deps: BatchDeps) {
     return { texts, to, gone };
   }
 
-  /** Takes the next parts of the current day, or of the next due day. */
   function takeDays(chars: number) {
     const texts: string[] = [];
     const taken: Day[] = [];
@@ -162,9 +152,9 @@ export function createBatches(deps: BatchDeps) {
   }
 
   return {
-    /** Builds the next push; an empty one is the heartbeat. */
+    /** An empty push is the heartbeat. */
     next: (): Promise<Batch> => pack(0),
-    /** Sends unfinished days again from their first part. */
+    /** Sends unfinished days again from the first part. */
     restartDays(): void {
       telling = null;
       usersTold = outbox.usersSent();
@@ -172,7 +162,7 @@ export function createBatches(deps: BatchDeps) {
   };
 }
 
-/** Builds a push without content: the first of a process, which asks for the hub's cursor, or the last. */
+/** Builds a push without content: the first of a process, or the last. */
 export async function bareOf(
   deps: AroundDeps,
   what: Pick<Push, "stops"> & Partial<Pick<Push, "hello">>,
@@ -214,7 +204,7 @@ async function packed(around: object, { facts, states, days }: Texts) {
   return { body: body !== null && body.length > MAX_PACKED_BYTES ? null : body, bytes };
 }
 
-/** Keeps only the last row of each fact, since a fact is read in its current state. */
+/** Keeps the last row of each fact, because a fact is read in its current state. */
 function onceEach(rows: readonly OutboxRow[]): OutboxRow[] {
   const last = new Map(rows.map((row) => [`${row.kind} ${row.key}`, row.seq]));
   return rows.filter((row) => last.get(`${row.kind} ${row.key}`) === row.seq);

@@ -19,13 +19,11 @@ interface CommandDeps {
   readonly actions: Actions;
   readonly allow: () => FleetSettings["allow"];
   readonly outbox: { addOutcome(outcome: object): void; commandsDone(): readonly string[] };
-  /** Signals that an outcome is ready to send. */
   readonly wake: () => void;
   readonly audit: Log;
   readonly log: Log;
 }
 
-/** Permission in `[fleet] allow` that a command needs. */
 const NEEDS = {
   acknowledge: "acknowledge",
   silence: "acknowledge",
@@ -112,7 +110,6 @@ export function createCommands({ actions, allow, outbox, wake, audit, log }: Com
         void carryOut(command).finally(() => running--);
       }
     },
-    /** Reports whether commands are still running. */
     isBusy: () => running > 0,
   };
 }

@@ -22,7 +22,7 @@ import { type DueDay, NO_DAY } from "./outbox.ts";
 import type { People } from "./people.ts";
 import type { AlertRow, Day, SessionRow, StatusRow } from "./protocol.ts";
 
-/** Number of rows per query, and approximate number per part. */
+/** Rows per query. */
 const ROWS = 500;
 const PART_CHARS = 200_000;
 
@@ -39,7 +39,6 @@ interface PackedRow extends NamedFeature {
 
 export type DayReader = ReturnType<typeof createDayReader>;
 
-/** Reads stored days in parts. Throws StoreError. */
 export function createDayReader(store: Store, people: People) {
   const { sqlite, read } = store;
   const query = <Row, Values extends number[]>(sql: string) => {
@@ -79,7 +78,7 @@ export function createDayReader(store: Store, people: People) {
     "SELECT id, name FROM history_users WHERE id > ? ORDER BY id LIMIT ?",
   );
 
-  /** Yields parts of rows, page by page, and always at least one part. `after` reads the next page. */
+  /** Yields parts of rows, at least one. `pageAfter` reads the next page. */
   function* parts<Row, Out>(
     pageAfter: (last: Row | null) => readonly Row[],
     make: (row: Row) => Out | null,
@@ -103,7 +102,6 @@ export function createDayReader(store: Store, people: People) {
     if (rows.length > 0 || part === 0) yield { part, rows };
   }
 
-  /** Reads a table in one part, because a day has few of its rows. */
   const atOnce =
     <Row>(rows: readonly Row[]) =>
     (last: Row | null) => {
@@ -173,7 +171,7 @@ export function createDayReader(store: Store, people: People) {
   }
 
   return {
-    /** Yields the parts of a day in order. `usersSent`: highest user number that the hub knows. */
+    /** `usersSent`: highest user number that the hub knows. */
     *parts({ day, whole }: Pick<DueDay, "day" | "whole">, usersSent: number): Generator<Day> {
       if (day === NO_DAY) {
         const openAfter = (last: SessionRow | null) => open(last?.id ?? Number.MIN_SAFE_INTEGER, ROWS);
@@ -188,7 +186,6 @@ export function createDayReader(store: Store, people: People) {
   };
 }
 
-/** Converts an alert to its form in a push. */
 export function alertRow(alert: Parameters<typeof alertRecord>[0], people: People): AlertRow {
   const record = alertRecord(alert, alert.startedAt);
   const { durationSeconds: _, ...row } = people.audience === "names" ? record : anonymousAlert(record);

@@ -6,7 +6,6 @@ import type { OutboxRow } from "./outbox.ts";
 import type { People } from "./people.ts";
 import type { CoverageRow, DenialRow, Fact, SessionRow, StatusRow } from "./protocol.ts";
 
-/** Columns of each table in a push. */
 export const SESSION_ROW = `id, server_id AS server, daemon, feature, user, host, version, count, handle, started_at AS startedAt,
   began_at AS beganAt, first_seen_at AS firstSeenAt, last_seen_at AS lastSeenAt, ended_at AS endedAt, end_reason AS endReason`;
 export const COVERAGE_ROW = `server_id AS server, from_at AS "from", read_at AS readAt, until_at AS until, running, looks`;
@@ -22,7 +21,6 @@ export interface NamedFeature extends FeatureId {
   readonly seatGroup: string | null;
 }
 
-/** Converts a feature to its form in a push; a feature that counts its own seats omits the unit. */
 export const featureRow = ({ server, daemon, feature, unit, seatGroup }: NamedFeature) => ({
   server,
   daemon,
@@ -31,7 +29,6 @@ export const featureRow = ({ server, daemon, feature, unit, seatGroup }: NamedFe
   ...(seatGroup !== null && { seatGroup }),
 });
 
-/** SQLite has no booleans. */
 export type StoredCoverage = Omit<CoverageRow, "running"> & { readonly running: number };
 export type StoredDenial = Denial & { readonly id: number; readonly told: number };
 
@@ -43,8 +40,8 @@ type EventFact = Extract<Fact, { kind: "event" }>;
 export type FactReader = ReturnType<typeof createFactReader>;
 
 /**
- * Reads the current facts of outbox rows. Undefined = retention deleted the row; null = the fact must not
- * leave the site. Throws StoreError.
+ * Reads the current facts of outbox rows. Undefined: retention deleted the row. Null: the fact must not
+ * leave the site.
  */
 export function createFactReader({ sqlite, read }: Pick<Store, "sqlite" | "read">, people: People) {
   const session = sqlite.query<SessionRow, [number]>(`SELECT ${SESSION_ROW} FROM sessions WHERE id = ?`);

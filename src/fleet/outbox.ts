@@ -4,7 +4,6 @@ import { createDirty, packedKey } from "../history/buckets.ts";
 import type { Store } from "../store/open/open.ts";
 import { RECORDED, type Recorded } from "./recording.ts";
 
-/** A row of the outbox: what changed, and the key of the changed row. */
 export interface OutboxRow {
   readonly seq: number;
   readonly kind: Recorded;
@@ -42,7 +41,6 @@ type Mark = "epoch" | "met" | "cursor" | "lost" | "drained" | "stopped" | "users
 
 export type Outbox = ReturnType<typeof createOutbox>;
 
-/** Stores facts and days until the hub has them. Throws StoreError. */
 export function createOutbox(store: Store, random: RandomBytes) {
   const { sqlite, read, transaction } = store;
   const page = sqlite.query<Omit<OutboxRow, "kind"> & { readonly kind: string }, [number, number]>(
@@ -85,7 +83,7 @@ export function createOutbox(store: Store, random: RandomBytes) {
      UNION ALL SELECT '${RECORDED.event}', max(events.id) FROM events JOIN alerts ON alerts.id = json_extract(body, '$.alert')
        WHERE type = 'alert' AND at >= ?1 AND started_at < ?1 GROUP BY alerts.id`,
   );
-  /** Returns the days of waiting facts whose rows have any age: imported sessions have negative ids. */
+  /** Imported sessions have negative ids; they and denials may be of any age. */
   const waiting = sqlite.query<{ day: number }, [number]>(
     `SELECT DISTINCT at / ${DAY_MS} AS day FROM (
        SELECT ended_at AS at FROM fleet_outbox JOIN sessions ON id = key
@@ -154,17 +152,13 @@ export function createOutbox(store: Store, random: RandomBytes) {
   return {
     beginEpoch,
     drop,
-    /** Creates an epoch if it is missing, and marks the days during which nothing was recorded. */
     begin(now: number): void {
       transaction(() => {
         if (text("epoch") === null) beginEpoch(now);
         if (text("stopped") !== null) drop(Math.min(number("stopped"), number("drained")), now);
       });
     },
-    /**
-     * Sets how facts name people from now on. Returns true if that changed, in which case the hub gets
-     * everything again.
-     */
+    /** Sets how facts name people from now on. After a change, the hub gets everything again. */
     speakOf(people: string, now: number): boolean {
       const before = text("people");
       if (before === people) return false;
@@ -174,27 +168,21 @@ export function createOutbox(store: Store, random: RandomBytes) {
       });
       return before !== null;
     },
-    /** Reports whether the hub has acknowledged any push of this epoch. */
     isMet: () => number("met") === 1,
     epoch: (): string => String(text("epoch") ?? ""),
     cursor: () => number("cursor"),
-    /** Returns the number of the oldest stored fact (null = none) and of the newest fact ever recorded. */
     edges: () => read(() => edges.get()) ?? { oldest: null, head: 0 },
-    /** Reports whether facts after the cursor were dropped, so the hub must not wait for them. */
     hasLost: () => number("lost") === 1,
     drainedAt: () => number("drained"),
     usersSent: () => number("users"),
-    /** Returns at most `limit` facts above a number, in order. */
     page: (after: number, limit: number): OutboxRow[] =>
       // Rows of older versions have words instead of letters.
       read(() => page.all(after, limit)).map((row) => ({
         ...row,
         kind: KINDS.get(row.kind) ?? (row.kind as Recorded),
       })),
-    /** Records the outcome of a command. */
     addOutcome: (outcome: object): void =>
       transaction(() => void add.run(RECORDED.outcome, JSON.stringify(outcome))),
-    /** Returns the commands whose outcome is among the newest facts. */
     commandsDone: (): string[] => read(() => done.all(edges.get()?.head ?? 0)).map(({ id }) => id),
     /**
      * Stores that the hub has all facts up to `cursor`; facts up to `removable` may be deleted. `drainedAt`:
@@ -210,9 +198,8 @@ export function createOutbox(store: Store, random: RandomBytes) {
         if (first !== null && first <= removable) trim.run(Math.min(removable, first + TRIM_ROWS));
       });
     },
-    /** Moves the cursor back after the hub lost facts, so that they are sent again. */
     goBack: (cursor: number): void => transaction(() => void setMark.run("cursor", cursor)),
-    /** Returns the next day to send: first what belongs to no day, then the newest day. */
+    /** First what belongs to no day, then the newest day. */
     nextDay(now: number): DueDay | null {
       const found = read(() => due.get(Math.floor(now / DAY_MS) * DAY_MS));
       if (found === null) return null;
@@ -222,9 +209,7 @@ export function createOutbox(store: Store, random: RandomBytes) {
       });
       return { day: at / DAY_MS, whole: whole === 1 };
     },
-    /** Returns the number of past days that the hub does not have. */
     daysLeft: () => read(() => daysLeft.get())?.count ?? 0,
-    /** Marks a day as sent, unless it changed meanwhile. */
     dayDone({ day }: DueDay, users: number): void {
       transaction(() => {
         for (const kind of HUB_MARKS) dirty.end(kind, day * DAY_MS);
@@ -234,7 +219,7 @@ export function createOutbox(store: Store, random: RandomBytes) {
   };
 }
 
-/** Records that facts are no longer recorded, so that a later process knows which days are missing. */
+/** Records when recording stopped, so that a later process knows which days are missing. */
 export function noteStop({ sqlite, read, transaction }: Store, now: number): void {
   const isSite = read(() => sqlite.query("SELECT 1 FROM fleet_marks WHERE name = 'epoch'").get()) !== null;
   if (!isSite) return;

@@ -3,12 +3,11 @@ import { readSecretFile } from "../system/secret-file.ts";
 /** At least 32 bytes in base64 or hex; an HMAC with a shorter key could be brute-forced. */
 const KEY = /^[A-Za-z0-9+/_-]{43,1024}={0,2}$/;
 
-/** Shell command that creates a key. */
 export const MAKE_KEY = "openssl rand -base64 32";
 
 /**
- * Reads the pseudonym key that the sites of a fleet share and the hub never gets. Throws an Error that names
- * the problem of the file, without its path or content.
+ * Reads the pseudonym key that the sites of a fleet share and the hub never gets. Throws an Error without
+ * the path or content of the file.
  */
 export async function readPeopleKey(file: string): Promise<Uint8Array> {
   const read = await readSecretFile(file);

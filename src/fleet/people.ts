@@ -16,10 +16,9 @@ export interface Anonymizer {
   event(json: string): string;
 }
 
-/** Filters stored data that leaves the site. Null = nothing may leave. */
 export type People = ReturnType<typeof createPeople>;
 
-/** Filters by `[fleet] people`. `counts`: no people, only the number of seats in use. */
+/** Filters stored data that leaves the site, by `[fleet] people`. Null: nothing may leave. */
 export function createPeople(audience: Audience, anonymizer: Anonymizer) {
   const named = audience === "names";
   const user = (name: string | null) => (name === null ? null : anonymizer.user(name));
@@ -27,15 +26,11 @@ export function createPeople(audience: Audience, anonymizer: Anonymizer) {
   return {
     audience,
     user: (name: string) => (named ? name : anonymizer.user(name)),
-    /** Rewrites a day packed by `history/session-day.ts`. */
     sessionDay(data: Uint8Array): Uint8Array | null {
       if (audience === "counts") return null;
       return named ? data : renamed(data, anonymizer.user, anonymizer.host);
     },
-    /**
-     * Rewrites the packed hours of the day that begins at `dayAt`, and the rollup of a day. Both refer to
-     * users by number.
-     */
+    /** Hours and rollups refer to users by number. */
     hours: (dayAt: number, data: Uint8Array) =>
       audience === "counts" ? packHours(dayAt, unpackHours(dayAt, data).map(withoutUsers)) : data,
     rollup(dayAt: number, data: Uint8Array): Uint8Array {

@@ -8,24 +8,18 @@ import { Answer, PUSH_PATH } from "./protocol.ts";
 /** Result of a push. `why` never contains a secret. */
 export type Pushed =
   | { readonly outcome: "taken"; readonly answer: Answer }
-  /** Facts after `cursor` are missing at the hub. */
   | { readonly outcome: "gap"; readonly cursor: number }
-  /** The hub does not know an epoch that it should know. */
   | { readonly outcome: "unknown" }
-  /** Another process pushes for this site. */
   | { readonly outcome: "twin"; readonly why: string }
-  /** The hub rejects the key, the site or the push. */
   | { readonly outcome: "refused"; readonly why: string }
-  /** Worth retrying. */
   | { readonly outcome: "failed"; readonly why: string; readonly retryAfterMs: number | null };
 
-/** Maximum delay that a hub may request. */
 const MAX_RETRY_AFTER_MS = 15 * 60_000;
 const MAX_WORDS = 200;
 
 type Target = Pick<FleetSettings, "url" | "apiKeyFile" | "caFile" | "certFile" | "certKeyFile">;
 
-/** The hub's answer, or the `problem` that prevented one. `key` is secret. */
+/** `key` is secret. */
 type Asked =
   | { readonly problem: string }
   | { readonly status: number; readonly headers: Headers; readonly text: string; readonly key: string };
@@ -130,7 +124,6 @@ function detailsIn(text: string): string {
   return typeof details === "string" ? details : "";
 }
 
-/** Returns the hub's explanation of a refusal. */
 function wordsOf(text: string, key: string): string {
   const value = parsed(text);
   const message = typeof value === "object" && value !== null && "message" in value ? value.message : null;

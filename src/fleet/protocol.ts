@@ -48,7 +48,6 @@ export const NO_INSTANCE = "0000000000000000";
 
 export const SiteName = text(siteName);
 
-/** Range of a Date, in epoch ms and in days. */
 const MAX_DAY = 100_000_000;
 const Time = Type.Integer({ minimum: -MAX_DAY * DAY_MS, maximum: MAX_DAY * DAY_MS });
 const DayNumber = Type.Integer({ minimum: -1, maximum: MAX_DAY });
@@ -58,9 +57,7 @@ const OfFeature = { server: Name, daemon: Name, feature: Name };
 /** Unit of a feature's counts (default: seats), and the seats that it shares with other features. */
 const OfCounts = { unit: Type.Optional(words(UNITS)), seatGroup: Type.Optional(Name) };
 
-// --- Facts ---
-
-/** A checkout: a row of `sessions` without `display` and `qualifier`. Imported sessions have negative ids. */
+/** A row of `sessions` without `display` and `qualifier`. Imported sessions have negative ids. */
 export const SessionRow = Type.Object({
   id: Type.Integer(),
   ...OfFeature,
@@ -123,7 +120,6 @@ export const DenialRow = Type.Object({
 });
 export type DenialRow = Static<typeof DenialRow>;
 
-/** An alert as in the API, with its id at the site. */
 export const AlertRow = Type.Object({
   id: Type.Integer({ minimum: 1 }),
   ...Type.Omit(Type.Object(AlertFields), ["durationSeconds"]).properties,
@@ -372,8 +368,6 @@ export const DAY_SCHEMAS = {
 };
 export type Day = { [Table in DayTable]: Static<(typeof DAY_SCHEMAS)[Table]> }[DayTable];
 
-// --- Push and answer ---
-
 /**
  * Envelope of a push. Facts, states and days are validated one by one, so that an invalid one does not block
  * the rest.
@@ -392,7 +386,6 @@ export const Push = Type.Object({
    * cursor + 1` is a CONFLICT.
    */
   gap: Type.Boolean(),
-  /** The site's clock when it sent this. */
   sentAt: Time,
   /** The site's newest fact, and the time of the oldest one after `to`; shows how far the hub is behind. */
   head: Count,
@@ -436,9 +429,7 @@ const command = <const Name extends string, Fields extends TProperties>(name: Na
     command: Type.Literal(name),
     /** Opaque id from the hub. A command may be sent again until its outcome arrives, but runs once. */
     id: Type.String({ minLength: 1, maxLength: 64 }),
-    /** The caller at the hub. */
     by: Type.Object({ key: Type.String(), name: Type.String(), role: words(["operator", "admin"]) }),
-    /** The command must not start after this time. */
     expiresInMs: Count,
     ...fields,
   });

@@ -20,10 +20,7 @@ export const RECORDED = {
 } as const;
 export type Recorded = keyof typeof RECORDED;
 
-/**
- * Matches rows with a time in the future, which are deleted only if the clock was wrong. Other rows are
- * deleted by retention or packing.
- */
+/** Matches rows of the future, which are deleted only after the clock was wrong. */
 const IS_AHEAD = (at: string) => `${at} > unixepoch() * 1000 + ${HOUR_MS}`;
 
 const put = (kind: Recorded, key: string) => insert(`'${RECORDED[kind]}'`, key);
@@ -34,7 +31,6 @@ const mark = (at: string, ...kinds: readonly DirtyKind[]) =>
   `INSERT INTO dirty (kind, at, touched) VALUES ${kinds.map((kind) => `('${kind}', ${at}, 1)`)}
      ON CONFLICT DO UPDATE SET touched = 1 WHERE touched = 0;`;
 
-/** Triggers of a table that is keyed by server and start time. */
 const spans = (table: string, kind: "coverage" | "status", hasEnded: string) => {
   const key = "NEW.from_at || ' ' || NEW.server_id";
   return [
@@ -54,7 +50,6 @@ const events = (logs: boolean) =>
 
 const ONE_OF = "(SELECT server_id, daemon, name FROM history_features WHERE id = OLD.feature_id)";
 
-/** Triggers by event, with their statements. */
 const triggers = (logs: boolean): readonly (readonly [when: string, work: string])[] => [
   [
     "AFTER INSERT ON sessions",
@@ -116,7 +111,6 @@ export function recordFacts({ sqlite }: Pick<Store, "sqlite">, logs: boolean): v
     sqlite.run(`CREATE TEMP TRIGGER fleet_${index} ${when} BEGIN ${work} END`);
 }
 
-/** Stops recording facts of this connection. */
 export function stopRecording({ sqlite }: Pick<Store, "sqlite">): void {
   for (const index of triggers(true).keys()) sqlite.run(`DROP TRIGGER IF EXISTS temp.fleet_${index}`);
 }

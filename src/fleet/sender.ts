@@ -12,16 +12,13 @@ import type { States } from "./states.ts";
 const SEND_TIMEOUT_MS = 60_000;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = MINUTE_MS;
-/** Time for running work to finish at shutdown. */
 const STOP_GRACE_MS = 2_000;
 /** How long acknowledged facts are kept: a hub whose database fails over may lose its last commits. */
 const KEEP_MS = HOUR_MS;
 
 /** Connection status for people. Times are epoch ms. */
 export interface SenderStatus {
-  /** `waiting`: no answer yet since the start. */
   readonly state: "waiting" | "connected" | "unreachable" | "refused" | "conflict";
-  /** Why the site is not connected, in plain text. */
   readonly problem: string | null;
   readonly lastContactAt: number | null;
   readonly waitingFacts: number;
@@ -30,13 +27,10 @@ export interface SenderStatus {
   readonly sentFacts: number;
   readonly sentBytes: number;
   readonly waitingBytes: number;
-  /** Facts were dropped since the hub's last answer. */
   readonly dropped: boolean;
-  /** Number of failed pushes. */
   readonly failures: number;
 }
 
-/** Sources of pushes after a hello. */
 export interface Talk {
   readonly states: Pick<States, "forget">;
   readonly batches: Batches;
@@ -45,36 +39,30 @@ export interface Talk {
 interface SenderDeps {
   readonly outbox: Outbox;
   readonly hello: () => Promise<Batch>;
-  /** Builds the push that announces the end of this process. */
   readonly farewell: () => Promise<Batch>;
   /**
-   * Called after the hub answered a hello. Null = people are named differently from now on, in a new epoch,
-   * which needs another hello. Rejects with an Error if nothing may leave the site.
+   * Called after a hello. Null: people have other names from now on, in a new epoch, which needs another
+   * hello.
    */
   readonly begin: () => Promise<Talk | null>;
   readonly settings: () => FleetSettings;
   readonly post: typeof postPush;
   readonly carryOut: (commands: Answer["commands"]) => void;
-  /** Path of the database's write-ahead log. */
   readonly logFile: string;
   readonly clock: Clock;
   readonly timers: Timers;
-  /** Returns a number in [0, 1). */
   readonly random: () => number;
   readonly log: Log;
 }
 
 export type Sender = ReturnType<typeof createSender>;
 
-/**
- * Sends the backlog, one push at a time and in order. A failed push is rebuilt and retried. Sends at least a
- * heartbeat every ten seconds.
- */
+/** Sends one push at a time, in order. A failed push is rebuilt and retried. */
 export function createSender(deps: SenderDeps) {
   const { outbox, settings, clock, timers, log } = deps;
   const ending = new AbortController();
   const pause = createPause(timers);
-  /** Acknowledged cursors with their times, oldest first. */
+  /** Oldest first. */
   const past: { readonly at: number; readonly cursor: number }[] = [];
   let removable = 0;
   let state: SenderStatus["state"] = "waiting";
@@ -88,7 +76,6 @@ export function createSender(deps: SenderDeps) {
   let sentBytes = 0;
   let allFailures = 0;
   let stopped = false;
-  /** The hub is holding a push open for commands, and the site has nothing to send. */
   let isHeld = false;
   let running: Promise<void> | null = null;
 
@@ -106,7 +93,7 @@ export function createSender(deps: SenderDeps) {
     }
   }
 
-  /** Sends one push and returns the delay until the next one. */
+  /** Returns the delay until the next push. */
   async function once(): Promise<number> {
     const begun = clock.now();
     dropTooMany(begun);
@@ -121,7 +108,6 @@ export function createSender(deps: SenderDeps) {
     return talk === null ? met(pushed.answer) : taken(talk, batch, pushed.answer, begun);
   }
 
-  /** Handles the answer to a hello, which contains the hub's cursor. */
   async function met({ cursor }: Answer): Promise<number> {
     const now = clock.now();
     if (!canGoOnAt(cursor)) return beginEpoch(now);
@@ -132,7 +118,6 @@ export function createSender(deps: SenderDeps) {
     return 0;
   }
 
-  /** Starts a new epoch, because the hub's data and this database have diverged. */
   function beginEpoch(now: number): number {
     const why = "The hub has a different history, or has lost it; resending everything";
     log.warn(why, { newest: outbox.edges().head });
@@ -168,14 +153,13 @@ export function createSender(deps: SenderDeps) {
     outbox.acknowledged(cursor, removable, cursor >= head ? now : null);
   }
 
-  /** Reports whether the outbox has all facts after `cursor`, or days replace the missing ones. */
   function canGoOnAt(cursor: number): boolean {
     const { oldest, head } = outbox.edges();
     if (cursor > head) return false;
     return outbox.hasLost() || cursor >= outbox.cursor() || (oldest ?? head + 1) <= cursor + 1;
   }
 
-  /** Adopts the hub's cursor, which may be lower or higher than the last one. */
+  /** The hub's cursor may be lower or higher than the last one. */
   function setBack(cursor: number): void {
     const known = outbox.cursor();
     if (cursor === known) return;
@@ -183,7 +167,6 @@ export function createSender(deps: SenderDeps) {
     outbox.goBack(Math.min(cursor, outbox.edges().head));
   }
 
-  /** Drops a backlog that exceeds its limit; the hub gets whole days instead. */
   function dropTooMany(now: number): void {
     const { head } = outbox.edges();
     const waiting = head - outbox.cursor();
@@ -228,7 +211,7 @@ export function createSender(deps: SenderDeps) {
     }
   }
 
-  /** Records the reason, logs it once and returns the delay until the next try. */
+  /** Logs the reason once and returns the delay until the next try. */
   function failed(why: string, as: "unreachable" | "refused" | "conflict"): number {
     const longest = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(failures, 20), LONGEST_PAUSE_MS);
     if (failures === 0 || state !== as) {
@@ -247,7 +230,6 @@ export function createSender(deps: SenderDeps) {
     start(): void {
       running ??= run();
     },
-    /** Sends without waiting for the next heartbeat: there is news, or the connection settings changed. */
     wake: (): void => pause.end(),
     status(): SenderStatus {
       const waitingFacts = Math.max(0, outbox.edges().head - outbox.cursor());
@@ -265,7 +247,6 @@ export function createSender(deps: SenderDeps) {
         failures: allFailures,
       };
     },
-    /** Returns when the backlog was last empty, in epoch ms. */
     drainedAt: () => drainedAt,
     lastContactAt: () => lastContactAt,
     async stop(): Promise<void> {
@@ -306,7 +287,6 @@ async function toDisk(path: string): Promise<void> {
   }
 }
 
-/** Creates a pause that can be cut short, even before it begins. */
 function createPause(timers: Timers) {
   let end: (() => void) | null = null;
   let isDue = false;

@@ -21,16 +21,11 @@ export interface SiteDeps {
   readonly snapshot: () => Snapshot;
   readonly version: string;
   readonly timezone: string;
-  /** Creates pseudonyms from a secret. */
   readonly anonymizer: (secret: Uint8Array) => Anonymizer;
   readonly actions: Actions;
-  /**
-   * Returns up to when this site notified people although the hub should do so, in epoch ms; null = never.
-   */
   readonly toldUntil?: () => number | null;
   readonly clock: Clock;
   readonly timers: Timers;
-  /** How long the hub may hold an idle push open for commands. */
   readonly holdMs?: number;
   readonly random?: RandomBytes;
   readonly log: LogOf;

@@ -11,7 +11,6 @@ import type { FeatureState, State, StatusRow } from "./protocol.ts";
 type SiteState = Omit<Extract<State, { kind: "site" }>, "kind">;
 type Known = Extract<State, { kind: "known" }>;
 
-/** The hub's copy of a picture, before private data is removed. */
 interface Shown {
   /** Null while parts are still to be sent. */
   readonly picture: ServerPicture | null;
@@ -28,10 +27,8 @@ interface StatesDeps {
   readonly now: () => number;
 }
 
-/** JSON of the states of one push. `acknowledged` records that the hub has them. */
 export interface TakenStates {
   readonly texts: readonly string[];
-  /** More states did not fit. */
   readonly more: boolean;
   readonly acknowledged: () => void;
 }
@@ -52,7 +49,6 @@ export type States = ReturnType<typeof createStates>;
 /** Tracks which of the newest states the hub lacks. A new process sends everything. */
 export function createStates({ store, snapshot, people, site, now }: StatesDeps) {
   const shown = new Map<string, Shown>();
-  /** Last sent state by subject, compared as text. */
   const told = new Map<string, string>();
   const alerts = createAlerts(store);
   const marks = createMarks(store);
@@ -71,7 +67,6 @@ export function createStates({ store, snapshot, people, site, now }: StatesDeps)
      FROM denial_spans LEFT JOIN denial_cursors USING (server_id) ORDER BY server_id, from_at`,
   );
 
-  /** Builds the next part of the difference between the hub's picture and the current one. */
   function pictureState(picture: ServerPicture): { readonly text: string; readonly shown: Shown } {
     const { id } = picture.server;
     const before = shown.get(id);
@@ -127,7 +122,6 @@ export function createStates({ store, snapshot, people, site, now }: StatesDeps)
     return { kind: "alerts", firing: alerts.firing().map((alert) => alertRow(alert, people)) };
   }
 
-  /** Returns periods that grew since the hub's copy. */
   function knownState(servers: readonly string[], tell: (about: string, text: string) => boolean): Known {
     const news = <Row>(about: string, row: Row | null) =>
       row !== null && tell(about, JSON.stringify(row)) ? [row] : [];
@@ -198,9 +192,8 @@ export function createStates({ store, snapshot, people, site, now }: StatesDeps)
         },
       };
     },
-    /** Makes the next picture of a server a complete one. */
+    /** Makes the next picture of a server complete. */
     forget: (server: string): void => void shown.delete(server),
-    /** Assumes that the hub has nothing of this site. */
     forgetAll(): void {
       shown.clear();
       told.clear();

@@ -2,7 +2,6 @@ import type { CountedFeature } from "../domain/history.ts";
 import { DAY_MS, HOUR_MS } from "../domain/time/clock.ts";
 import type { Store } from "../store/open/open.ts";
 
-/** A feature with the small id under which its history is stored. */
 export interface KnownFeature extends CountedFeature {
   readonly id: number;
 }
@@ -32,7 +31,6 @@ export function featureOfKey(key: number): number {
   return key % FEATURES;
 }
 
-/** Reads and writes packed days by key. */
 export function createPackedDays({ sqlite }: Pick<Store, "sqlite">) {
   const get = sqlite.query<{ data: Uint8Array }, [number]>("SELECT data FROM packed_days WHERE key = ?");
   const put = sqlite.query<null, [number, Uint8Array]>(

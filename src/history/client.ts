@@ -13,36 +13,27 @@ import type {
 
 /** Queries are abandoned after this time, before the HTTP side closes the silent connection after 30 s. */
 const DEFAULT_TIMEOUT_MS = 25_000;
-/** Maximum number of queued queries; further ones are refused at once. */
 const MAX_WAITING = 500;
 /** A worker that runs an abandoned query for longer than this is stuck in one statement. */
 const STUCK_MS = 1_000;
 /** Maximum number of replaced workers with a running statement; beyond that, new queries wait. */
 const MAX_STUCK = 3;
 
-/**
- * Reads history from the main thread without blocking on the database: a worker reads with its own
- * connection.
- */
+/** Reads history in a worker with its own connection, so that the main thread does not wait. */
 export type HistoryClient<Queries extends QueryTable> = ReturnType<typeof createHistoryClient<Queries>>;
 
-/** A query took too long. */
 export class HistoryTimeout extends Error {
   override readonly name = "HistoryTimeout";
 }
 
 interface HistoryClientDeps {
-  /** The database file, or a function that returns the current location. */
   readonly path: string | (() => string);
-  /** Name of the history in messages. */
+  /** Used in messages. */
   readonly title?: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** Starts the worker; tests replace it. */
   readonly startWorker?: () => Worker;
-  /** How long the worker may run an abandoned query; tests use less. */
   readonly stuckMs?: number;
-  /** Called whenever the worker finds damage in the database (`CORRUPT`). */
   readonly onDamage?: (error: StoreError) => void;
 }
 
@@ -51,13 +42,12 @@ interface Waiting {
   settle(outcome: { value: unknown } | { error: unknown }): void;
 }
 
-/** Starts a worker. Each worker is a separate entry point; the binary embeds it next to the program. */
+/** Each worker is an entry point of its own; the binary embeds it next to the program. */
 export function startWorkerOf(name: "history" | "hub-history"): Worker {
   const file = `workers/${name}.ts`;
   return new Worker(Bun.isStandaloneExecutable ? `./${file}` : new URL(`../${file}`, import.meta.url).href);
 }
 
-/** `Queries` are the queries that the worker serves. */
 export function createHistoryClient<Queries extends QueryTable>({
   path,
   title = String(path),
@@ -72,14 +62,12 @@ export function createHistoryClient<Queries extends QueryTable>({
   const queues = new Map<string, number[]>();
   /** The query that the worker has not answered yet, abandoned or not; 0 means none. */
   let posted = 0;
-  /** Replaced workers whose statement still runs. */
   const ending = new Set<Worker>();
   let worker: Worker | null = null;
   let stuck: Timer | undefined;
   let lastId = 0;
   let stopped = false;
 
-  /** Returns the worker, starting a new one if the last one died. */
   function running(): Worker {
     if (worker !== null) return worker;
     const fresh = startWorker();
@@ -107,7 +95,6 @@ export function createHistoryClient<Queries extends QueryTable>({
       if (ending.delete(fresh)) watch();
       died("closed");
     });
-    // Do not keep the process alive.
     fresh.unref();
     worker = fresh;
     return fresh;
@@ -215,7 +202,6 @@ export function createHistoryClient<Queries extends QueryTable>({
             clearTimeout(timer);
             signal?.removeEventListener("abort", abort);
             if ("error" in outcome) reject(outcome.error);
-            // The name determines the type of the result: see QueryTable.
             else resolve(outcome.value as QueryResult<Queries, Name>);
           },
         });
@@ -224,7 +210,6 @@ export function createHistoryClient<Queries extends QueryTable>({
       }
       return promise;
     },
-    /** Ends the worker and rejects the queued queries. */
     stop(): void {
       stopped = true;
       const last = worker;

@@ -86,7 +86,6 @@ export class ByteReader {
   }
 }
 
-/** Returns the samples of a day that begins at `dayAt`, with those of an hour added or replaced. */
 export function withHour(
   dayAt: number,
   data: Uint8Array | null,
@@ -130,7 +129,6 @@ function packSamples(bytes: number[], hourAt: number, samples: readonly Step[]):
   }
 }
 
-/** Returns the samples of a day, ascending. */
 export function samplesOfDay(dayAt: number, data: Uint8Array): Step[] {
   const reader = new ByteReader(data);
   const samples: Step[] = [];
@@ -167,13 +165,12 @@ export function readDayRollup(dayAt: number, data: Uint8Array, sink: RollupSink)
   readRollup(new ByteReader(data), dayAt, DAY_MS, sink);
 }
 
-/** Returns the day with an hour added or replaced; an hour without known counts is left out. */
+/** Adds or replaces an hour; one without known counts is left out. */
 export function withHourRollup(dayAt: number, data: Uint8Array | null, bucket: Bucket): Uint8Array {
   const others = data === null ? [] : unpackHours(dayAt, data).filter(({ at }) => at !== bucket.at);
   return packHours(dayAt, [...others, bucket]);
 }
 
-/** Packs the hours of a day; those without known counts are left out. */
 export function packHours(dayAt: number, hours: readonly Bucket[]): Uint8Array {
   const parts: Uint8Array[] = [];
   let before: Uint8Array | null = null;
@@ -189,7 +186,6 @@ export function packHours(dayAt: number, hours: readonly Bucket[]): Uint8Array {
   return Buffer.concat(parts);
 }
 
-/** Returns the hours of a day with known counts, ascending. */
 export function unpackHours(dayAt: number, data: Uint8Array): Bucket[] {
   const sums: { readonly at: number; readonly sum: RollupSum }[] = [];
   readHours(dayAt, data, (at) => {
@@ -247,7 +243,6 @@ function packRollup({ at, rollup }: Bucket, spanMs: number): number[] {
   return bytes;
 }
 
-/** Reads one rollup of a bucket that begins at `at`. */
 function readRollup(reader: ByteReader, at: number, spanMs: number, sink: RollupSink): void {
   const flags = reader.number();
   const full = (flags & FULL) !== 0;

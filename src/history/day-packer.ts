@@ -19,7 +19,6 @@ import { makeSiteDay } from "./site-days.ts";
 export interface DayPackerDeps {
   readonly store: Store;
   readonly clock: Clock;
-  /** Asks the history worker. */
   readonly query: HistoryClient<DayQueries>["query"];
   readonly intervals: () => Asked["intervals"];
 }
@@ -62,7 +61,6 @@ export type DayQueries = typeof DAY_QUERIES;
 /** Enough for a day with a million sessions. */
 const ASKING = { who: "days", timeoutMs: 120_000 };
 
-/** A day is packed this long after its end. */
 const GRACE_MS = 120_000;
 
 /** A day with marked hours is not final. An open session held its seats all day only if its server was read later. */

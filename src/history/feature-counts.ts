@@ -3,19 +3,14 @@ import type { UnmetRequest } from "../domain/stats/demand.ts";
 import { NO_SEAT_CODES } from "../domain/words.ts";
 import type { Rows } from "../store/conditions.ts";
 
-/**
- * Caches the result of a statement by range: a query about a whole site needs it for thousands of features.
- */
+/** A query about a whole site needs the result of a range for thousands of features. */
 export function oncePerRange<Answer>(ask: (start: number, end: number) => Answer) {
   const answers = new Map<string, Answer>();
   return (start: number, end: number): Answer =>
     answers.getOrInsertComputed(`${start} ${end}`, () => ask(start, end));
 }
 
-/**
- * Counts rows by feature, or sums them. `from` is a table with a condition whose parameters are the start and
- * end of a range.
- */
+/** `from` is a table with a condition whose parameters are the start and end of a range. */
 export function createFeatureCounts({ all }: Rows, from: string, count = "count(*)") {
   const countsIn = oncePerRange((start, end) => {
     const sql = `SELECT server_id AS server, daemon, feature, ${count} AS count FROM ${from} GROUP BY 1, 2, 3`;
@@ -32,7 +27,6 @@ const FEW = 8;
 /** Retries count once. If the manager reports only a counter, every request counts. */
 const REQUESTS = "sum(iif(user = '' AND host IS NULL, attempts, 1))";
 
-/** Counts denials of one outcome by feature. */
 export function createOutcomeCounts(rows: Rows, outcome: "denied" | "queued") {
   const where = `at >= ?1 AND at < ?2 AND outcome = '${outcome}'`;
   const ofAll = createFeatureCounts(rows, `denials INDEXED BY denials_by_time WHERE ${where}`, REQUESTS);
@@ -52,7 +46,6 @@ export function createOutcomeCounts(rows: Rows, outcome: "denied" | "queued") {
   };
 }
 
-/** Reads denials for statistics. */
 export function createDenialReader(rows: Rows, now: number) {
   const seenIn = oncePerRange((start, end) => {
     const servers = rows.all<{ server: string }>(
@@ -75,7 +68,6 @@ export function createDenialReader(rows: Rows, now: number) {
      */
     denials: (feature: FeatureId, start: number, end: number): number | null =>
       seenIn(start, end).has(feature.server) ? countOf(feature, start, end) : null,
-    /** Counts requests of a feature that were queued according to the log. */
     queuedRequests: createOutcomeCounts(rows, "queued"),
     /** Returns requests that found no free seat, in time order. */
     unmetRequests: ({ server, daemon, feature }: FeatureId, start: number, end: number) =>
@@ -89,7 +81,6 @@ export function createDenialReader(rows: Rows, now: number) {
         server,
         daemon,
       ),
-    /** Returns how much of a range a server's log covers, ms. */
     loggedMs: (server: string, start: number, end: number) =>
       rows.all<{ ms: number | null }>(
         `SELECT sum(min(coalesce(to_at, ?1), ?3) - max(from_at, ?2)) AS ms FROM denial_spans
@@ -102,7 +93,6 @@ export function createDenialReader(rows: Rows, now: number) {
   };
 }
 
-/** Selects the next session in index order that matches `where`. */
 const next = (where: string) =>
   `(SELECT id FROM sessions INDEXED BY sessions_by_feature WHERE ended_at IS NOT NULL AND ${where}
     ORDER BY server_id, daemon, feature LIMIT 1)`;

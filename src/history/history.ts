@@ -11,7 +11,7 @@ import { createReader, type Reader } from "./reader.ts";
 import { createRecorder } from "./recorder.ts";
 import { type Interval, stepsOf } from "./sample-reader.ts";
 
-/** An hour is packed this long after its end, when its readings are stored. Later changes open it again. */
+/** Readings of an hour are stored this long after its end. */
 const GRACE_MS = 60_000;
 
 /**
@@ -87,7 +87,6 @@ function createPacker(
     return hour && ({ kind: "hours", at: hour.at, end: hour.at + HOUR_MS } as const);
   }
 
-  /** Handles one feature per step. */
   function* work({ kind, at, end }: NonNullable<ReturnType<typeof nextDue>>): Generator<void> {
     const { samplesFrom } = reader().reach();
     dirty.begin(kind, at);
@@ -148,7 +147,6 @@ export interface HistoryDeps {
   readonly log: Log;
 }
 
-/** How often the packer checks whether an hour has ended. */
 const IDLE_MS = 30_000;
 
 /**
@@ -166,18 +164,14 @@ export function createHistory({
   const pack = createPacker(store, dirty, clock);
   const packDay = days === undefined ? () => false : createDayPacker({ store, clock, ...days });
   return {
-    /** `start` begins to pack hours and days when they end. */
     ...createLoop(() => pack() || packDay(), IDLE_MS, "Cannot pack history", timers, log),
-    /** For `createLive`. */
     recorder: createRecorder(store, dirty),
     /** Packs everything that is due now, for back-fills and tests. `between` is called between slices. */
     packAll(between?: () => void): void {
       while (pack(20)) between?.();
     },
-    /** Returns the day on which the oldest stored counts begin; null without counts. */
     oldestSampleAt: () =>
       store.read(() => createReader(store.sqlite, { now: clock.now() }).reach().samplesFrom),
-    /** Rolls up the hours and days in [from, until) again, e.g. when sessions are imported later. */
     reopen: (from: number, until: number): void =>
       store.transaction(() => dirty.touch(from, Math.max(from, until - 1))),
   };

@@ -13,23 +13,17 @@ export interface LogFilter {
   readonly serverIds: readonly string[] | null;
   readonly start: number | null;
   readonly end: number | null;
-  /** Words that must all occur. */
   readonly q: string | null;
-  /** Sources that the caller may not see. */
   readonly hiddenSources: readonly LogSource[];
 }
 
-/** A page of log events as JSON, and the total number of matches. */
 export type FoundLogs = { readonly rows: readonly string[]; readonly total: number };
 
-/** The part of history's read side that log queries need; they run in its worker. */
 type LogRead = Rows & Pick<HistorySource, "checkpoint">;
 
-/** Lines, and index rows, read between two checkpoints. */
 const LINES_AT_ONCE = 2_000;
 const INDEX_ROWS_AT_ONCE = 50;
 
-/** Finds matching lines, newest first. */
 export function searchLogs(read: LogRead, filter: LogFilter, limit: number, offset: number): FoundLogs {
   const condition = conditionOf(filter);
   const words = wordsOf(filter.q ?? "");
@@ -69,7 +63,6 @@ function withWords(
   const rows: string[] = [];
   let total = 0;
 
-  /** Checks lines with ids in [from, before). */
   function look(from: number, before: number): void {
     for (let end = before; ; ) {
       const lines = read.all<{ id: number; body: string }>(
@@ -138,7 +131,6 @@ export function logStats(read: LogRead, hidden: readonly LogSource[]) {
   };
 }
 
-/** Selects by level and source only. */
 function kindsOf({ levels, sources, hiddenSources }: LogFilter): Condition {
   return allOf([noneOf("source", hiddenSources), oneOf("level", levels), oneOf("source", sources)]);
 }

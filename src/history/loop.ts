@@ -3,10 +3,8 @@ import type { Log } from "../domain/log.ts";
 import type { Timers } from "../domain/time/clock.ts";
 import { StoreError } from "../store/database/store-error.ts";
 
-/** Background work in slices. */
 export type Loop = ReturnType<typeof createLoop>;
 
-/** Pause between two slices, so that the event loop can do other work. */
 const PAUSE_MS = 20;
 
 /**

@@ -23,7 +23,6 @@ interface Stretch {
  * passes the recorded time.
  */
 export function createStatusRecorder({ sqlite }: Pick<Store, "sqlite">) {
-  /** Status of each server and its start, as last written. */
   const current = new Map<string, Pick<Stretch, "from" | "status">>();
   const newest = sqlite.query<Stretch, [string]>(
     `SELECT from_at AS "from", status, read_at AS readAt, until_at AS until, next_by AS nextBy FROM server_statuses
@@ -56,7 +55,6 @@ export function createStatusRecorder({ sqlite }: Pick<Store, "sqlite">) {
   };
   return {
     write,
-    /** Returns since when a server has this status, epoch ms; null if its last poll found another one. */
     since(server: string, status: ServerStatus): number | null {
       const found = current.get(server);
       return found?.status === status ? found.from : null;
@@ -64,7 +62,6 @@ export function createStatusRecorder({ sqlite }: Pick<Store, "sqlite">) {
   };
 }
 
-/** Deletes one step of statuses that ended before an instant and returns the number of rows. */
 export function createStatusRetention(store: Store): (before: number) => number {
   const servers = store.sqlite.query<{ id: string }, []>("SELECT id FROM servers");
   const remove = store.sqlite.query<null, [string, number, number]>(
@@ -80,7 +77,6 @@ export function createStatusRetention(store: Store): (before: number) => number 
 }
 
 export interface OutageQuery {
-  /** [start, end), epoch ms. */
   readonly start: number;
   readonly end: number;
   readonly servers: readonly string[] | null;
@@ -105,10 +101,8 @@ const COLUMNS: Readonly<Record<Exclude<keyof OutageRecord, "site">, string>> = {
   durationSeconds: `${UNTIL_NOW} - from_at`,
 };
 
-/** Source of status queries; `now` is epoch ms. */
 type StatusRows = Rows & { readonly now: number };
 
-/** Returns outages that overlap the range, not clipped to it. */
 export function outagesOf(
   { all, now }: StatusRows,
   { start, end, servers, statuses, sort, limit, offset }: OutageQuery,
@@ -135,7 +129,6 @@ export function outagesOf(
   return { rows, total: count?.total ?? 0 };
 }
 
-/** Returns how much of a range a server had one of the given statuses, ms. */
 export function statusMs(
   { all, now }: StatusRows,
   server: string,
@@ -154,7 +147,6 @@ export function statusMs(
   return { up, degraded, down };
 }
 
-/** Returns the availability of a server over the time for which its status is known. */
 export function availabilityOf(
   read: StatusRows,
   server: string,

@@ -8,7 +8,6 @@ import type { Named } from "../store/conditions.ts";
 import { hourEnd, type KnownFeature } from "./buckets.ts";
 import type { HistorySource, Range } from "./reader.ts";
 
-/** Returns where the history of counts begins in a range; the range's end without history. */
 export async function historyBegins(
   source: Pick<HistorySource, "reach">,
   { start, end }: Range,
@@ -76,7 +75,6 @@ export async function feed(
   await rest(until, end);
 }
 
-/** Returns the points of one feature, even without counts. Takes `edges` from `bucketEdges`. */
 export async function pointsFor(
   read: Reading,
   feature: KnownFeature | null,
@@ -88,7 +86,6 @@ export async function pointsFor(
   return bucketed.points();
 }
 
-/** Returns the largest grain whose pieces no edge divides. */
 function grainOf(edges: readonly number[]): Grain {
   if (edges.every((edge) => edge % DAY_MS === 0)) return "day";
   return edges.every((edge) => edge % HOUR_MS === 0) ? "hour" : "step";

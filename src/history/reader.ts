@@ -26,7 +26,6 @@ import { createDenialReader } from "./feature-counts.ts";
 import { createSampleReader, createUnsettled } from "./sample-reader.ts";
 import { createSessionReader } from "./session-reader.ts";
 
-/** [start, end), epoch ms. */
 export interface Range {
   readonly start: number;
   readonly end: number;
@@ -37,9 +36,8 @@ export interface ResolvedRange extends Range {
   readonly resolution: "exact" | "1h";
 }
 
-/** Start of the stored data, epoch ms; null without data. */
+/** Epoch ms; null without data. */
 interface Reach {
-  /** Before this, there are only whole hours. */
   readonly samplesFrom: number | null;
   readonly rollupsFrom: number | null;
 }
@@ -100,7 +98,6 @@ export function createReader(
   const usersAlone: RollupSink = { level() {}, covered() {}, denials() {}, user: sum.user };
   let reached: Reach | null = null;
 
-  /** Returns the start of the first packed day of a kind. */
   function firstDay(kind: PackedKind): number | null {
     const sql = "SELECT day FROM packed_days WHERE key >= ? AND key < ? ORDER BY key LIMIT 1";
     const [first] = all<{ day: number }>(sql, ...packedKeys(kind, 0));
@@ -116,7 +113,7 @@ export function createReader(
     return reached;
   }
 
-  /** Returns the time since which sessions are kept; 0 means all are kept. */
+  /** 0 means all are kept. */
   const sessionsFrom = () =>
     all<{ value: number }>("SELECT value FROM event_marks WHERE name = 'deleted_sessions'")[0]?.value ?? 0;
 
@@ -139,7 +136,6 @@ export function createReader(
     };
   }
 
-  /** Adds each hour that begins in [from, until) to its sink. */
   function addHours(feature: KnownFeature, from: number, until: number, sinkOf: SinkOf): void {
     const unsettled = open.hours(from, until);
     for (let day = dayOf(from); day * DAY_MS < until; day++) {
@@ -157,7 +153,6 @@ export function createReader(
     }
   }
 
-  /** Returns the rollups of a day of features with ids from `lowest` to `highest`. */
   const rollupsOfDay = (day: number, lowest: number, highest: number) =>
     all<{ key: number; data: Uint8Array }>(
       "SELECT key, data FROM packed_days WHERE key >= ? AND key <= ?",
@@ -191,7 +186,6 @@ export function createReader(
     all,
     reach,
     sessionsFrom,
-    /** Sorted by server, daemon, name. */
     features({ servers, daemons, features }: Partial<Named> = {}) {
       const { sql, values } = allOf([
         oneOf("server_id", servers),
@@ -275,12 +269,11 @@ export function createReader(
       }
       return features.map(({ id }) => rollups.get(id) ?? NO_ROLLUP);
     },
-    /** Returns how much of a range a server was read, ms. */
     readMs: (server: string, start: number, end: number) =>
       samples
         .coverage(server, start, end)
         .reduce((sum, { from, until }) => sum + Math.min(until, end) - Math.max(from, start), 0),
-    /** Returns the stored sums of days over all features: see `site-days.ts`. */
+    /** See `site-days.ts`. */
     siteDays(first: number, behind: number) {
       const made = all<{ day: number; data: Uint8Array }>(
         `SELECT day, data FROM packed_days WHERE key >= ? AND key < ?

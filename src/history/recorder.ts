@@ -7,18 +7,16 @@ import { type Dirty, hourStart } from "./buckets.ts";
 import { createStatusRecorder } from "./outages.ts";
 import { gapAt, sameCounts } from "./sample-reader.ts";
 
-/** The changes of one poll. */
 interface Recording {
   /**
    * Stores the changes in the caller's transaction; called again if that failed. Hours in which `opened`
    * sessions began may already be over: they are rolled up again, as far as the server was read then.
    */
   write(opened?: readonly Pick<Session, "beganAt">[]): void;
-  /** Called after the commit: the next poll is compared with this one. */
+  /** The next poll is compared with this one. */
   committed(): void;
 }
 
-/** A feature of a server: its id, its unit, and its counts as stored. */
 interface Known extends Required<Shared> {
   readonly id: number;
   readonly daemon: string;
@@ -26,7 +24,6 @@ interface Known extends Required<Shared> {
   readonly counts: Step;
 }
 
-/** The last stored state of a server. */
 interface ServerState {
   /** Start of the coverage that the next good reading continues; null if it starts a new one. */
   readonly from: number | null;
@@ -37,11 +34,9 @@ type CoverageRow = Omit<Coverage, "running"> & { readonly running: number };
 
 export type Recorder = ReturnType<typeof createRecorder>;
 
-/** Writes the changes of each poll to history: status, changed counts, and coverage. */
 export function createRecorder({ sqlite }: Store, dirty: Pick<Dirty, "touch">) {
   const states = new Map<string, ServerState>();
   const statuses = createStatusRecorder({ sqlite });
-  /** Returns the existing row, or a new one. */
   const putFeature = sqlite.query<{ id: number }, [string, string, string, string, string | null]>(
     `INSERT INTO history_features (server_id, daemon, name, unit, seat_group) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT (server_id, daemon, name) DO UPDATE SET unit = excluded.unit, seat_group = excluded.seat_group
@@ -93,7 +88,7 @@ export function createRecorder({ sqlite }: Store, dirty: Pick<Dirty, "touch">) {
   }
 
   return {
-    /** Compares a poll's picture with the stored state. Polls of one server come one after the other. */
+    /** Polls of one server must come one after the other. */
     look(picture: ServerPicture): Recording {
       const { server, lastPollAt: at, collectedAt, error } = picture;
       if (at === null) return { write() {}, committed() {} };
@@ -135,7 +130,6 @@ export function createRecorder({ sqlite }: Store, dirty: Pick<Dirty, "touch">) {
   };
 }
 
-/** Reports whether two features have the same unit and seat group. */
 function isShared(a: Shared, b: Shared): boolean {
   return a.unit === b.unit && a.seatGroup === b.seatGroup;
 }
@@ -168,7 +162,6 @@ function changesOf(
   return changed;
 }
 
-/** Starts coverage with all counts unknown. */
 function unread(features: ReadonlyMap<string, Known>): ReadonlyMap<string, Known> {
   return new Map([...features].map(([key, known]) => [key, { ...known, counts: gapAt(0) }]));
 }
@@ -180,7 +173,6 @@ function countsOf(feature: FeaturePicture, at: number): Step {
   return { at, total, used, reserved, queued, unlimited };
 }
 
-/** A row of coverage: the server was read without a break in [from, until), last at `readAt`. Epoch ms. */
 export interface Coverage {
   readonly from: number;
   readonly readAt: number;
@@ -189,7 +181,6 @@ export interface Coverage {
   readonly running: boolean;
 }
 
-/** One poll: when it ended, and whether the server was read. */
 export interface Look {
   readonly at: number;
   readonly good: boolean;
@@ -203,7 +194,6 @@ export interface Look {
  */
 interface Around {
   readonly before: Coverage | null;
-  /** `Infinity` without a next row. */
   readonly nextFrom: number;
 }
 

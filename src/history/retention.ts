@@ -11,7 +11,6 @@ import { createLoop, type Loop } from "./loop.ts";
 import { createStatusRetention } from "./outages.ts";
 import { createSessions } from "./sessions/sessions.ts";
 
-/** How long each kind of data is kept. */
 interface Keep {
   readonly samplesMs: number;
   readonly rollupsMs: number;
@@ -25,7 +24,6 @@ interface Keep {
 
 interface RetentionDeps extends Omit<HistoryDeps, "clock"> {
   readonly watch: Pick<ClockWatch, "look" | "save">;
-  /** Read before every round, so that a reload applies from the next one. */
   readonly keep: () => Keep;
 }
 
@@ -42,9 +40,6 @@ export function createRetention({ store, watch, timers, log, keep }: RetentionDe
   const history = createHistoryRetention(store);
   const statuses = createStatusRetention(store);
   const takeBack = createTakeBack(store);
-  /**
-   * Value of the clock's doubt counter after which all effects of a clock that was ahead have been removed.
-   */
   let takenBackAfter = -1;
 
   const step = (): number => {
@@ -119,7 +114,6 @@ export function createHistoryRetention(store: Store): (samplesFrom: number, roll
 /** A correct clock stores nothing later than this after the current time. */
 const AHEAD_MS = DAY_MS;
 
-/** Removes the effects of a clock that was ahead. */
 export function createTakeBack(store: Store) {
   const { sqlite } = store;
   const deletes = (table: string, key: string, column: string) =>

@@ -6,7 +6,6 @@ import { type DirtyKind, dayOf, type KnownFeature, packedKey } from "./buckets.t
 import { samplesOfDay } from "./codec.ts";
 import { oncePerRange } from "./feature-counts.ts";
 
-/** A server was read without a break in [from, until). */
 export interface Interval {
   readonly from: number;
   readonly until: number;
@@ -70,9 +69,7 @@ export function sameCounts(a: Step, b: Step): boolean {
 
 type Unsettled = ReturnType<typeof createUnsettled>;
 
-/**
- * Returns the hours, and days, of a range that must still be rolled up: their stored rollups are not final.
- */
+/** The stored rollups of these hours and days are not final. */
 export function createUnsettled({ all }: Rows) {
   const of = (kind: DirtyKind) =>
     oncePerRange((start, end): ReadonlySet<number> => {
@@ -86,12 +83,10 @@ interface SampleRow extends Omit<Step, "unlimited"> {
   readonly unlimited: number;
 }
 
-/** Reads counts: coverage and samples. Times after `now` are unknown. Ranges are [start, end). */
+/** Times after `now` are unknown. Ranges are [start, end). */
 export function createSampleReader({ all }: Rows, open: Unsettled, now: number) {
-  /** Features of a server share its coverage. */
   const coverages = new Map<string, Interval[]>();
 
-  /** Returns when the server was read. */
   const coverage = (serverId: string, start: number, end: number): Interval[] =>
     coverages.getOrInsertComputed(`${start} ${end} ${serverId}`, () =>
       // Intervals do not overlap: all that end after the start come after the last one that begins before it.
@@ -166,7 +161,6 @@ export function createSampleReader({ all }: Rows, open: Unsettled, now: number) 
   };
 }
 
-/** Groups the gaps of all servers, which are sorted. */
 export function gapsOf(rows: readonly (Holding & { readonly server: string })[]): Gaps {
   return Map.groupBy(rows, ({ server }) => server);
 }

@@ -28,7 +28,6 @@ function schema(): readonly string[] {
   return statements;
 }
 
-/** A SQLite value, or a row's values in column order. */
 type Value = string | number | null | Uint8Array;
 
 export type Scratch = ReturnType<typeof openScratch>;
@@ -36,7 +35,6 @@ export type Scratch = ReturnType<typeof openScratch>;
 /** Opens an in-memory database with the daemon's history tables, for one query. */
 export function openScratch() {
   const sqlite = new Database(":memory:", { strict: true });
-  // Nothing needs to survive a crash.
   sqlite.run("PRAGMA journal_mode = OFF");
   for (const sql of schema()) sqlite.run(sql);
   return {

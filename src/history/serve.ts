@@ -17,10 +17,9 @@ export type QueryResult<Queries extends QueryTable, Name extends QueryName<Queri
   ReturnType<Queries[Name]>
 >;
 
-/** A query sent to the history worker. */
 export interface ToWorker {
   readonly id: number;
-  /** The database file, or another description of where history is. */
+  /** A file, or another description of where history is. */
   readonly path: string;
   readonly name: string;
   readonly params: unknown;
@@ -35,19 +34,15 @@ export type FromWorker =
   | { readonly type: "result"; readonly id: number; readonly value: unknown }
   | { readonly type: "failed"; readonly id: number; readonly failure: Failure };
 
-/**
- * Describes a failed query. Neither a timeout nor a store error: the query was abandoned, or there is a bug.
- */
+/** Neither a timeout nor a store error: the query was abandoned, or there is a bug. */
 export interface Failure {
   readonly message: string;
   readonly timeout: boolean;
   readonly store: { readonly code: StoreErrorCode; readonly fix: string } | null;
 }
 
-/** The query takes too long, or would read too much. */
 export class TooMuch extends Error {}
 
-/** Data source of a worker. */
 export interface Backend<Source> {
   /**
    * Runs a query in its own read transaction. `checkpoint` throws if the client has gone or the time is up.
@@ -57,14 +52,10 @@ export interface Backend<Source> {
     checkpoint: () => void,
     query: (source: Source) => unknown,
   ): Promise<unknown> | unknown;
-  /**
-   * Returns the store error that an exception means; null if none. After a store error the store is opened
-   * again.
-   */
+  /** After a store error the store is opened again. */
   troubleOf(error: unknown, asked: ToWorker): StoreError | null;
 }
 
-/** Runs queries on an SQLite file. */
 export function sqliteBackend(): Backend<Reader> {
   let open: { readonly path: string; readonly sqlite: Database } | null = null;
 
@@ -100,7 +91,6 @@ export function sqliteBackend(): Backend<Reader> {
   };
 }
 
-/** Serves queries in the worker; the client sends one at a time. */
 export function serveHistory<Source>(
   worker: Worker,
   queries: QueryTable<Source>,
@@ -129,7 +119,6 @@ export function serveHistory<Source>(
     return { message, timeout: false, store: { code, fix } };
   }
 
-  /** Transfers the bytes of a finished answer without a copy. */
   const post = (message: FromWorker, bytes: ArrayBuffer[] = []) => worker.postMessage(message, bytes);
 
   worker.onmessage = ({ data }: MessageEvent<ToWorker>) => {

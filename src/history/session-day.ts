@@ -12,7 +12,7 @@ import { ByteReader, putNumber } from "./codec.ts";
 
 const NOT_ASKED_FOR = 0xffffffff;
 
-/** Packs a day. Seats must be clipped to the day. */
+/** Seats must be clipped to the day. */
 export function packSessionDay(
   dayAt: number,
   { names, holders, whose, from, to, byEnd }: HeldSeats,
@@ -38,7 +38,6 @@ export function packSessionDay(
   return Buffer.concat([packedNames(names), Uint8Array.from(bytes)]);
 }
 
-/** Returns the day with replaced user and host names. */
 export function renamed(
   data: Uint8Array,
   user: (name: string) => string,
@@ -59,7 +58,6 @@ function packedNames(names: HeldNames): Uint8Array {
   return Buffer.concat([Uint8Array.from(length), packed]);
 }
 
-/** Returns the names as JSON, and the offset of the numbers. */
 function headOf(data: Uint8Array): { readonly names: string; readonly body: number } {
   const head = new ByteReader(data);
   const length = head.number();
@@ -67,7 +65,6 @@ function headOf(data: Uint8Array): { readonly names: string; readonly body: numb
   return { names: Bun.zstdDecompressSync(data.subarray(head.at, body)).toString(), body };
 }
 
-/** Unpacks the seats that match a filter. */
 export function unpackSessionDay(day: number, data: Uint8Array, filter: SessionFilter): HeldSeats {
   const { names: json, body } = headOf(data);
   const names = namesIn(json);
@@ -138,7 +135,7 @@ function namesIn(json: string): HeldNames {
   });
 }
 
-/** Returns which indices match a filter; lists of names that the filter does not use are not parsed. */
+/** Lists of names that the filter does not use are not parsed. */
 function wantedOf(names: HeldNames, filter: SessionFilter) {
   const setOf = (wanted: readonly string[] | null) => wanted && new Set(wanted);
   const servers = setOf(filter.servers);

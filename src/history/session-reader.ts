@@ -22,7 +22,6 @@ import { unpackSessionDay } from "./session-day.ts";
 /** Ids above this belong to users who are in no rollup yet; stored ids are lower. */
 const UNSTORED_USERS = 2 ** 40;
 
-/** Fields of a session that statistics need. */
 export const HELD_COLUMNS = `id, server_id AS server, daemon, feature, user, host, count,
   began_at AS beganAt, first_seen_at AS firstSeenAt, last_seen_at AS lastSeenAt, ended_at AS endedAt, end_reason AS endReason`;
 
@@ -87,7 +86,6 @@ const ENDED_IN_OR_LATER = `${ENDED_IN}
 const HELD_DAYS = `FROM packed_days WHERE key >= ? AND key < ?
   AND day * ${DAY_MS} NOT IN (SELECT at FROM dirty WHERE kind = 'held')`;
 
-/** Fields that determine when a session of a known feature held its seats. */
 type FeatureSession = Pick<
   HeldSession,
   "server" | "count" | "firstSeenAt" | "lastSeenAt" | "endedAt" | "endReason"
@@ -99,7 +97,6 @@ interface Holder {
   readonly endedAt: number | null;
 }
 
-/** Reads sessions for statistics. */
 export function createSessionReader({ all }: Rows, now: number, checkpoint: () => void) {
   const openSessions = createFeatureCounts(
     { all },
@@ -117,7 +114,7 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
       return stored?.id ?? UNSTORED_USERS + userIds.size;
     });
 
-  /** Returns users with a session of a feature in [start, end), and when; a name may occur several times. */
+  /** A name may occur several times. */
   function holders(feature: KnownFeature, start: number, end: number): Holder[] {
     const columns = "user, began_at AS beganAt, ended_at AS endedAt";
     const { sql, values } = sessionsOverlapping(columns, ofFeature(feature), start, end, now);
@@ -143,7 +140,6 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
     });
   }
 
-  /** Returns a packed day; null if it is not packed. */
   function heldDay(day: number, filter: SessionFilter): HeldSeats | null {
     const [row] = all<{ data: Uint8Array }>(`SELECT data ${HELD_DAYS}`, ...packedKeys("held", day, day + 1));
     return row === undefined ? null : unpackSessionDay(day, row.data, filter);
@@ -151,7 +147,6 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
 
   return {
     holders,
-    /** Returns the rollup ids of users with a session in [start, end), ascending. */
     usersAmong(list: readonly Holder[], start: number, end: number): number[] {
       const isThere = ({ beganAt, endedAt }: Holder) =>
         beganAt < end && (endedAt === null ? start < now : endedAt > start);
@@ -179,7 +174,6 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
       return rows.map((row) => ({ ...row, server }));
     },
     sessions,
-    /** Returns the seats held in a part of a UTC day, or in the whole day. */
     held: (from: number, to: number, filter: SessionFilter, holdingOf: (session: HeldSession) => Holding) =>
       heldDay(dayOf(from), filter) ?? heldSeatsOf(sessions(from, to, filter), holdingOf),
     /**

@@ -22,7 +22,6 @@ const SUMS_BYTES = QUARTERS * NUMBERS * 8;
 /** Days of features read at once if not packed: each has hundreds of steps in memory. */
 const FEATURE_DAYS = 5_000;
 
-/** Yields the series of each feature. */
 export async function seriesOf(
   source: Pick<HistorySource, "series" | "checkpoint">,
   features: readonly KnownFeature[],
@@ -36,7 +35,6 @@ export async function seriesOf(
   return series;
 }
 
-/** Packs a day, which counts from 1970-01-01 UTC. */
 export async function makeSiteDay(
   source: Pick<HistorySource, "features" | "series" | "checkpoint">,
   day: number,
@@ -76,7 +74,6 @@ export async function makeSiteDay(
   return Buffer.concat([new Uint8Array(numbers.buffer), Uint8Array.from(bytes)]);
 }
 
-/** Visits the sums of each quarter with known counts. */
 export function eachQuarter(
   day: number,
   data: Uint8Array,
@@ -94,10 +91,10 @@ export function eachQuarter(
   }
 }
 
-/** Called for each stretch in which a feature was full, in time order. */
+/** Times come in order. */
 export type VisitFullTime = (from: number, until: number, cut: boolean) => void;
 
-/** Visits the full stretches of a day by feature, with the visitor that `of` returns for the feature's id. */
+/** `of` returns the visitor of a feature's id. */
 export function eachFullTime(
   day: number,
   data: Uint8Array,

@@ -14,31 +14,25 @@ import { waitsQuery } from "../history/statistics/waits.ts";
 import { type SessionFilter, sessionCondition } from "../store/conditions.ts";
 import type { Period } from "./period.ts";
 
-/** Request of a report. */
 export interface ReportRequest {
   readonly period: Period;
   /** Epoch ms. An unfinished period ends here. */
   readonly now: number;
-  /** IANA zone of all times. */
   readonly zone: string;
-  /** All servers in the order of the config. */
   readonly servers: readonly ServerPicture[];
   readonly products: readonly Product[];
-  /** Only servers with all of these labels. */
+  /** Only servers with all of these labels are reported. */
   readonly labels: Labels;
   readonly anonymize: boolean;
-  /** `http.public_url`, the URL of the page. */
   readonly publicUrl: string | null;
 }
 
-/** Query to the history. */
 interface ReportAsked extends Range, Asked, Pick<ReportRequest, "products" | "anonymize"> {
   readonly filter: SessionFilter & { readonly servers: readonly string[] };
 }
 
 const ALL = { interval: null, timezone: "UTC", series: false, sort: null, limit: null, offset: 0 };
 const LONGEST = 10;
-/** Maximum number of rows of other tables; the remaining ones are counted. */
 export const MOST = 30;
 const LONGEST_OUTAGE = {
   statuses: ["down", "unknown"],
@@ -48,7 +42,6 @@ const LONGEST_OUTAGE = {
 } as const;
 const BY_FULL = { field: "fullSeconds", descending: true } as const;
 
-/** Queries of reports in the history worker. */
 export const REPORT_QUERIES = {
   async report(read: Reader, asked: ReportAsked) {
     const { start, end, products, anonymize } = asked;
@@ -58,20 +51,17 @@ export const REPORT_QUERIES = {
     const product = products.map(({ name }) => name);
     return {
       rows,
-      /** Share of the time in which a server's log was read. */
       logged: new Map(logged),
       products: await productFigures(read, { ...asked, product }),
       waits: await waitsQuery(read, { ...asked, sort: BY_FULL, limit: MOST, offset: 0 }),
       unnamed: unnamedDenials(read, asked),
       availability: servers.map((id) => outagesAt(read, id, asked)),
-      /** Null if the report names no users. */
       holders: anonymize ? null : longestHolders(read, asked),
     };
   },
 };
 export type ReportQueries = typeof REPORT_QUERIES;
 
-/** Returns the availability of a server, its degraded time, and number and length of its outages. */
 function outagesAt(read: Reader, server: string, { start, end }: Range) {
   const { rows, total } = outagesOf(read, { ...LONGEST_OUTAGE, start, end, servers: [server] });
   const degradedMs = statusMs(read, server, { start, end }).degraded;
@@ -91,7 +81,6 @@ function unnamedDenials(read: Reader, { start, end, filter }: ReportAsked) {
     .filter(({ server }) => filter.servers.includes(server));
 }
 
-/** Returns the longest checkouts before the range ends. */
 function longestHolders(read: Reader, asked: ReportAsked) {
   const { start, end, now } = asked;
   const { sql, values } = sessionsOverlapping(

@@ -4,9 +4,8 @@ import { DAY_MS } from "../domain/time/clock.ts";
 export interface Period {
   /** `2026-10`, or `2026-W43` for an ISO 8601 week. */
   readonly name: string;
-  /** Title: `October 2026`, `Week 43 of 2026`. */
   readonly title: string;
-  /** [start, end), epoch ms. */
+  /** Epoch ms. */
   readonly start: number;
   readonly end: number;
 }

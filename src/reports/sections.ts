@@ -11,7 +11,6 @@ import { MOST, type ReportFigures } from "./figures.ts";
 /** Table of a report. Cells are plain text, which the writer escapes. */
 export interface Section {
   readonly title: string;
-  /** Description of the numbers and their time. */
   readonly about: string;
   /** Column heads; `>` marks a column of numbers. */
   readonly heads: readonly string[];
@@ -32,7 +31,6 @@ export type Cell =
 const EXPIRY_DAYS = 90;
 const UNKNOWN = "–";
 
-/** Returns the tables of a report in order. */
 export function sectionsOf(figures: ReportFigures): Section[] {
   const context = contextOf(figures);
   return [
@@ -57,7 +55,6 @@ function contextOf(figures: ReportFigures) {
   const units = new Map(rows.map((row) => [featureIdKey(row), row.unit]));
   return {
     ...figures,
-    /** Time range of the numbers in words. */
     during: `${dateTime(zone, period.start)} to ${dateTime(zone, end)}, ${zone}.`,
     at: (epochMs: number) => dateTime(zone, epochMs),
     nameOf,
@@ -67,7 +64,6 @@ function contextOf(figures: ReportFigures) {
     },
     /** Returns the text for a table without rows. */
     ofCounts: (none: string) => (rows.some(({ coverage }) => coverage > 0) ? none : "No counts were read."),
-    /** Returns the unit of a feature. */
     unitOf: (feature: FeatureId): Unit => units.get(featureIdKey(feature)) ?? "seats",
     coverageOf: (feature: FeatureId) => percent(coverage.get(featureIdKey(feature)) ?? 0),
   };

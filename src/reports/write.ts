@@ -4,7 +4,6 @@ import { dateTime } from "../domain/time/zone.ts";
 import type { ReportFigures } from "./figures.ts";
 import { type Cell, percent, type Section, sectionsOf } from "./sections.ts";
 
-/** Formats a report for mail or a file. */
 export function writeReport(figures: ReportFigures) {
   const { period, servers, rows, now, zone, labels, publicUrl } = figures;
   const sections = sectionsOf(figures);
@@ -25,12 +24,10 @@ export function writeReport(figures: ReportFigures) {
   };
 }
 
-/** Maximum width of a cell. */
 const WIDEST = 80;
 /** Columns of the text that mail programs show without wrapping. */
 const TEXT_WIDTH = 72;
 
-/** Escapes a name and shortens it. */
 function plain(text: string): string {
   return cutText(escapeControls(text), WIDEST);
 }

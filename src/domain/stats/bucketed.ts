@@ -58,7 +58,6 @@ export function createBucketed(edges: readonly number[]) {
     addSpan(step: Step, from: number, to: number): void {
       if (step.used !== null) cut(from, to, (place, at, until) => addTime(sumsOf(place), step, at, until));
     },
-    /** Adds the sums of a span to the bucket in which it begins. */
     addSums(from: number, sums: Readonly<UsageSums>): void {
       if (sums.coveredMs > 0) addSums(sumsOf(placeOf(from)), sums);
     },

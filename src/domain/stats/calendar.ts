@@ -12,7 +12,6 @@ export interface LocalSpan {
   readonly offset: number;
 }
 
-/** Splits [start, end) at the zone's clock changes. */
 export function localSpans(zone: string, start: number, end: number): LocalSpan[] {
   const spans: LocalSpan[] = [];
   for (let from = start, to = start; from < end; from = to) {

@@ -4,21 +4,18 @@ import type { EfficiencyRecord } from "../history-records.ts";
 import { addToHistogram, type Histogram, seatHours } from "./figures.ts";
 import { eachSpan } from "./spans.ts";
 
-/** Demand for one feature beyond its seats; null if unknown. */
 export type Demand = EfficiencyRecord["demand"];
 
-/** A request that found no free seat, from the log; times are epoch ms. */
+/** Times are epoch ms. */
 export interface UnmetRequest {
   readonly outcome: "denied" | "queued";
   readonly at: number;
-  /** Time of the last attempt. */
   readonly until: number;
   readonly count: number;
 }
 
 /** Seats held plus seats requested, if known. */
 export interface AskedSeats {
-  /** How long each number of seats was held or requested. */
   readonly histogram: Histogram;
   /** For each request without a free seat, the seats held and requested including it, ascending. */
   readonly levels: readonly number[];
@@ -98,8 +95,8 @@ const NOTHING = { deniedRequests: null, deniedSeats: null, queuedRequests: null,
 export const UNKNOWN_DEMAND = { demand: { ...NOTHING, knownFrom: "none" }, asked: null } as const;
 
 /**
- * Returns the changes in denied seats (`seats`), and the seats requested at the start of each request
- * (`asks`; 0 at its end). Steps already contain the seats of queued requests.
+ * `seats`: change in denied seats. `asks`: seats requested at the start of a request, 0 at its end. Steps
+ * already contain the seats of queued requests.
  */
 function edgesOf(requests: readonly UnmetRequest[]) {
   return requests

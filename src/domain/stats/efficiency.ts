@@ -5,7 +5,6 @@ import { type Histogram, timeAtLeast } from "./figures.ts";
 import type { Holding } from "./held-seats.ts";
 import { firstWhere } from "./spans.ts";
 
-/** Use of a feature's seats. */
 export type Efficiency = Pick<EfficiencyRecord, "seats" | "whatIf">;
 
 /** Features with more seats list only the seats after which the share changes. */
@@ -54,9 +53,7 @@ function seatsToTell(last: number, histogram: Histogram): number[] {
   return [...told].sort((a, b) => a - b);
 }
 
-/**
- * Returns the totals to try: the nearest ones and fractions of `total`, ascending, without `total` itself.
- */
+/** Nearest totals and fractions of `total`, ascending, without `total` itself. */
 export function totalsToTry(total: number | null): number[] {
   if (total === null || total === 0) return [];
   const tried = new Set<number>();
@@ -66,7 +63,6 @@ export function totalsToTry(total: number | null): number[] {
   return [...tried].filter((seats) => seats > 0).sort((a, b) => a - b);
 }
 
-/** Counts the ascending values above `limit`. */
 function above(rising: readonly number[], limit: number): number {
   return rising.length - firstWhere(rising.length, (place) => (rising[place] ?? 0) > limit);
 }

@@ -4,10 +4,8 @@ import { HOUR_MS } from "../time/clock.ts";
 import { type Rollup, sumsOfRollup } from "./rollup.ts";
 import { firstWhere } from "./spans.ts";
 
-/** Figures of one feature over a range; null if unknown. */
 export type Figures = Omit<StatsRecord, keyof CountedFeature | "series">;
 
-/** Figures that cannot be derived from the counts. */
 type People = Pick<Figures, "uniqueUsers" | "sessions" | "heldSeatHours" | "denials" | "queuedRequests">;
 
 const P95 = 0.95;
@@ -33,7 +31,6 @@ export function figuresOf(rollup: Rollup, rangeMs: number, people: People): Figu
   };
 }
 
-/** Returns the highest used / total; null without a known total above 0. */
 function peakUtilization({ groups }: Rollup): number | null {
   const ratios = groups.flatMap(({ total, levels }) =>
     total === null || total === 0 ? [] : [(levels.at(-1)?.[0] ?? 0) / total],
@@ -41,7 +38,7 @@ function peakUtilization({ groups }: Rollup): number | null {
   return ratios.length === 0 ? null : Math.max(...ratios);
 }
 
-/** Returns how long no seat was free (used ≥ total > 0); null if unknown. */
+/** No seat was free while used ≥ total > 0. */
 function saturatedSeconds({ groups }: Rollup): number | null {
   const judged = groups.filter(({ total, unlimited }) => unlimited || (total !== null && total > 0));
   if (judged.length === 0) return null;
@@ -61,7 +58,6 @@ export function addToHistogram(histogram: Map<number, number>, used: number, ms:
   if (ms > 0) histogram.set(used, (histogram.get(used) ?? 0) + ms);
 }
 
-/** Returns how long each number of seats was in use, for all totals together. */
 export function histogramOfRollup({ groups }: Pick<Rollup, "groups">): Map<number, number> {
   const histogram = new Map<number, number>();
   for (const { levels } of groups) {
@@ -70,10 +66,7 @@ export function histogramOfRollup({ groups }: Pick<Rollup, "groups">): Map<numbe
   return histogram;
 }
 
-/**
- * Returns the smallest number of seats that was enough for this share of the time (nearest rank, weighted by
- * time); null without coverage.
- */
+/** Nearest rank, weighted by time. */
 function quantile(histogram: Histogram, share: number): number | null {
   const rising = [...histogram].sort(([a], [b]) => a - b);
   const covered = rising.reduce((sum, [, ms]) => sum + ms, 0);
@@ -115,7 +108,6 @@ export function fourDecimals(value: number): number {
   return Math.round(value * 10_000) / 10_000;
 }
 
-/** Converts seat-milliseconds to seat-hours. */
 export function seatHours(seatMs: number): number {
   return fourDecimals(seatMs / HOUR_MS);
 }

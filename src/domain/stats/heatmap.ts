@@ -17,7 +17,6 @@ export type Heatmap = ReturnType<typeof createHeatmap>;
  */
 export function createHeatmap(zone: string, start: number, end: number) {
   const edges: number[] = [];
-  /** Cell of each wall-clock hour between the edges. */
   const cells: number[] = [];
   for (const { from, to, offset } of localSpans(zone, start, end)) {
     for (let at = from; at < to; at = (Math.floor((at + offset) / HOUR_MS) + 1) * HOUR_MS - offset) {

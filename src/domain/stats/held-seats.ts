@@ -2,7 +2,6 @@ import { type FeatureId, featureIdKey } from "../history.ts";
 import { type Session, shownBegin, userKey } from "../session.ts";
 import { firstWhere } from "./spans.ts";
 
-/** Fields of a session that statistics need. */
 export type HeldSession = Omit<Session, "id" | "display" | "qualifier" | "version" | "handle" | "startedAt">;
 
 /** Known time in which seats were held: [from, to), epoch ms. */
@@ -46,11 +45,9 @@ function coveredUntil(
   return until - seen <= 3 * intervalMs ? until : null;
 }
 
-/** Context from the caller that the database does not have. */
 export interface Asked {
-  /** Epoch ms. */
   readonly now: number;
-  /** Polling interval by server, ms. */
+  /** In ms, by server. */
   readonly intervals: Readonly<Record<string, number>>;
 }
 
@@ -65,7 +62,7 @@ export function holdingsAt(
   { now, intervals }: Asked,
   gaps: Gaps | null = null,
 ) {
-  /** Returns the last reading of a server, epoch ms: polls do not update an open session's row. */
+  /** Polls do not update an open session's row. */
   const lastReading = (server: string) => lastReadings.get(server) ?? null;
   const intervalOf = (server: string) => intervals[server] ?? DEFAULT_INTERVAL_MS;
   return {
@@ -73,7 +70,6 @@ export function holdingsAt(
     /** Returns the start of a session's displayed duration, epoch ms. */
     shownBegin: (session: Pick<Session, "server" | "startedAt" | "beganAt" | "firstSeenAt">): number =>
       shownBegin(session, intervalOf(session.server)),
-    /** Returns when a session held its seats. */
     holdingOf: (session: Parameters<typeof holdingOf>[0] & Pick<HeldSession, "server">): Holding =>
       // A checkin needs neither lookup; they would take longer than everything else.
       session.endReason === "checkin"
@@ -101,9 +97,7 @@ export function clip({ from, to }: Holding, start: number, end: number): Holding
 /** Distinct names of sessions, which refer to them by index. A feature includes its server and daemon. */
 export interface HeldNames {
   readonly features: (readonly [server: string, daemon: string, feature: string])[];
-  /** Null: holders whose user is unknown. */
   readonly users: (string | null)[];
-  /** Null: the tool printed no host. */
   readonly hosts: (string | null)[];
 }
 
@@ -127,7 +121,6 @@ export interface HeldSeats {
   readonly byEnd: Uint32Array;
 }
 
-/** Held seats of a feature. */
 export interface HeldSum extends FeatureId {
   /** Seats × ms. */
   readonly seatMs: number;
@@ -151,7 +144,6 @@ export function countedMs(gaps: Gaps, server: string, from: number, to: number):
   }
 }
 
-/** Adds up the held seats of each feature in [start, end). */
 export function sumsOf(seats: HeldSeats, start: number, end: number, gaps: Gaps): HeldSum[] {
   const { names, holders, whose, from, to } = seats;
   const seatMs = new Float64Array(names.features.length);
@@ -167,7 +159,6 @@ export function sumsOf(seats: HeldSeats, start: number, end: number, gaps: Gaps)
   });
 }
 
-/** Collects sessions with their holdings, in any order. */
 export function heldSeatsOf(
   sessions: readonly HeldSession[],
   holdingOf: (session: HeldSession) => Holding | null,
@@ -216,7 +207,6 @@ export function heldSeatsOf(
   };
 }
 
-/** Combines the seats of several sites. */
 export function joinedSeats(parts: readonly HeldSeats[]): HeldSeats {
   const [only] = parts;
   if (only !== undefined && parts.length === 1) return only;
@@ -225,7 +215,7 @@ export function joinedSeats(parts: readonly HeldSeats[]): HeldSeats {
     users: parts.flatMap((part) => part.names.users),
     hosts: parts.flatMap((part) => part.names.hosts),
   };
-  /** Concatenates a column of all parts; `shift` of a part is added to its values. */
+  /** `shift` of a part is added to its values. */
   const column = (
     of: (part: HeldSeats) => Uint32Array,
     shift: ((part: HeldSeats) => number) | null,

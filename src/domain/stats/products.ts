@@ -1,7 +1,6 @@
 import { type FeatureId, featureIdKey } from "../history.ts";
 import { globPattern } from "../plain-text.ts";
 
-/** A name that users know, for features of any servers. */
 export interface Product {
   readonly name: string;
   /** `server/daemon/feature`, each with `*` and `?`. */

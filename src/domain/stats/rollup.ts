@@ -6,9 +6,7 @@ import { eachSpan, firstWhere } from "./spans.ts";
  * sums. Times in ms.
  */
 export interface UsageSums {
-  /** Time in which `used` was known. */
   coveredMs: number;
-  /** Seats in use × ms. */
   usedMs: number;
   /** Null without coverage. */
   peakUsed: number | null;
@@ -49,7 +47,6 @@ export function addTime(sums: UsageSums, step: Step, from: number, to: number): 
   noteTotal(sums, unlimited ? null : total, to);
 }
 
-/** Adds the sums of another span, e.g. of a rollup. */
 export function addSums(sums: UsageSums, more: Readonly<UsageSums>): void {
   sums.coveredMs += more.coveredMs;
   sums.usedMs += more.usedMs;
@@ -75,7 +72,6 @@ export interface Rollup {
   readonly groups: readonly RollupGroup[];
   /** Seats issued in the last covered moment; null when unlimited, unknown or without coverage. */
   readonly total: number | null;
-  /** End of the last covered moment (epoch ms); null without coverage. */
   readonly coveredUntil: number | null;
   /** Small ids of the users who had a session in the bucket, ascending. */
   readonly users: readonly number[];
@@ -93,7 +89,6 @@ interface RollupGroup {
 
 type Level = readonly [used: number, ms: number];
 
-/** A rollup of the bucket that begins at `at` (epoch ms). */
 export interface Bucket {
   readonly at: number;
   readonly rollup: Rollup;
@@ -108,7 +103,6 @@ export function coveredMs({ groups }: Pick<Rollup, "groups">): number {
   return sum;
 }
 
-/** Converts a rollup to the sums that steps give. */
 export function sumsOfRollup(rollup: Rollup): UsageSums {
   const sums = emptySums();
   for (const { total, unlimited, levels } of rollup.groups) {
@@ -130,9 +124,7 @@ export function sumsOfRollup(rollup: Rollup): UsageSums {
   return sums;
 }
 
-/** Takes parts of rollups, or steps, in any order. */
 export interface RollupSink {
-  /** Adds `ms` in which `used` of `total` seats were in use. */
   level(total: number | null, unlimited: boolean, used: number, ms: number): void;
   /** Notes that covered time ended at `until` (epoch ms) with this total. */
   covered(until: number, total: number | null): void;
@@ -140,7 +132,6 @@ export interface RollupSink {
   denials(count: number): void;
 }
 
-/** Adds up rollups; reusable. */
 export interface RollupSum extends RollupSink {
   /** Returns the rollup of everything added since the last call. */
   take(): Rollup;
@@ -214,14 +205,12 @@ export function addRollup(sink: RollupSink, rollup: Rollup): void {
   if (rollup.denials !== null) sink.denials(rollup.denials);
 }
 
-/** Adds up rollups of different times. */
 export function mergeRollups(list: readonly Rollup[]): Rollup {
   const sum = createRollupSum();
   for (const one of list) addRollup(sum, one);
   return sum.take();
 }
 
-/** Rolls up the part of a series in [start, end). */
 export function rollupOf(
   { steps, end: last }: Pick<Series, "steps" | "end">,
   start: number,

@@ -124,7 +124,6 @@ export function createCutter(edges: readonly number[]) {
 
   return {
     placeOf,
-    /** Splits [from, to) at the edges. */
     cut(from: number, to: number, visit: (place: number, from: number, to: number) => void): void {
       let place = placeOf(from);
       for (let at = from; at < to; place++) {

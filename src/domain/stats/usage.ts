@@ -6,12 +6,10 @@ import { seatHours } from "./figures.ts";
 import { countedMs, type Gaps, type HeldSeats } from "./held-seats.ts";
 
 export const USAGE_KEYS = ["user", "host", "feature", "daemon", "server", "product", "day"] as const;
-/** Grouping keys at a hub. */
 export const FLEET_USAGE_KEYS = [...USAGE_KEYS, "site"] as const;
 export type UsageKey = (typeof FLEET_USAGE_KEYS)[number] | `label:${string}`;
 type NameKey = Exclude<UsageKey, "day">;
 type FeatureKey = Exclude<NameKey, "user" | "host">;
-/** Returns the group of a feature; null if it has none. */
 type OfFeature = (key: FeatureKey, feature: FeatureId) => string | null;
 
 /** One group of sessions (record `usage` of the contract). */
@@ -23,7 +21,6 @@ export interface UsageGroup {
    */
   readonly keys: Readonly<Partial<Record<UsageKey, string | null>>>;
   readonly heldSeatHours: number;
-  /** Sessions that held seats in the range, or in the day if grouped by day. */
   readonly sessions: number;
   /** Most seats held at one moment. Seats returned at a moment are free at that moment. */
   readonly peakHeld: number;
@@ -32,7 +29,6 @@ export interface UsageGroup {
   readonly lastUsedAt: number;
 }
 
-/** Names of a session that can form groups. */
 type UsageNames = Readonly<Record<NameKey, string | null>>;
 
 interface Group {
@@ -52,7 +48,7 @@ interface Group {
 
 const NOTHING_HELD = { seatMs: 0, sessions: 0, peak: 0, lastAt: 0, held: 0, latest: -1 };
 
-/** Returns the server, daemon or feature; null for any other key. */
+/** Null for keys of people and days. */
 export const nameOf: OfFeature = (key, feature) => feature[key as keyof FeatureId] ?? null;
 
 /** Returns the names that identify a group: a feature is server, daemon and name. */
@@ -90,7 +86,6 @@ export function createUsage(
     host: new Map<string, number>(),
   };
 
-  /** Returns a small number for a name. */
   const idOf = (of: keyof typeof ids, key: string) =>
     ids[of].get(key) ?? ids[of].set(key, ids[of].size).size - 1;
 
@@ -105,7 +100,6 @@ export function createUsage(
     return Object.fromEntries(columns.map((key) => [key, nameBy(key)]));
   }
 
-  /** Adds [low, high), which lies within one day. */
   function addPart(
     seats: HeldSeats,
     userIds: readonly number[],
@@ -178,7 +172,6 @@ export function createUsage(
   }
 
   return {
-    /** Adds the sessions of the part [from, to) of the range. */
     add(seats: HeldSeats, from: number, to: number): void {
       const { names, holders } = seats;
       const userIds = names.users.map((user) => idOf("user", userKey(user)));
@@ -246,7 +239,6 @@ interface Day {
   readonly to: number;
 }
 
-/** Returns the zone's days in the range, the first and last cut to it. */
 function daysOf(start: number, end: number, zone: string): Day[] {
   const edges = dayEdges(start, end, zone);
   return edges.slice(0, -1).map((from, index) => ({

@@ -7,14 +7,13 @@ import { eachSpan } from "./spans.ts";
 /** A span in which no reading showed a free seat: [from, until), epoch ms. */
 export interface FullTime {
   readonly from: number;
-  /** When a reading showed a free seat, or when readings stopped. */
   readonly until: number;
   /** Readings stopped before one showed a free seat. */
   readonly cut: boolean;
 }
 
 /**
- * Shorter gaps in the readings do not end a stretch: while a server does not answer, it gives out no seats
+ * Shorter gaps in the readings do not end a full time: a server that does not answer gives out no seats
  * either.
  */
 export const BRIDGED_MS = HOUR_MS;
@@ -27,7 +26,6 @@ function isFull({ used, total, unlimited }: Step): boolean {
 export function fullTimes(series: Pick<Series, "steps" | "start" | "end">): FullTime[] {
   const times: FullTime[] = [];
   let from: number | null = null;
-  /** When readings stopped. */
   let gapAt: number | null = null;
   const end = (until: number, cut: boolean) => {
     if (from !== null) times.push({ from, until, cut });
@@ -47,14 +45,12 @@ export function fullTimes(series: Pick<Series, "steps" | "start" | "end">): Full
   return times;
 }
 
-/** With fewer stretches, percentiles are mostly chance. */
+/** With fewer full times, percentiles are mostly chance. */
 export const LEAST_STRETCHES = 30;
 
 export type Waits = Omit<WaitsRecord, keyof FeatureId | "coverage">;
 
-/**
- * Computes figures from the lengths of one feature's stretches, in time order, ms. A cut stretch counts up to its last reading.
- */
+/** `lengths`: full times of one feature in time order, ms. A cut one counts up to its last reading. */
 export function waitsOf(lengths: readonly number[]): Waits {
   const told = { count: lengths.length, fullSeconds: seconds(sumOf(lengths)) };
   if (lengths.length < LEAST_STRETCHES)
@@ -74,9 +70,9 @@ export function waitsOf(lengths: readonly number[]): Waits {
 }
 
 /**
- * Returns a wait that was enough for 8 of 10 requests, plus two standard errors. The moments of one stretch
- * are not independent samples, and long stretches outweigh short ones, so the sample size is Kish's effective
- * sample size (Survey Sampling, 1965).
+ * Returns a wait that was enough for 8 of 10 requests, plus two standard errors. The moments of one full
+ * time are not independent samples, so the sample size is Kish's effective sample size (Survey Sampling,
+ * 1965).
  */
 function p80(rising: Float64Array): number {
   const stretches = sumOf(rising) ** 2 / sumOf(rising.map((ms) => ms ** 2));
@@ -84,8 +80,8 @@ function p80(rising: Float64Array): number {
 }
 
 /**
- * Returns the wait within which this share of requests at random moments got a seat, ms. In a stretch of
- * length L, the moments with a wait of at most w are its last min(L, w).
+ * Returns the wait within which this share of requests at random moments got a seat, ms. In a full time of
+ * length L, the moments with a wait of at most w are the last min(L, w).
  */
 function waitWithin(rising: Float64Array, share: number): number {
   let wanted = share * sumOf(rising);

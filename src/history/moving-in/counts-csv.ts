@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 
-/** The file is not a CSV of counts. The message is for administrators. */
+/** The message is for administrators. */
 export class CountsError extends Error {
   override readonly name = "CountsError";
 }
@@ -9,7 +9,6 @@ export class CountsError extends Error {
 export interface CountSeries {
   readonly server: string;
   readonly feature: string;
-  /** Null if the file does not name it. */
   readonly daemon: string | null;
 }
 
@@ -96,18 +95,15 @@ function queriesOf(sqlite: Database, name: string) {
   const total = sqlite.query<{ count: number }, []>("SELECT count(*) AS count FROM counts");
   return {
     servers: [...new Set(series.map(({ server }) => server))],
-    /** Number of counts. */
     count: total.get()?.count ?? 0,
     seriesOf: (server: string) => series.filter((one) => one.server === server),
-    /** Yields counts in order of time. */
     countsOf: ({ server, feature }: CountSeries) => counts.iterate(server, feature),
-    /** Most frequent interval between readings of a server, ms. */
     intervalOf: (server: string) => (usual.get(server)?.minutes ?? USUAL_MINUTES) * 60_000,
     [Symbol.dispose]: () => sqlite.close(),
   };
 }
 
-/** Creates a parser of lines in order: the first one names the columns. Returns null for that one and empty lines. */
+/** The first line names the columns. */
 function createRowReader(name: string) {
   let line = 0;
   let cells: RegExp | null = null;
@@ -140,7 +136,6 @@ function createRowReader(name: string) {
       throw fail(`unknown or repeated column "${unknown}"; expected ${COLUMNS.join(", ")}`);
   }
 
-  /** Parses a whole number; null for an empty cell. */
   function numberOf(text: string, column: string): number | null {
     if (NULLS.has(text)) return null;
     if (!/^\d{1,15}$/.test(text)) throw fail(`${column} must be a whole number, not "${text.slice(0, 40)}"`);

@@ -33,7 +33,6 @@ export function createCountWriter({ sqlite }: Store, now: number) {
   );
 
   return {
-    /** Returns the feature with its id, creating it if necessary. */
     feature(server: string, daemon: string, feature: string): KnownFeature {
       const id = putFeature.get(server, daemon, feature)?.id;
       if (id === undefined) throw new Error("The store gave no id to a feature");
@@ -67,7 +66,6 @@ export function createCountWriter({ sqlite }: Store, now: number) {
         );
       }
     },
-    /** Returns when the server was read, ascending. */
     coverage: (server: string): readonly Interval[] => covered.all(server),
     /**
      * Adds covered times. Call this last: uncovered counts are ignored, so an interrupted import can be
@@ -109,7 +107,6 @@ type Counts = Pick<Step, "used" | "total">;
 export function createSeriesDays(covered: readonly Interval[], intervalMs: number) {
   const parts = createUnread(covered);
   const days = new Map<number, Step[]>();
-  /** When the series was read, in stretches that do not touch. */
   const read: { from: number; until: number }[] = [];
   let last: (Counts & { readonly at: number }) | null = null;
   let reached = { until: Number.NaN, used: null as number | null, total: null as number | null };
@@ -145,7 +142,7 @@ export function createSeriesDays(covered: readonly Interval[], intervalMs: numbe
       last = { at, ...counts };
       return isUnread(at);
     },
-    /** Ends the series: the last reading holds until then, and nothing is known after it. */
+    /** The last reading holds until then; nothing is known after it. */
     end(until: number): void {
       hold(until);
       if (reached.until === until && isUnread(until)) push(until, { used: null, total: null });

@@ -14,21 +14,18 @@ import { createReader } from "../reader.ts";
 import { sessionRecord } from "./session-list.ts";
 import { SESSION_COLUMNS } from "./sessions.ts";
 
-/** Tables that can be exported. */
 export const EXPORT_TABLES = ["sessions", "samples", "denials", "logs"] as const;
 export type ExportTable = (typeof EXPORT_TABLES)[number];
 
 export interface ExportQuery extends Asked {
-  /** [start, end), epoch ms; null means unbounded. */
+  /** Null means unbounded. */
   readonly start: number | null;
   readonly end: number | null;
   readonly servers: readonly string[] | null;
-  /** Ignored for logs. */
   readonly daemons: readonly string[] | null;
   readonly features: readonly string[] | null;
 }
 
-/** Rows of one slice, limited in number. */
 export interface Slice {
   readonly rows: readonly object[];
   /** Progress after these rows, 0–1. */
@@ -83,7 +80,6 @@ export function createExport(sqlite: Database, table: ExportTable, query: Export
   return { record: SessionRecord, slices: () => byId(sqlite, "sessions", SESSION_COLUMNS, wanted, recordOf) };
 }
 
-/** Yields rows of a table in id order, up to the newest at the beginning. */
 function* byId<Row>(
   sqlite: Database,
   table: "sessions" | "denials" | "events",

@@ -72,7 +72,6 @@ export function createSessionImport({ sqlite, read }: Store) {
     if (from < endedAt) dirty.touch(from, endedAt - 1);
   }
 
-  /** Returns false if the session was already known. */
   function addOne(server: string, session: OldSession): boolean {
     const { daemon, feature, user, host, startedAt, endedAt, endReason, count, version, handle } = session;
     const named = [server, daemon, feature, user, host];
@@ -103,7 +102,6 @@ export function createSessionImport({ sqlite, read }: Store) {
     beside: (): void => void sqlite.run("PRAGMA wal_autocheckpoint = 0"),
     /** Writes the write-ahead log back as far as possible without waiting. */
     writeBack: (): void => void sqlite.run("PRAGMA wal_checkpoint(PASSIVE)"),
-    /** Returns since when the server's sessions are known from polls; null if they are not. */
     observedFrom: (server: string): number | null => read(() => firstSeen.get(server)?.first ?? null),
     /**
      * Adds new sessions and returns their number. Polled hours are rolled up again to include their users.
@@ -118,7 +116,6 @@ export function createSessionImport({ sqlite, read }: Store) {
   };
 }
 
-/** Number of ids for sessions of one second. */
 const SLOTS = 2 ** 21;
 /** Distance between ids of equal sessions in one second; their parts, and other sessions, fit in between. */
 const PARTS = 2 ** 10;

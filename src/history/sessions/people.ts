@@ -4,7 +4,6 @@ import type { SessionFilter } from "../../store/conditions.ts";
 import { lastDenied } from "../../store/denial-queries.ts";
 import type { Reader } from "../reader.ts";
 
-/** A user or host, and when it was last seen, epoch ms. */
 export interface Seen {
   readonly kind: PersonKind;
   readonly name: string;
@@ -12,13 +11,9 @@ export interface Seen {
 }
 
 export interface PeopleQuery {
-  /** Only its servers are used. */
   readonly filter: SessionFilter;
-  /** Null means both. */
   readonly kinds: readonly PersonKind[] | null;
-  /** Substring of the displayed names, ignoring case. */
   readonly q: string;
-  /** Only those seen at this time or later; null means any time. */
   readonly start: number | null;
   /** Users and hosts in the live picture without a stored session; a name may be empty. */
   readonly live: readonly Seen[];
@@ -27,7 +22,6 @@ export interface PeopleQuery {
   readonly offset: number;
 }
 
-/** People seen outside the live picture. */
 export interface SeenBefore {
   /** Those who held seats or were denied on the requested servers; a name may occur several times. */
   readonly seen: readonly Seen[];
@@ -35,7 +29,6 @@ export interface SeenBefore {
   readonly sessionsFrom: number;
 }
 
-/** Reads the stored people. */
 export function seenBefore(read: Reader, { filter }: Pick<PeopleQuery, "filter">): SeenBefore {
   const held = [read.all<SeenOn>(ENDED), read.all<SeenOn>(OPEN)].flatMap((rows) => {
     read.checkpoint();

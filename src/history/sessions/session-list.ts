@@ -10,7 +10,6 @@ import { SESSION_COLUMNS } from "./sessions.ts";
 
 export interface SessionsQuery extends Asked {
   readonly filter: SessionFilter;
-  /** Those that overlap [start, end); null means unbounded. */
   readonly start: number | null;
   readonly end: number | null;
   readonly sort: SessionSort;
@@ -92,13 +91,11 @@ export function namesOf(
   return peopleIn(read, sql, values);
 }
 
-/** Returns the API record with real names. */
 export function sessionRecord(
   session: Session,
   { holdingOf, lastReading, shownBegin }: Holdings,
 ): SessionRecord {
   const { qualifier, beganAt, doubtMs, ...shown } = session;
-  // Polls do not update an open session's row.
   const readAt = session.endedAt === null ? (lastReading(session.server) ?? 0) : 0;
   return {
     ...shown,

@@ -3,26 +3,21 @@ import { type SortBy, sqlNullsLast } from "../../domain/order.ts";
 import { START_RESOLUTION_MS } from "../../domain/session.ts";
 import { type Asked, DEFAULT_INTERVAL_MS } from "../../domain/stats/held-seats.ts";
 
-/** Sort fields of sessions: every field of their records. */
 export type SessionOrder = Exclude<keyof SessionRecord, "site" | "siteId">;
 
 export type SessionSort = SortBy<SessionOrder>;
 
-/** Differences between SQLite and PostgreSQL. */
 export interface Dialect {
-  /** Binds a value and returns its name in the statement. */
+  /** Returns the name of a bound value in the statement. */
   use(value: string | number): string;
   /** Returns a bound JSON array as a table with the column `value`. */
   items(json: string): string;
-  /** The function that returns the larger of two numbers. */
   readonly larger: string;
   /** Columns of sessions; `server` is the id shown in records. */
   readonly columns: Readonly<Record<Exclude<SessionOrder, "durationSeconds"> | "beganAt", string>>;
 }
 
-/** Additional data that the order of sessions depends on. */
 export interface Known extends Asked {
-  /** The last reading of each server, epoch ms. */
   readonly lastReadings: ReadonlyMap<string, number>;
   /**
    * For callers who see no names: the rank of each user or host in the order of pseudonyms, depending on the
@@ -44,7 +39,6 @@ export interface OrderParts {
 export const needsReadings = ({ field }: SessionSort): boolean =>
   field === "lastSeenAt" || field === "durationSeconds";
 
-/** Reports whether the order is by names, which some callers may not see. */
 export const isOfNames = (field: string): field is "user" | "host" => field === "user" || field === "host";
 
 const NULLABLE: readonly SessionOrder[] = [
@@ -90,7 +84,6 @@ export function sessionOrder(sql: Dialect, sort: SessionSort, known: Known): Ord
   };
 }
 
-/** SQL for the record's `lastSeenAt`. */
 const seenIn = ({ columns, larger }: Dialect): string =>
   `CASE WHEN ${columns.endedAt} IS NULL THEN ${larger}(${columns.lastSeenAt}, coalesce(read_at, 0)) ELSE ${columns.lastSeenAt} END`;
 

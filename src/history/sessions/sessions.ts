@@ -7,7 +7,6 @@ import { createMarks } from "../../store/events.ts";
 import type { Store } from "../../store/open/open.ts";
 import { packedKeys } from "../buckets.ts";
 
-/** Columns that are read as a session. */
 export const SESSION_COLUMNS = `id, server_id AS server, daemon, feature, user, host, display, qualifier, version, count, handle,
   started_at AS startedAt, began_at AS beganAt, first_seen_at AS firstSeenAt, last_seen_at AS lastSeenAt,
   ended_at AS endedAt, end_reason AS endReason, doubt_ms AS doubtMs`;
@@ -65,23 +64,15 @@ export function createSessions(store: Store) {
   return {
     /** Returns ids for new sessions: one counter for all servers, above everything stored. */
     nextId: () => ++last,
-    /** Returns sessions that an earlier process left open, by id. */
     open: (serverId: string): Session[] => read(() => open.all(serverId)),
-    /** Returns when a server was last read, epoch ms. */
     lastReading: (serverId: string) => read(() => lastReading.get(serverId)?.readAt ?? null),
-    /** Returns servers with open sessions. */
     openServers: () => read(() => openServers.all().map(({ id }) => id)),
     /** Returns features whose last session ended when the server was removed. */
     released: (serverId: string): Released[] => read(() => released.all(serverId)),
-    /** Writes the changes of a poll in the caller's transaction. */
     write({ opened, closed, changed }: SessionChanges): void {
       for (const session of opened) insert.run({ doubtMs: null, ...session });
       for (const session of [...changed, ...closed]) update.run({ doubtMs: null, ...session });
     },
-    /**
-     * Deletes one step of sessions that ended before an instant, records that time, and returns the number of
-     * rows.
-     */
     retainStep: (endedBefore: number): number =>
       deleteStep(store, (limit) => {
         const { changes } = remove.run(endedBefore, limit);

@@ -14,7 +14,6 @@ export const EFFICIENCY_ORDERS = ["server", "daemon", "feature", "total", "cover
 
 export interface EfficiencyQuery extends Range, Asked {
   readonly filter: Named;
-  /** Sorted by server, daemon and name if absent. */
   readonly sort?: SortBy<(typeof EFFICIENCY_ORDERS)[number]> | null;
   readonly limit: number;
   readonly offset: number;
@@ -66,10 +65,6 @@ export async function efficiencyQuery(source: HistorySource, query: EfficiencyQu
   }
   return { ...range, rows, total: found.length };
 
-  /**
-   * Returns, for each session that began in the range, the seats in use with it; null if sessions are
-   * unknown.
-   */
   async function levelsOf(feature: FeatureId, { steps }: Series): Promise<number[] | null> {
     const sessions = await source.featureSessions(feature, start, end);
     if (sessions.length === 0 && (await source.hasOthersCounts(feature.server, start, end))) return null;

@@ -11,7 +11,6 @@ import { dayPieces, eachQuarter, QUARTER_MS, seriesOf } from "../site-days.ts";
 
 export interface HeatmapQuery extends Range {
   readonly filter: Named;
-  /** IANA zone of the weekdays and hours. */
   readonly timezone: string;
 }
 

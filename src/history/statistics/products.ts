@@ -17,9 +17,8 @@ import { statsQuery } from "./stats.ts";
 import { daysOf } from "./usage.ts";
 
 export interface ProductsAsked {
-  /** All products; the first that matches a feature owns it. */
+  /** The first product that matches a feature owns it. */
   readonly products: readonly Product[];
-  /** Names of the requested products; null means that features are not filtered. */
   readonly product: readonly string[] | null;
 }
 
@@ -27,7 +26,6 @@ export interface ProductsQuery extends Range, Asked, ProductsAsked {
   readonly filter: Named;
 }
 
-/** Restricts the source to features of the requested products. */
 export function ofProducts(source: HistorySource, { products, product }: ProductsAsked): HistorySource {
   const productOf = createProductOf(products);
   const isAsked = (feature: KnownFeature) => product?.includes(productOf(feature) ?? "") ?? true;
@@ -37,7 +35,6 @@ export function ofProducts(source: HistorySource, { products, product }: Product
 const ALL_ROWS = { interval: null, timezone: "UTC", series: false, sort: null, limit: null, offset: 0 };
 const HOURS_A_YEAR = (365 * DAY_MS) / HOUR_MS;
 
-/** Returns figures of products in the requested order. */
 export async function productFigures(source: HistorySource, query: ProductsQuery): Promise<ProductRecord[]> {
   const own = ofProducts(source, query);
   const { rows, start, end } = await statsQuery(own, { ...query, ...ALL_ROWS });
@@ -85,7 +82,6 @@ export async function productFigures(source: HistorySource, query: ProductsQuery
   });
 }
 
-/** Returns the size of a seat group; null if a member's total is unknown. */
 function largestTotal(members: readonly { readonly total: number | null }[]): number | null {
   const totals = members.flatMap(({ total }) => total ?? []);
   return totals.length < members.length ? null : Math.max(...totals);
@@ -158,7 +154,6 @@ function heldSteps(
     });
 }
 
-/** Returns the seat-hours that were issued but not held in the covered time; null if the total is unknown. */
 function idleHours({ groups }: Rollup): number | null {
   const idle = groups.flatMap(({ total, levels }) =>
     levels.map(([held, ms]) => (total === null ? null : Math.max(0, total - held) * ms)),
@@ -167,7 +162,6 @@ function idleHours({ groups }: Rollup): number | null {
   return sum === null ? null : seatHours(sum);
 }
 
-/** Adds values; null if empty or if a value is unknown. */
 function sumOf(parts: readonly (number | null)[]): number | null {
   return parts.length === 0
     ? null

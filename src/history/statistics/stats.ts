@@ -10,7 +10,6 @@ import { featuresOver, historyBegins, pointsFor } from "../range.ts";
 import { type HistorySource, type Range, resolveRange } from "../reader.ts";
 import { heldHours } from "./usage.ts";
 
-/** Maximum number of points over all series of an answer. */
 export const MAX_POINTS = 100_000;
 
 export type StatsOrder = keyof CountedFeature | keyof Figures;
@@ -21,12 +20,9 @@ export interface StatsQuery extends Range, Asked {
   readonly filter: Named;
   /** Features to list even if no count was ever read, such as uncounted ones. Default: none. */
   readonly uncounted?: readonly CountedFeature[];
-  /** Null means the smallest with few enough buckets. */
   readonly interval: Interval | null;
-  /** IANA zone of day buckets. */
   readonly timezone: string;
   readonly series: boolean;
-  /** Null means by server, daemon and name. */
   readonly sort: SortBy<StatsOrder> | null;
   readonly limit: number | null;
   readonly offset: number;

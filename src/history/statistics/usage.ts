@@ -21,14 +21,12 @@ import type { HistorySource, Range } from "../reader.ts";
 export interface UsageQuery extends Range, Asked {
   readonly filter: SessionFilter;
   readonly groupBy: readonly UsageKey[];
-  /** IANA zone of the days. */
   readonly timezone: string;
   readonly sort: SortBy<UsageOrder>;
   readonly limit: number;
   readonly offset: number;
-  /** Needed to group by product. */
   readonly products?: readonly Product[];
-  /** Needed to group by label: the label values of each server, by key (`label:location`). */
+  /** By server and key (`label:location`). */
   readonly labels?: ReadonlyMap<string, ReadonlyMap<string, string>>;
 }
 
@@ -117,9 +115,7 @@ export async function usageQuery(
 /** Up to this many features are looked up one by one; for more, whole days are read. */
 const FEW = 20;
 
-/**
- * Returns the seat-hours held of each feature in a range. `of` names the requested features if they are few.
- */
+/** `of` names the features if they are few. */
 export async function heldHours(
   source: HistorySource,
   range: Range & Asked,
@@ -151,7 +147,6 @@ export async function heldHours(
   return (feature) => seatHours(sums.get(featureIdKey(feature)) ?? 0);
 }
 
-/** Splits a range at UTC midnights. */
 export function* daysOf(start: number, end: number): Generator<Holding> {
   for (let from = start, to = start; from < end; from = to) {
     to = Math.min((dayOf(from) + 1) * DAY_MS, end);

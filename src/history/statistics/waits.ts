@@ -10,18 +10,13 @@ import { dayPieces, eachFullTime, seriesOf, type VisitFullTime } from "../site-d
 
 export interface WaitsQuery extends Range {
   readonly filter: Named;
-  /** Epoch ms. */
   readonly now: number;
-  /** Null means by server, daemon and name. */
   readonly sort: SortBy<keyof WaitsRecord> | null;
   readonly limit: number;
   readonly offset: number;
 }
 
-/**
- * Collects the lengths of one feature's stretches in a range, ms, in a growing list: a large site has a
- * million a year.
- */
+/** The lengths of one feature's full times, ms, in a growing list: a large site has a million a year. */
 function createLengths(start: number, end: number) {
   const lengths: number[] = [];
   let before = 0;
@@ -39,10 +34,7 @@ function createLengths(start: number, end: number) {
   return { lengths, add };
 }
 
-/**
- * Returns how long waits for a seat lasted, for each feature that was full in the range; `total` counts these
- * features.
- */
+/** Lists features that were full in the range; `total` counts them. */
 export async function waitsQuery(source: HistorySource, query: WaitsQuery) {
   const { start, end, now, filter, limit, offset, sort } = query;
   const features = await source.features(filter);
