@@ -45,7 +45,7 @@ function openPort(at = bench(), port = 0) {
   return { at, listening, url: `http://127.0.0.1:${listening.port}` };
 }
 
-describe("which licmond is asked", () => {
+describe("the address of the daemon", () => {
   beforeEach(() => {
     mkdirSync(join(folder, ".config/licmond"), { recursive: true });
     writeFileSync(join(folder, "key"), "lmk_file\n");
@@ -74,7 +74,7 @@ describe("which licmond is asked", () => {
     expect(await findTarget({ ...NONE, ...options }, env(more))).toMatchObject(expected);
   });
 
-  test("without an address the one of this host, by the socket that may be opened", async () => {
+  test("by default the first accessible socket of this host", async () => {
     openSockets();
     expect(await findTarget(NONE, env())).toMatchObject({ unix: join(folder, "run/admin.sock"), key: null });
     rmSync(join(folder, "run/admin.sock"));
@@ -92,14 +92,14 @@ describe("which licmond is asked", () => {
       'invalid "ulr"; expected url and key_file, both strings',
     ],
     ["invalid TOML", {}, "url = \n", "client.toml, or invalid TOML"],
-  ])("%s is said", async (_, options, toml, message) => {
+  ])("%s: the error names it", async (_, options, toml, message) => {
     writeFileSync(join(folder, ".config/licmond/client.toml"), toml);
     await expect(client(options)).rejects.toThrow(message);
   });
 });
 
-describe("an answer that is none", () => {
-  test("says what the daemon says, and what helps", async () => {
+describe("error answers", () => {
+  test("repeats the daemon's message, with a hint", async () => {
     const { at, url } = openPort();
     const failing = async (path: string, key: string) =>
       (await client({ url }, { LICMOND_API_KEY: key })).get(path).catch((error: Error) => error.message);
@@ -146,7 +146,7 @@ describe("the watched picture", () => {
     return { seen, end, done, untilLast };
   }
 
-  test("follows each poll by a socket, and ends when asked to", async () => {
+  test("follows each poll through a socket, and ends when aborted", async () => {
     const at = liveBench();
     openSockets(at.site);
     const { end, done, untilLast } = watch(await client({}));
@@ -159,7 +159,7 @@ describe("the watched picture", () => {
     await done;
   });
 
-  test("goes on after a restart with what is then", async () => {
+  test("continues with new data after a restart", async () => {
     const at = liveBench();
     const first = openPort(at.site);
     const { untilLast } = watch(await client({ url: first.url }, { LICMOND_API_KEY: at.site.keys.viewer }), [
@@ -173,7 +173,7 @@ describe("the watched picture", () => {
     await untilLast("live: eda 1/0");
   });
 
-  test("ends with what no waiting helps against", async () => {
+  test("ends with an error that retrying cannot fix", async () => {
     const { url, at } = openPort();
     const watched = watch(await client({ url }, { LICMOND_API_KEY: at.keys.viewer }), ["ead"]);
     await expect(watched.done).rejects.toThrow('Unknown server "ead"');

@@ -22,7 +22,7 @@ async function make(directory: string, progress: (done: number) => boolean = () 
   return makeDemoHistory(demoSite(options, 0), 2, NOW, recordingLog(), progress);
 }
 
-test("two days of history say what the simulated servers would have said, and no more", async () => {
+test("two days of history match the simulated servers", async () => {
   const directory = temporaryDirectory();
   const told: number[] = [];
   expect(await make(directory, (done) => told.push(done) > 0)).toBe("made");
@@ -50,12 +50,11 @@ test("two days of history say what the simulated servers would have said, and no
   }
   const [silent] = SERVERS.filter(({ silentMinutes }) => silentMinutes > 0);
   const [half] = reader.features({ servers: [silent?.id ?? ""] });
-  if (half === undefined) throw new Error("no server is silent now and then");
+  if (half === undefined) throw new Error("no server is silent");
   const covered = coveredMs(rollupOf(half, NOW - 48 * HOUR, NOW));
   expect(covered).toBeGreaterThan(30 * HOUR);
   expect(covered).toBeLessThan(46 * HOUR);
 
-  // Denials of logs and of counters, by the daemon's own watch.
   const denials = createDenials(store);
   const any = { daemons: null, features: null, users: null, hosts: null, start: null, end: null };
   const page = { sort: null, limit: null, offset: 0 };
@@ -73,9 +72,8 @@ test("two days of history say what the simulated servers would have said, and no
   const counts = denied(media.id).reduce((sum, { count }) => sum + count, 0);
   expect(counts).toBe(counted(NOW) - counted(NOW - 48 * HOUR));
   expect(counts).toBeGreaterThan(0);
-  // They are in the rollups of their hours.
   const signoff = features.find(({ feature }) => feature === "Timing_Signoff");
-  if (signoff === undefined) throw new Error("nobody asks in vain");
+  if (signoff === undefined) throw new Error("there is no denied feature");
   expect(rollupOf(signoff, NOW - 30 * HOUR, NOW - 6 * HOUR).denials).toBe(24);
   const states = createDenialSources(store);
   expect(SERVERS.filter(({ id }) => states.spans(id).length > 0).map(({ id }) => id)).toEqual(
@@ -88,7 +86,7 @@ test("two days of history say what the simulated servers would have said, and no
   expect(sessions.n).toBeGreaterThan(sessions.ended);
 });
 
-test("a directory with history keeps it, and one that is broken off lets go of the directory", async () => {
+test("existing history is kept, and an interrupted run releases the directory", async () => {
   const directory = temporaryDirectory();
   expect(await make(directory, () => false)).toBe("broken off");
   expect(await make(directory)).toBe("there already");

@@ -66,7 +66,7 @@ describe("licmond demo", () => {
     for (const line of requests) expect(line).toStartWith(`  curl -H 'X-API-Key: ${key}' '${url}/api/`);
   });
 
-  test("with --fleet a hub over sites is started in its place, and stopped", async () => {
+  test("with --fleet starts and stops a hub with sites instead", async () => {
     const stopped: string[] = [];
     const { calls, out, failed } = await demo(["--fleet", "--port", "0", "--history", "3"], {
       startFleet: async ({ port, history, goOn }) => ({
@@ -82,7 +82,7 @@ describe("licmond demo", () => {
     expect(out).toContain("Admin key  lmk_hub\n");
   });
 
-  test("a directory of its own is gone afterwards, a given one stays with a new key", async () => {
+  test("removes its own directory; keeps a given one, with a new key", async () => {
     const { config, hadDirectory } = await demo(["--port", "0"]);
     expect([hadDirectory, existsSync(config?.storage.directory ?? "")]).toEqual([true, false]);
 
@@ -92,7 +92,7 @@ describe("licmond demo", () => {
     expect([checkKey(folder, first.key), checkKey(folder, second.key)]).toEqual(["revoked", "admin"]);
   });
 
-  test("a port that was asked for and is taken ends it before history is made", async () => {
+  test("a requested port in use ends it before it makes history", async () => {
     using blocker = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
     const { failed, calls, out } = await demo(["--port", String(blocker.port)]);
     const words = `127.0.0.1:${blocker.port} is in use; choose another --port`;
@@ -100,19 +100,19 @@ describe("licmond demo", () => {
     expect([calls, out]).toEqual([[], ""]);
   });
 
-  test("takes another port and says so when 8080 is taken", async () => {
+  test("uses another port if 8080 is in use", async () => {
     let blocker: { stop(): void } | null = null;
     try {
       blocker = Bun.listen({ hostname: "127.0.0.1", port: 8080, socket: { data() {} } });
     } catch {
-      // Another program has it: just as good.
+      // Another program uses it.
     }
     const { config, out } = await demo([]).finally(() => blocker?.stop());
     expect(config?.http.port).not.toBe(8080);
     expect(out).toContain(`Port 8080 is in use; listening on ${config?.http.port}`);
   });
 
-  test("a daemon that does not start leaves nothing behind, and its words are the answer", async () => {
+  test("a daemon that does not start leaves nothing behind, and its error is reported", async () => {
     let directory = "";
     const start = () => Promise.reject(new Error("the port is taken"));
     const { failed, calls } = await demo(["--port", "0"], {
@@ -126,7 +126,7 @@ describe("licmond demo", () => {
     expect(directory).not.toBe("");
   });
 
-  test("a config of the user's own is refused", async () => {
+  test("rejects --config", async () => {
     const { exitCode, err } = await run(["demo", "--config", "licmond.toml"]);
     expect({ exitCode, err }).toEqual({
       exitCode: 2,
@@ -134,7 +134,7 @@ describe("licmond demo", () => {
     });
   });
 
-  test("a user who wants the end while history is made gets it at once", async () => {
+  test("Ctrl-C interrupts the creation of history", async () => {
     const { promise: wanted, resolve } = Promise.withResolvers<void>();
     const went: boolean[] = [];
     const { calls } = await demo(["--port", "0"], {
@@ -158,7 +158,7 @@ describe("licmond demo", () => {
     ["--history", "366"],
     ["--history", "-1"],
     ["--at", "Caturday 10:00"],
-  ])("%s %s is refused", async (option, value) => {
+  ])("rejects %s %s", async (option, value) => {
     expect((await demo([option, value])).failed).toBeInstanceOf(CommanderError);
   });
 });

@@ -8,7 +8,7 @@ import { interpretConfig } from "../../src/config/load.ts";
 import { ConfigFile } from "../../src/config/schema.ts";
 import { createPlace, run } from "./rig.ts";
 
-test("writes the file, and never over one", async () => {
+test("writes a new file, and never overwrites one", async () => {
   await using place = await createPlace();
   const file = join(place.folder, "new/licmond.toml");
   const { exitCode, out } = await run(["init", "--config", file]);
@@ -22,7 +22,7 @@ test("writes the file, and never over one", async () => {
   expect(await run(["init", "--output", "/proc/x/licmond.toml"])).toMatchObject({ exitCode: 1 });
 });
 
-test("what it writes is not for everybody; root's is its directory's group's to read", async () => {
+test("the file has mode 0640; root's file gets the group of the directory", async () => {
   await using place = await createPlace();
   const umask = process.umask(0);
   try {
@@ -38,17 +38,17 @@ test("what it writes is not for everybody; root's is its directory's group's to 
 });
 
 const UNCOMMENTED = INITIAL_CONFIG.replaceAll(/^# (?=\[|[a-z_]+ = )/gm, "")
-  // This setting goes with pseudonyms alone, which are not the default.
+  // This setting needs pseudonyms, which are not the default.
   .replace(/^people_key_file/m, 'people = "pseudonyms"\n$&')
   .replace(/^people = "names".*\n/m, "");
 
-test("as it stands it is the defaults, but for the address that others can reach", () => {
+test("equals the defaults, except for the address", () => {
   const initial = interpretConfig(INITIAL_CONFIG, null, {});
   const defaults = interpretConfig('[http]\nhost = "0.0.0.0"', null, {});
   expect(initial).toEqual(defaults);
 });
 
-/** `http.port`, `servers.id` and so on: all that may be written. */
+/** Returns the paths of all settings: `http.port`, `servers.id` and so on. */
 function settings({ properties, items, type }: TSchema, at: readonly string[] = []): string[] {
   if (type === "array" && items?.properties !== undefined) return settings(items, at);
   if (properties === undefined) return [at.join(".")];
@@ -63,32 +63,27 @@ function written(value: unknown, at: readonly string[] = []): string[] {
   return Object.entries(value).flatMap(([name, one]) => written(one, [...at, name]));
 }
 
-test("it names every setting", () => {
+test("contains every setting", () => {
   const named = new Set(written(parse(UNCOMMENTED)));
   // Overrides repeat the keys above them; labels have any names.
   const above = (path: string) =>
     path.replace("alerts.overrides.", "alerts.").replace("server_defaults.", "servers.");
   const isNamed = (path: string) =>
     named.has(above(path)) || [...named].some((one) => one === path || one.startsWith(`${above(path)}.`));
-  // Those of [[managers]] are explained in docs/managers.md, whose own test names them all.
+  // docs/managers.md explains [[managers]] and has its own test.
   const own = settings(ConfigFile).filter((path) => !path.startsWith("managers."));
   expect(own.filter((path) => !isNamed(path))).toEqual([]);
 });
 
-test("each default that it names is the default, and each example is taken", () => {
+test("every default in it is the default, and every example is valid", () => {
   const result = interpretConfig(UNCOMMENTED, null, {});
   expect(result.ok ? [] : result.problems).toEqual([]);
   const defaults = interpretConfig("", null, {});
   if (!result.ok || !defaults.ok) throw new Error("refused");
   const { config } = result;
   const loopback = { host: "127.0.0.1", isHostSet: false };
-  expect(defaults.config.http).toEqual({
-    ...config.http,
-    ...loopback,
-    tls: null,
-    publicUrl: null,
-    trustedProxies: [],
-  });
+  const unset = { tls: null, publicUrl: null, trustedProxies: [] };
+  expect(defaults.config.http).toEqual({ ...config.http, ...loopback, ...unset });
   expect(config.storage).toEqual(defaults.config.storage);
   expect(config.log).toEqual(defaults.config.log);
   expect(config.collector).toEqual(defaults.config.collector);

@@ -45,7 +45,7 @@ test("create, list, revoke", async () => {
   expect(await run(["keys", "revoke", "nobody", ...config])).toMatchObject({ exitCode: 1 });
 });
 
-test("create takes a secret that was made elsewhere", async () => {
+test("create accepts an existing secret or key", async () => {
   await using place = await createPlace();
   const file = join(place.folder, "secret");
   const create = async (name: string, text: string) => {
@@ -74,7 +74,7 @@ test("create takes a secret that was made elsewhere", async () => {
   expect(keys.list().map(({ name }) => name)).toEqual(["alone", "whole"]);
 });
 
-test("list asks the daemon that --url or $LICMOND_URL names", async () => {
+test("list queries the daemon of --url or $LICMOND_URL", async () => {
   await using place = await createPlace();
   const key = { id: "abcdefghijkl", name: "remote", role: "viewer", anonymize: false, state: "active" };
   const keys = [{ ...key, createdAt: "2026-01-31T08:15:30.123Z", expiresAt: null, lastUsedAt: null }];
@@ -93,7 +93,7 @@ test("list asks the daemon that --url or $LICMOND_URL names", async () => {
   expect(await run(create, { env })).toMatchObject({ exitCode: 0, err: ignored });
 });
 
-test("--config before the command, too", async () => {
+test("--config may precede the command", async () => {
   await using place = await createPlace();
   const config = ["--config", place.config];
   for (const args of [
@@ -103,7 +103,7 @@ test("--config before the command, too", async () => {
     expect(await run(args)).toMatchObject({ exitCode: 0, err: "" });
 });
 
-test("a storage directory that cannot be had", async () => {
+test("a storage directory that cannot be created", async () => {
   await using place = await createPlace();
   const env = { LICMOND_STORAGE_DIRECTORY: "/proc/licmond" };
   const create = ["keys", "create", "--name", "a", "--role", "viewer", "--config", place.config];
@@ -112,7 +112,7 @@ test("a storage directory that cannot be had", async () => {
   expect(err).toContain("/proc/licmond");
 });
 
-test("a bad config is told whole", async () => {
+test("prints all problems of an invalid config", async () => {
   await using place = await createPlace();
   await place.write("[log]\nlevel = 1\nlevl = 2");
   const { exitCode, err } = await run(["keys", "list", "--config", place.config]);

@@ -41,7 +41,7 @@ describe("licmond managers", () => {
     expect(rows).toContainEqual(["site", "Site's own", "config"]);
   });
 
-  test("show prints one, which a config takes under another name", async () => {
+  test("show prints a profile that a config accepts under another name", async () => {
     const { out } = await run(["managers", "show", "lsdyna"]);
     const copied = put("copied.toml", `${OWN}${out.replace('name = "lsdyna"', 'name = "lstc"')}`);
     expect((await run(["managers", "--config", copied])).out).toMatch(/^lstc +LS-DYNA +config/m);
@@ -60,7 +60,7 @@ describe("licmond managers", () => {
 });
 
 describe("licmond parse", () => {
-  test("shows what a profile of the config makes of a text, and each line that it does not know", async () => {
+  test("parses with a profile of the config, and reports unknown lines", async () => {
     const text = put("answer.txt", "solver 1/2\nwhat is this?\n");
     const { exitCode, out, err } = await run(["parse", "--config", config, "--manager", "site", text]);
     expect(exitCode).toBe(3);
@@ -68,7 +68,7 @@ describe("licmond parse", () => {
     expect(err).toBe("line 2: what is this?\n");
   });
 
-  test("says why an answer could not be read at all", async () => {
+  test("reports why an answer is unusable", async () => {
     const text = put("login.html", "<html>login</html>");
     const { exitCode, err } = await run(["parse", "--manager", "jetbrains-fls", text]);
     expect(exitCode).toBe(1);
@@ -85,7 +85,7 @@ describe("licmond parse", () => {
   });
 });
 
-test("licmond probe asks by a manager of the config", async () => {
+test("licmond probe uses a manager of the config", async () => {
   const { exitCode, out } = await run(["probe", "--config", config, "site", "lic", "--json"]);
   expect(exitCode).toBe(0);
   expect(JSON.parse(out)).toMatchObject({
@@ -97,7 +97,7 @@ test("licmond probe asks by a manager of the config", async () => {
 describe("licmond check", () => {
   const check = (text: string) => run(["check", "--no-poll", "--config", put("checked.toml", text)]);
 
-  test("warns of a profile without an end mark, and not of one that has it", async () => {
+  test("warns of a profile without an end mark", async () => {
     expect((await check(OWN)).out).toMatch(/warning {2}managers: site: no end mark \(end\)/);
     expect((await check(OWN.replace('format = "lines"', 'format = "lines"\nend = "^bye$"'))).out).toMatch(
       /ok {7}managers: site: Site's own/,
@@ -110,7 +110,7 @@ describe("licmond check", () => {
     expect(out).not.toMatch(/match\.feature takes a time/);
   });
 
-  test("names the key of an expression that does not compile", async () => {
+  test("reports an expression that does not compile", async () => {
     const { out, exitCode } = await check(OWN.replace("(?<used>", "((?<used>"));
     expect(exitCode).toBe(1);
     expect(out).toMatch(
@@ -118,13 +118,13 @@ describe("licmond check", () => {
     );
   });
 
-  test("asks for an output of an experimental one", async () => {
+  test("asks for the output of an experimental manager", async () => {
     const { out } = await check(`${OWN}[[servers]]\nid = "bl"\nmanager = "beta-lm"\naddress = "localhost"\n`);
     expect(out).toMatch(/warning {2}bl: manager: BETA LM is experimental, .*`licmond probe bl --raw`/);
   });
 });
 
-test("the shell completes names of managers, the config's too", async () => {
+test("the shell completes names of managers, including the config's", async () => {
   const env = { LICMOND_CONFIG: config };
   expect((await run(["completion", "words", "--", "parse", "--manager", "s"], { env })).out).toBe(
     "sidefx\nsite\n",

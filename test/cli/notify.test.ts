@@ -3,7 +3,7 @@ import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { createPlace, run } from "./rig.ts";
 
-test("tells every target, and says which one did not take it", async () => {
+test("sends to every target, and reports which one failed", async () => {
   await using place = await createPlace();
   const got: unknown[] = [];
   using server = Bun.serve({
@@ -51,7 +51,7 @@ to = "c@d.example"
   const alerts = kinds.map((kind) => expect.objectContaining({ kind }));
   const signature = expect.stringMatching(/^sha256=[0-9a-f]{64}$/);
   expect(got).toEqual([[expect.objectContaining({ type: "test", alerts }), signature]]);
-  // How they look, for those who cannot see the receiver.
+  // The messages are also printed.
   for (const [subject, text] of [
     ["WARNING Example tools (example), example: 92 %", "held by ada on ws01: 4 seats since"],
     ["WORSE: CRITICAL Example tools (example), example: All 25 seats", "since "],
@@ -64,7 +64,7 @@ to = "c@d.example"
   expect(await Bun.file(join(place.folder, "paged")).json()).toMatchObject({ type: "test" });
 });
 
-test("without a target, and without its word", async () => {
+test("without a target, and without --test", async () => {
   await using place = await createPlace();
   const none = await run(["notify", "--test", "--config", place.config]);
   expect([none.exitCode, none.err]).toEqual([

@@ -20,7 +20,7 @@ test("from a file, with an id and a zone", async () => {
   });
 });
 
-test("in an encoding of its own", async () => {
+test("in another encoding", async () => {
   const cp949 = Buffer.from(WHOLE, "latin1");
   cp949.set([0xb0, 0xa1], cp949.indexOf("ada"));
   const userOf = async (...args: string[]) =>
@@ -30,7 +30,7 @@ test("in an encoding of its own", async () => {
   expect(await run([...FLEXNET, "--encoding", "utf-7"])).toMatchObject({ exitCode: 2 });
 });
 
-test("what the tool says of a failed query is laid to no file", async () => {
+test("errors of a failed query do not name the file", async () => {
   await using place = await createPlace();
   const file = join(place.folder, "saved-output.txt");
   const head = "lmutil - Copyright (c) 1989-2020 Flexera. All Rights Reserved.\n";
@@ -44,31 +44,30 @@ test("what the tool says of a failed query is laid to no file", async () => {
   }
 });
 
-test("a file that is not there", async () => {
+test("a missing file", async () => {
   const { exitCode, out, err } = await run([...FLEXNET, "/nonexistent/lmstat.txt"]);
   expect({ exitCode, out }).toEqual({ exitCode: 1, out: "" });
   expect(err).toContain("/nonexistent/lmstat.txt");
 });
 
-test("unknown lines stand on stderr with their numbers, the records on stdout", async () => {
+test("prints unknown lines with their numbers on stderr, records on stdout", async () => {
   const strange = WHOLE.replace("Feature usage info:\n", "Feature usage info:\n\n\u001b[31mnever seen\n");
   const { out, err } = await run(FLEXNET, { stdin: strange });
   expect(err).toMatch(/^line \d+: \u001b\[31mnever seen\n$/);
   expect(JSON.parse(out)).toMatchObject({ servers: [{ unparsedLines: 1 }] });
-  // On a terminal it cannot act on it.
   for (const terminal of [true, { out: false, err: true }]) {
     const seen = await run(FLEXNET, { stdin: strange, terminal });
     expect(seen.err).toContain("\\u001b[31mnever seen");
   }
 });
 
-test("what a terminal could act on is escaped in the records too, and they stay JSON", async () => {
+test("control characters in the records are escaped, and the output stays JSON", async () => {
   const { out } = await run(FLEXNET, { stdin: WHOLE.replace("ada ws01", "a\u009b31mda\u001b[2J ws01") });
   expect(out).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
   expect(JSON.parse(out)).toMatchObject({ users: [{ user: "a\u009b31mda\u001b[2J" }] });
 });
 
-test("a server that is down: its record, the tool's words, exit 1", async () => {
+test("a server that is down: its record, the tool's error, exit 1", async () => {
   const { exitCode, out, err } = await run(FLEXNET, { stdin: REFUSED });
   expect(exitCode).toBe(1);
   expect(err).toContain("Connection refused");
@@ -80,6 +79,6 @@ test.each([
   ["", "licmond: stdin is empty\n"],
   ["bash: lmutil: not found\n", `line 1: bash: lmutil: not found\n${NOTHING}`],
   ["\u0000\u0001\u0002", expect.stringContaining(NOTHING)],
-])("%j is no output of the tool: exit 1, nothing on stdout", async (stdin, err) => {
+])("%j is not output of the tool: exit 1, nothing on stdout", async (stdin, err) => {
   expect(await run(FLEXNET, { stdin })).toEqual({ exitCode: 1, out: "", err });
 });

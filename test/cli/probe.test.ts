@@ -6,7 +6,7 @@ import { createPlace, type Place, run, withTool } from "./rig.ts";
 const SOLVER = { solver: { total: 4, holders: [{ user: "ada", host: "ws01" }] } };
 const probe = (place: Place, ...args: string[]) => run(["probe", ...args, "--config", place.config]);
 
-test("a configured server: a table, records, or the tool's words", async () => {
+test("a configured server as a table, as records, or as the tool's output", async () => {
   await using place = await createPlace();
   const text = lmstat(SOLVER);
   await withTool(place, text);
@@ -25,7 +25,7 @@ test("a configured server: a table, records, or the tool's words", async () => {
   expect((await probe(place, "eda", "--raw")).out).toBe(text);
 });
 
-test("cells are cut to the terminal; without one they are whole, and pad no other line", async () => {
+test("cells are cut to the terminal's width; without a terminal long cells shift only their own line", async () => {
   await using place = await createPlace();
   const long = "x".repeat(200_000);
   const [ada, wide] = [
@@ -45,7 +45,7 @@ test("cells are cut to the terminal; without one they are whole, and pad no othe
   expect(out.length).toBeLessThan(long.length + 5000);
 });
 
-test("a server that no config names", async () => {
+test("a server that is not in the config", async () => {
   await using place = await createPlace();
   const tool = await withTool(place, lmstat({ solver: { total: 4, holders: [] } }));
   const { exitCode, out } = await probe(place, "flexnet", "27000@127.0.0.1", "--tool", tool, "--json");
@@ -53,7 +53,7 @@ test("a server that no config names", async () => {
   expect(JSON.parse(out)).toMatchObject({ features: [{ server: "flexnet", name: "solver", total: 4 }] });
 });
 
-test("one that does not answer: the tool's words, exit 1; one that is not configured: the ids that are", async () => {
+test("prints the tool's error if a server is down, and known ids for an unknown server", async () => {
   await using place = await createPlace();
   await withTool(place, REFUSED);
   const { exitCode, err } = await probe(place, "eda");
@@ -63,7 +63,7 @@ test("one that does not answer: the tool's words, exit 1; one that is not config
   expect(await probe(place, "ead")).toMatchObject(unknown);
 });
 
-test("a tool that cannot start: what is wrong, and once", async () => {
+test("a tool that cannot start: the reason, once", async () => {
   await using place = await createPlace();
   const tool = await withTool(place, "");
   await chmod(tool, 0o644);
@@ -74,7 +74,7 @@ test("a tool that cannot start: what is wrong, and once", async () => {
   expect(words).toEqual([`  ${tool} is not executable for this user. Fix: \`chmod a+rx ${tool}\`.`]);
 });
 
-test("the tool's words stand below the message, line by line", async () => {
+test("prints the tool's output below the message, line by line", async () => {
   await using place = await createPlace();
   await withTool(place, "first \u001b[2Jword\nsecond word\n");
   const { err } = await probe(place, "eda");

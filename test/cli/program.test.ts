@@ -15,15 +15,13 @@ test("--help fits 80 columns", async () => {
   expect(described.slice(1).filter((each) => !each.trim().endsWith("."))).toEqual([]);
 });
 
-test.each([
-  [["--config", "x.toml", "--help"]],
-  [["help", "keys"]],
-  [["help", "keys", "create"]],
-  [["--help", "check"]],
-])("%j is help still", async (args) => {
-  const { exitCode, err, out } = await run(args);
-  expect([exitCode, err, out]).toEqual([0, "", expect.stringContaining("Usage: licmond")]);
-});
+test.each(["--config x.toml --help", "help keys", "help keys create", "--help check"])(
+  "%j prints help",
+  async (line) => {
+    const { exitCode, err, out } = await run(line.split(" "));
+    expect([exitCode, err, out]).toEqual([0, "", expect.stringContaining("Usage: licmond")]);
+  },
+);
 
 const program = await createProgram(world().io);
 const commands = program.commands.flatMap((each) => [each, ...each.commands]);
@@ -31,7 +29,7 @@ const named = commands.map((command) => {
   const above = command.parent === program ? [] : [command.parent?.name() ?? ""];
   return [above, command.name(), command.commands.length > 0] as const;
 });
-test.each(named)("%j %s has a help with an example", async (above, name, isGroup) => {
+test.each(named)("%j %s: the help has an example", async (above, name, isGroup) => {
   const { exitCode, out, err } = await run([...above, name, "--help"]);
   expect({ exitCode, err }).toEqual({ exitCode: 0, err: "" });
   expect(out).toContain(`Usage: ${["licmond", ...above, name].join(" ")} `);
@@ -42,30 +40,27 @@ test.each(named)("%j %s has a help with an example", async (above, name, isGroup
   expect(out.split("\n\n")[1]).toMatch(/^[A-Z][\s\S]*\.$/);
 });
 
-test.each<[string[], string]>([
-  [[], "Usage: licmond"],
-  [["keys"], "Usage: licmond keys"],
-  [["srve"], "Did you mean serve?"],
-  [["nosuch", "--help"], "unknown command 'nosuch'"],
-  [["--help", "nosuch"], "unknown command 'nosuch'"],
-  [["keys", "nosuch", "-h"], "unknown command 'nosuch'"],
-  [["serve", "--prot"], "unknown option '--prot'"],
-  [["keys", "create"], "required option '--name <name>'"],
-  [
-    ["keys", "create", "--name", "x", "--role", "emperor"],
-    "Allowed choices are calendar, site, viewer, operator, admin",
-  ],
-  [["keys", "create", "--name", "x", "--role", "viewer", "--expires", "soon"], "e.g. 90d"],
-  [["keys", "create", "--name", "x", "--role", "admin", "--anonymize"], "role viewer only"],
-  [["keys", "create", "--name", "", "--role", "admin"], "1 to 100 characters"],
-  [["keys", "create", "--name", "x", "--role", "viewer", "--daily-quota", "0"], "1 or more"],
-  [["parse", "--manager", "nosuch"], `expected one of ${MANAGERS.join(", ")}`],
-  [["parse", "--manager", "rlm", "--timezone", "Mars"], "IANA time zone"],
-  [["probe", "x", "--raw", "--json"], "cannot be used with option"],
-  [["probe", "nosuch", "27000@x"], MANAGERS.join(", ")],
-  [["version", "now"], "too many arguments"],
-])("%j is a usage error", async (args, words) => {
-  const { exitCode, out, err } = await run(args);
+test.each([
+  ["", "Usage: licmond"],
+  ["keys", "Usage: licmond keys"],
+  ["srve", "Did you mean serve?"],
+  ["nosuch --help", "unknown command 'nosuch'"],
+  ["--help nosuch", "unknown command 'nosuch'"],
+  ["keys nosuch -h", "unknown command 'nosuch'"],
+  ["serve --prot", "unknown option '--prot'"],
+  ["keys create", "required option '--name <name>'"],
+  ["keys create --name x --role emperor", "Allowed choices are calendar, site, viewer, operator, admin"],
+  ["keys create --name x --role viewer --expires soon", "e.g. 90d"],
+  ["keys create --name x --role admin --anonymize", "role viewer only"],
+  ["keys create --role admin --name ", "1 to 100 characters"],
+  ["keys create --name x --role viewer --daily-quota 0", "1 or more"],
+  ["parse --manager nosuch", `expected one of ${MANAGERS.join(", ")}`],
+  ["parse --manager rlm --timezone Mars", "IANA time zone"],
+  ["probe x --raw --json", "cannot be used with option"],
+  ["probe nosuch 27000@x", MANAGERS.join(", ")],
+  ["version now", "too many arguments"],
+])("%j is a usage error", async (line, words) => {
+  const { exitCode, out, err } = await run(line === "" ? [] : line.split(" "));
   expect({ exitCode, out }).toEqual({ exitCode: 2, out: "" });
   expect(err).toContain(words);
 });
@@ -88,19 +83,19 @@ describe("the real program", () => {
     expect(text).toBe((await run(["openapi"], { version })).out);
   });
 
-  test("a reader that goes early is no crash", async () => {
+  test("a reader that exits early causes no error", async () => {
     expect(await shell(`${main} openapi | head -1`)).toEqual(["{\n", "", 0]);
   });
 });
 
 test.each([
   [
-    "on a terminal: the first step is painted, however young the process is, and the next ones not at once",
+    "on a terminal: paints the first step at once, and delays the next ones",
     true,
     `\rCopying  ${"█".repeat(15)}${"░".repeat(15)} 50 %\r\u001b[Kdone\n`,
   ],
-  ["elsewhere: a line at the begin and one at the end", false, "Copying …\ndone\n"],
-])("a bar %s", (_, terminal, text) => {
+  ["elsewhere: prints a line at the start and at the end", false, "Copying …\ndone\n"],
+])("a progress bar %s", (_, terminal, text) => {
   const painted: string[] = [];
   const err = (more: string) => void painted.push(more);
   const bar = createProgress("Copying", { err, terminal: { out: terminal, err: terminal } });
@@ -110,7 +105,7 @@ test.each([
   expect(painted.join("")).toBe(text);
 });
 
-test("the first asks, the second insists, SIGHUP reloads, and then nobody listens", () => {
+test("the first signal stops, the second exits, SIGHUP reloads, and quitting removes the listeners", () => {
   const source = new EventEmitter();
   const seen: string[] = [];
   const quit = listenToSignals(

@@ -13,10 +13,10 @@ export interface Ran {
 export interface RunOptions {
   readonly stdin?: string | Uint8Array;
   readonly env?: Readonly<Record<string, string>>;
-  /** Which of stdout and stderr a person looks at; true = both. */
+  /** Whether stdout and stderr are terminals. */
   readonly terminal?: boolean | CommandIo["terminal"];
   readonly version?: string;
-  /** Epoch ms; absent: the clock's. */
+  /** Epoch ms; default: the current time. */
   readonly now?: number;
 }
 
@@ -56,7 +56,7 @@ export async function run(args: readonly string[], options: RunOptions = {}): Pr
 
 export type Place = Awaited<ReturnType<typeof createPlace>>;
 
-/** Directory with a config and its storage. */
+/** Creates a directory with a config and its storage. */
 export async function createPlace() {
   const folder = await mkdtemp(join(tmpdir(), "licmond-commands-"));
   const config = join(folder, "licmond.toml");

@@ -6,7 +6,7 @@ import { run as runLine } from "./rig.ts";
 const run = (...args: string[]) => runLine(["simulate", ...args]);
 
 describe("licmond simulate", () => {
-  test("leaves the tool's options to the tool, though the program has some of the same name", async () => {
+  test("passes options to the tool, even if licmond has options of the same name", async () => {
     const { out, err, exitCode } = await run(
       ..."flexnet --server eda --seed 7 --timezone Europe/Berlin lmstat -a -i -c 27000@host".split(" "),
     );
@@ -15,12 +15,12 @@ describe("licmond simulate", () => {
     expect(out).toContain("Users of Schema_Editor:");
   });
 
-  test("-v and -V are the tool's too", async () => {
+  test("passes -v and -V to the tool", async () => {
     expect((await run("rlm", "-v")).out).toStartWith("rlmutil v");
     expect(await run("rlm", "-V")).toMatchObject({ out: "", exitCode: 1 });
   });
 
-  test("a tool that is told its commands on stdin reads them", async () => {
+  test("a tool that reads commands from stdin gets them", async () => {
     const told = "connect lic1 4084 -restricted\npa55word\ngetLicenseUsage -csv\nquit\n";
     const { out, exitCode } = await runLine(["simulate", "dsls", "--server", "styling", "-admin"], {
       stdin: told,
@@ -34,7 +34,7 @@ describe("licmond simulate", () => {
     expect(err).toContain("usage: lmstat");
   });
 
-  test.each([[["--help"]], [["flexnet", "--help"]]])("%j explains", async (args) => {
+  test.each([[["--help"]], [["flexnet", "--help"]]])("%j prints help", async (args) => {
     const { out, err, exitCode } = await run(...args);
     expect({ err, exitCode }).toEqual({ err: "", exitCode: 0 });
     for (const words of ["simulate", "--server", "--seed", "eda", "rlmstat -a"]) expect(out).toContain(words);

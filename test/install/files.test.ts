@@ -10,22 +10,22 @@ afterEach(cleanUp);
 
 const OURS = withMark("[Old]\n", "0.9.0");
 test.each([
-  ["under any mark it is the same", withMark("[Unit]\n", "1.0.0"), { kind: "same" }],
-  ["with none it is the same", "[Unit]\n", { kind: "same" }],
-  ["an earlier text of ours is known without knowing that version", OURS, { kind: "ours", version: "0.9.0" }],
+  ["equal below any mark", withMark("[Unit]\n", "1.0.0"), { kind: "same" }],
+  ["equal without a mark", "[Unit]\n", { kind: "same" }],
+  ["an unchanged text of an earlier version", OURS, { kind: "ours", version: "0.9.0" }],
   ["no mark: foreign", "", { kind: "foreign" }],
   ["other text: foreign", "[Unit]\nDescription=something else\n", { kind: "foreign" }],
   [
     "half a mark: foreign",
-    "# Installed by licmond 1.0.0; sha256 of the lines below: 12.\n[Unit]\n",
+    "# Installed by licmond 1.0.0; sha256 of the lines below: 12.\n",
     { kind: "foreign" },
   ],
   ["another's mark: foreign", "# Installed by somebody\n[Unit]\n", { kind: "foreign" }],
-])("a text that is there: %s", (_, content, origin) => {
+])("an existing text: %s", (_, content, origin) => {
   expect(originOf(content, "[Unit]\n") as object).toEqual(origin);
 });
 
-test("any change of any text of ours is seen, and whether there is something newer", () => {
+test("detects any change of an installed text, and a newer text", () => {
   fc.assert(
     fc.property(fc.string(), fc.string(), fc.string({ minLength: 1 }), (text, other, added) => {
       fc.pre(text + added !== other && other !== text);
@@ -39,7 +39,7 @@ test("any change of any text of ours is seen, and whether there is something new
 const PASS = join(import.meta.dir, "../../src/install/pass.ts");
 const lockFile = () => join(temporaryDirectory(), "run/licmond.lock");
 
-test("one process at a time, but what the holder started; nothing is left behind", () => {
+test("locks out other processes except children of the holder, and leaves no file", () => {
   const path = lockFile();
   const first = lockInstallation(path);
   if (!("release" in first)) throw new Error("not held");
@@ -52,7 +52,7 @@ test("one process at a time, but what the holder started; nothing is left behind
   expect(readdirSync(join(path, ".."))).toEqual([]);
 });
 
-test("a process that was killed holds nothing any more", () => {
+test("a killed process releases the lock", () => {
   const path = lockFile();
   const script = `
       import { lockInstallation } from ${JSON.stringify(PASS)};
@@ -65,14 +65,14 @@ test("a process that was killed holds nothing any more", () => {
 
 const WRITE = join(import.meta.dir, "../../src/install/files.ts");
 
-test("a file that cannot be written to its end is an error, and the one before it stays", () => {
+test("a partial write is an error, and the old file stays", () => {
   const folder = temporaryDirectory();
   const file = join(folder, "licmond.toml");
   writeFileSync(file, "before");
   const script = `
       import { writeWhole } from ${JSON.stringify(WRITE)};
       writeWhole(${JSON.stringify(file)}, "x".repeat(12_000), { mode: 0o644, owner: null });`;
-  // A file may grow to 8 blocks of 512 bytes: the first write is taken in part, as on a disk that fills up.
+  // Files are limited to 8 blocks of 512 bytes, so the first write is partial, as on a full disk.
   const { exitCode, stderr } = Bun.spawnSync(
     ["sh", "-c", `trap '' XFSZ; ulimit -f 8; exec "$@"`, "sh", process.execPath, "-e", script],
     { stderr: "pipe" },

@@ -15,7 +15,7 @@ const UNIT = readFileSync(join(FOLDER, "licmond.service"), "utf8");
 const HUB_UNIT = readFileSync(join(FOLDER, "licmond-hub.service"), "utf8");
 const isRoot = process.getuid?.() === 0;
 
-test("a fresh host gets everything, with its modes, in an order that works", async () => {
+test("installs everything on a fresh host, with modes and owners, in a working order", async () => {
   await using rig = await createRig();
   await runAll(rig, await steps(rig));
   expect(rig.read(LAYOUT.binary)).toBe(rig.read(NEW_BINARY));
@@ -25,12 +25,11 @@ test("a fresh host gets everything, with its modes, in an order that works", asy
   expect(rig.read(LAYOUT.tmpfiles)).toContain("/etc/licmond");
   expect(rig.read(LAYOUT.config)).toBe("# config\n");
   expect(rig.read(LAYOUT.manPage)).toMatch(/^\.\\" Installed by licmond 1\.2\.0; .*\n\.TH LICMOND 1\n$/);
-  // compinit(zshcompsys) reads the first line alone.
+  // compinit(zshcompsys) reads only the first line.
   const zsh = rig.read("/usr/local/share/zsh/site-functions/_licmond");
   expect(zsh).toMatch(/^#compdef licmond\n# Installed by licmond/);
   const paths = [LAYOUT.binary, LAYOUT.unit, LAYOUT.configDirectory, LAYOUT.config, LAYOUT.data];
   expect(paths.map((path) => modeOf(rig, path))).toEqual(["755", "644", "750", "640", "700"]);
-  // Who is not root owns it all.
   const own = `${process.getuid?.()}:${process.getgid?.()}`;
   const owners = isRoot ? ["0:0", "0:0", "0:4712", "0:4712", "4711:4712"] : [own, own, own, own, own];
   expect(paths.map((path) => ownerOf(rig, path))).toEqual(owners);
@@ -41,7 +40,7 @@ test("a fresh host gets everything, with its modes, in an order that works", asy
   ]);
 });
 
-test("modes do not depend on the umask, nor does what a power cut left behind stay", async () => {
+test("modes do not depend on the umask, and leftovers of a power cut are removed", async () => {
   await using rig = await createRig();
   await rig.write("/usr/local/bin/.licmond.tmp", "half");
   const umask = process.umask(0o077);
@@ -55,7 +54,7 @@ test("modes do not depend on the umask, nor does what a power cut left behind st
   expect(rig.tree().filter((line) => line.includes(".tmp"))).toEqual([]);
 });
 
-test("looking changes nothing at all, and runs nothing but questions", async () => {
+test("the first pass changes nothing, and runs only queries", async () => {
   await using rig = await createRig();
   const all = await steps(rig, { start: true });
   const before = rig.tree();
@@ -64,7 +63,7 @@ test("looking changes nothing at all, and runs nothing but questions", async () 
   expect(rig.acted()).toEqual([]);
 });
 
-test("a second run finds nothing to do and touches nothing", async () => {
+test("a second run changes nothing", async () => {
   await using rig = await createRig();
   await runAll(rig, await steps(rig));
   const again = await steps(rig);
@@ -75,7 +74,7 @@ test("a second run finds nothing to do and touches nothing", async () => {
   expect(rig.acted()).toEqual([]);
 });
 
-test("--start enables and starts; what runs with something older is restarted, what is current is left alone", async () => {
+test("--start enables and starts the service, and restarts only an outdated one", async () => {
   await using rig = await createRig();
   await runAll(rig, await steps(rig, { start: true }));
   expect(rig.ran.slice(-3)).toEqual([
@@ -92,7 +91,7 @@ test("--start enables and starts; what runs with something older is restarted, w
   expect(rig.ran.at(-1)).toBe("systemctl restart licmond.service");
 });
 
-test("a config that is there keeps every byte, also behind a link", async () => {
+test("an existing config is kept, also behind a link", async () => {
   await using rig = await createRig();
   await rig.write(LAYOUT.config, "# mine\n");
   await runAll(rig, await steps(rig));
@@ -106,14 +105,14 @@ test("a config that is there keeps every byte, also behind a link", async () => 
   expect(linked.read("/srv/licmond.toml")).toBe("# kept elsewhere\n");
 });
 
-describe("texts that lie there already", () => {
+describe("existing texts", () => {
   const old = withMark("[Unit]\nDescription=old\n", "0.9.0");
   const current = withMark(UNIT, "1.2.0");
-  /** What a unit was, what is done about it, and what lies there and beside it afterwards. */
+  /** Old unit, kind of the step, and the unit and the file next to it afterwards. */
   test.each([
-    ["an untouched one of an earlier version", old, "do", current, null],
-    ["a changed one: the newer text is laid beside it", `${old}Nice=5\n`, "keep", `${old}Nice=5\n`, current],
-    ["a changed one of this very version", `${current}Nice=5\n`, "keep", `${current}Nice=5\n`, null],
+    ["unchanged, of an earlier version", old, "do", current, null],
+    ["changed: the newer text is written next to it", `${old}Nice=5\n`, "keep", `${old}Nice=5\n`, current],
+    ["changed, of this version", `${current}Nice=5\n`, "keep", `${current}Nice=5\n`, null],
   ])("%s", async (_name, before, kind, after, beside) => {
     await using rig = await createRig();
     await rig.write(LAYOUT.unit, before);
@@ -133,7 +132,7 @@ describe("texts that lie there already", () => {
   });
 });
 
-test("an older binary is replaced and kept, a newer one is not", async () => {
+test("replaces and keeps an older binary, but not a newer one", async () => {
   await using rig = await createRig();
   await rig.binary(LAYOUT.binary, "1.1.0");
   await runAll(rig, await steps(rig));
@@ -145,7 +144,7 @@ test("an older binary is replaced and kept, a newer one is not", async () => {
   expect(rig.read(LAYOUT.binary)).toContain("version=1.10.0;");
 });
 
-describe("what it does not understand it refuses, and then does nothing at all", () => {
+describe("refuses unexpected files, and changes nothing", () => {
   const text = (path: string, content: string) => (rig: Rig) => rig.write(path, content);
   const directory = (path: string) => (rig: Rig) => mkdirSync(rig.host.at(path), { recursive: true });
   const link = (path: string, target: string) => (rig: Rig) => {
@@ -177,7 +176,7 @@ describe("what it does not understand it refuses, and then does nothing at all",
 });
 
 test.skipIf(!isRoot)(
-  "a config that root alone can read is given to the service; data is systemd's to give",
+  "a config that only root can read becomes readable for the service; systemd owns the data",
   async () => {
     await using rig = await createRig();
     await rig.write(LAYOUT.config, "# mine\n");
@@ -191,7 +190,7 @@ test.skipIf(!isRoot)(
   },
 );
 
-test("data on another disk, by a link, is left as it is", async () => {
+test("a data directory behind a link is kept", async () => {
   await using rig = await createRig();
   mkdirSync(rig.host.at("/srv/data"), { recursive: true });
   mkdirSync(rig.host.at("/var/lib"), { recursive: true });
@@ -199,7 +198,7 @@ test("data on another disk, by a link, is left as it is", async () => {
   expect((await runAll(rig, await steps(rig))).get(LAYOUT.data)?.kind).toBe("nothing");
 });
 
-test("without systemd: the binary and the config alone, nothing is run", async () => {
+test("without systemd: only the binary and the config, and no commands", async () => {
   await using rig = await createRig();
   await runAll(rig, await steps(rig, { withoutSystemd: true }));
   expect([modeOf(rig, LAYOUT.binary), modeOf(rig, LAYOUT.config)]).toEqual(["755", "644"]);
@@ -207,7 +206,7 @@ test("without systemd: the binary and the config alone, nothing is run", async (
   expect(rig.ran).toEqual([]);
 });
 
-test("a step that fails stops the rest; what was done stays, and a second run goes on from there", async () => {
+test("a failed step stops the rest, and a second run continues from there", async () => {
   await using rig = await createRig();
   rig.answer = (line) => (line.startsWith("systemd-sysusers") ? { ok: false, words: "no luck" } : undefined);
   await expect(runAll(rig, await steps(rig))).rejects.toThrow(/^systemd-sysusers .*: no luck$/);
@@ -215,6 +214,6 @@ test("a step that fails stops the rest; what was done stays, and a second run go
   rig.answer = () => undefined;
   const plans = await runAll(rig, await steps(rig));
   expect([plans.get(LAYOUT.binary)?.kind, plans.get(LAYOUT.config)?.kind]).toEqual(["nothing", "do"]);
-  // The tmpfiles lay there already; nobody had applied them.
+  // The first run wrote the tmpfiles without applying them.
   expect(rig.ran).toContain("systemd-tmpfiles --create /etc/tmpfiles.d/licmond.conf");
 });

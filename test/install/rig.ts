@@ -9,15 +9,14 @@ import { createPass, type Finding, type Verb } from "../../src/install/pass.ts";
 
 export type Rig = Awaited<ReturnType<typeof createRig>>;
 
-/** Make-believe host in a folder: its files are real, its programs are not. */
+/** Creates a host in a folder, with real files and simulated programs. */
 export async function createRig() {
   const folder = await mkdtemp(join(tmpdir(), "licmond-install-"));
   const at = (path: string) => join(folder, path);
   const ran: string[] = [];
-  /** systemd's picture of the service. */
   const service = { active: false, enabled: false };
   const hub = { active: false, enabled: false };
-  /** Answers a command line instead of the rig, when it gives something. */
+  /** Replaces the result of a command line unless it returns undefined. */
   const answering = { answer: (_line: string): Partial<Ran> | undefined => undefined };
   const run: Run = async (argv) => {
     const line = argv.join(" ").replaceAll(folder, "");
@@ -44,20 +43,20 @@ export async function createRig() {
   return Object.assign(answering, {
     folder,
     host,
-    /** Command lines that were run, in order; paths of the folder are shown as the host's. */
+    /** Command lines in order, with paths of the host. */
     ran,
-    /** Those that were no questions. */
+    /** Command lines that change the host. */
     acted: () => ran.filter((line) => !/^(getent|systemctl show)| version$|check --config-only$/.test(line)),
     service,
     hub,
     write,
-    /** A file that passes as a licmond of that version; below the folder, named as on the host. */
+    /** Writes a file that passes as a licmond binary. */
     async binary(path: string, version: string) {
       await write(path, `\x7fELF version=${version}; /$bunfs/root/licmond\n---- Bun! ----\n`);
       return at(path);
     },
     read: (path: string) => readFileSync(at(path), "utf8"),
-    /** Every file with its kind, mode, owner and content: equal when nothing has changed. */
+    /** Returns every file with its mode, owner, time and content. */
     tree: () => treeOf(folder),
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
   });
@@ -79,7 +78,7 @@ export function treeOf(folder: string): string[] {
   });
 }
 
-/** Looks, and acts when nothing is refused; gives the last findings by subject. */
+/** Runs both passes, unless a step refuses. Returns the last findings by subject. */
 export async function runAll(rig: Rig, verb: Verb): Promise<ReadonlyMap<string, Finding>> {
   const look = createPass(rig.host, false);
   await verb(look);
@@ -89,24 +88,18 @@ export async function runAll(rig: Rig, verb: Verb): Promise<ReadonlyMap<string, 
   return new Map(last.found.map((finding) => [finding.subject, finding]));
 }
 
-/** Only looks. */
 export async function lookAt(rig: Rig, verb: Verb): Promise<readonly Finding["kind"][]> {
   const look = createPass(rig.host, false);
   await verb(look);
   return look.found.map(({ kind }) => kind);
 }
 
-/** What `install` of 1.2.0 does. */
+/** Steps of `install` for version 1.2.0. */
 export async function steps(rig: Rig, options: Partial<InstallWanted> = {}): Promise<Verb> {
   const binary = await rig.binary(NEW_BINARY, "1.2.0");
-  const fresh = {
-    binary,
-    version: "1.2.0",
-    configText: "# config\n",
-    manPage: ".TH LICMOND 1\n",
-    hasSysusers: true,
-  };
-  return (pass) => install(pass, { ...fresh, withoutSystemd: false, start: false, ...options });
+  const texts = { configText: "# config\n", manPage: ".TH LICMOND 1\n" };
+  const usual = { version: "1.2.0", hasSysusers: true, withoutSystemd: false, start: false };
+  return (pass) => install(pass, { binary, ...texts, ...usual, ...options });
 }
 
 export const NEW_BINARY = "/download/licmond";

@@ -19,7 +19,7 @@ const remove = (rig: Rig, more: Partial<UninstallWanted> = {}) =>
 const isThere = (rig: Rig, path: string) => rig.tree().some((line) => line.includes(` ${path.slice(1)} `));
 const LAID = [LAYOUT.binary, LAYOUT.manPage, ...TEXTS.map(({ path }) => path)];
 
-test("removes what install laid down, and names what stays with the way to delete it", async () => {
+test("removes installed files, and says how to delete the kept ones", async () => {
   await using rig = await installed();
   const plans = await remove(rig);
   expect(LAID.filter((path) => isThere(rig, path))).toEqual([]);
@@ -38,7 +38,7 @@ test("removes what install laid down, and names what stays with the way to delet
   ]);
 });
 
-test("a hub that runs is stopped too", async () => {
+test("stops a running hub too", async () => {
   await using rig = await installed();
   Object.assign(rig.hub, { active: true, enabled: true });
   await remove(rig);
@@ -54,7 +54,7 @@ test("purge deletes config, data and user", async () => {
   expect(rig.acted().slice(-1)).toEqual(["userdel licmond"]);
 });
 
-test("purge follows no link, and leaves a storage directory elsewhere alone", async () => {
+test("purge does not follow links, and keeps a storage directory elsewhere", async () => {
   await using rig = await installed();
   await rig.write("/srv/data/licmond.db", "elsewhere");
   await rig.write("/srv/more/precious", "");
@@ -64,7 +64,7 @@ test("purge follows no link, and leaves a storage directory elsewhere alone", as
   expect([isThere(rig, "/srv/more/precious"), isThere(rig, "/srv/data/licmond.db")]).toEqual([true, true]);
 });
 
-test("a unit that was changed by hand stays, and goes by force", async () => {
+test("keeps a changed unit without --force", async () => {
   await using rig = await installed();
   await rig.write(LAYOUT.unit, `${rig.read(LAYOUT.unit)}Nice=5\n`);
   expect((await remove(rig)).get(LAYOUT.unit)).toMatchObject({ kind: "keep" });
@@ -73,7 +73,7 @@ test("a unit that was changed by hand stays, and goes by force", async () => {
   expect(isThere(rig, LAYOUT.unit)).toBe(false);
 });
 
-test("what is not from licmond stays, also by force and purge", async () => {
+test("keeps files of others, even with --force and --purge", async () => {
   await using rig = await createRig();
   await rig.write(LAYOUT.binary, "#!/bin/sh\n");
   await rig.write(LAYOUT.unit, "[Unit]\n");
@@ -84,7 +84,7 @@ test("what is not from licmond stays, also by force and purge", async () => {
   expect(rig.tree()).toEqual(before);
 });
 
-test("a package's unit of that name is not stopped", async () => {
+test("does not stop a package's unit of that name", async () => {
   await using rig = await createRig();
   Object.assign(rig.service, { active: true, enabled: true });
   await remove(rig);

@@ -25,13 +25,12 @@ async function steps(rig: Rig, version: string, options: Partial<UpgradeWanted> 
   return (pass) => upgrade(pass, wanted);
 }
 
-/** `upgrade --rollback` on a host whose config names this storage directory. */
 const rollback = (rig: Rig, storage: string | null = null): Verb => {
   const file = rig.host.at(LAYOUT.previousBinary);
   return (pass) => upgrade(pass, { file, allowDowngrade: true, rollBackIn: storage, service: "runs" });
 };
 
-test("replaces, keeps the old one, lays down what the new one brings, and restarts last", async () => {
+test("replaces and keeps the binary, installs the files of the new one, and restarts last", async () => {
   await using rig = await upgradable();
   await runAll(rig, await steps(rig, "1.2.0"));
   expect(rig.read(LAYOUT.binary)).toContain("version=1.2.0;");
@@ -39,7 +38,7 @@ test("replaces, keeps the old one, lays down what the new one brings, and restar
   expect(rig.acted()).toEqual(LAID_AND_STARTED);
 });
 
-test("a hub that runs is restarted, behind the service or alone, and goes back with the binary", async () => {
+test("restarts a running hub after the service, also on rollback", async () => {
   const hub = ["systemctl reset-failed licmond-hub.service", "systemctl restart licmond-hub.service"];
   for (const [service, before] of [
     ["runs", LAID_AND_STARTED],
@@ -55,16 +54,7 @@ test("a hub that runs is restarted, behind the service or alone, and goes back w
   }
 });
 
-test("looking changes nothing", async () => {
-  await using rig = await upgradable();
-  const all = await steps(rig, "1.2.0");
-  const before = rig.tree();
-  expect(await lookAt(rig, all)).toEqual(["do", "do", "do"]);
-  expect(rig.tree()).toEqual(before);
-  expect(rig.acted()).toEqual([]);
-});
-
-test("a service that does not run is not started, and where there is none nothing is run", async () => {
+test("does not start a stopped service, and runs nothing without a service", async () => {
   await using rig = await upgradable();
   await runAll(rig, await steps(rig, "1.2.0", { service: "stopped" }));
   expect(rig.acted()).toEqual([`${LAYOUT.binary} install`]);
@@ -74,13 +64,13 @@ test("a service that does not run is not started, and where there is none nothin
   expect(rig.read(LAYOUT.previousBinary)).toContain("version=1.2.0;");
 });
 
-test("the same bytes: nothing to do", async () => {
+test("the same binary: nothing to do", async () => {
   await using rig = await upgradable();
   const plans = await runAll(rig, await steps(rig, "1.1.0"));
   expect([...plans.values()].map(({ kind }) => kind)).toEqual(["nothing", "nothing", "nothing"]);
 });
 
-test("back and forth: the previous one takes the place, and what was there becomes the previous one", async () => {
+test("rollback exchanges the binary and the previous one", async () => {
   await using rig = await upgradable();
   await runAll(rig, await steps(rig, "1.2.0"));
   await runAll(rig, rollback(rig));
@@ -99,17 +89,12 @@ describe("refuses, and changes nothing", () => {
   const refuses = { ok: false, stdout: "PROBLEM  config: x\n" };
   test.each<[string, string, (rig: Rig) => unknown, string]>([
     ["an older version", "1.0.9", () => {}, "older than the installed 1.1.0"],
-    ["a pre-release of what is installed", "1.1.0-rc.1", () => {}, "older than the installed 1.1.0"],
-    ["a file that is no licmond", "1.2.0", download(() => "PK"), "is not a complete licmond binary"],
-    [
-      "a download that broke off",
-      "1.2.0",
-      download((all) => all.slice(0, -5)),
-      "is not a complete licmond binary",
-    ],
+    ["a pre-release of the installed version", "1.1.0-rc.1", () => {}, "older than the installed 1.1.0"],
+    ["another file", "1.2.0", download(() => "PK"), "is not a complete licmond binary"],
+    ["a partial download", "1.2.0", download((all) => all.slice(0, -5)), "is not a complete licmond binary"],
     ["nothing installed", "1.2.0", (rig) => rig.write(LAYOUT.binary, "#!"), "is not a licmond binary"],
     [
-      "a binary for another machine",
+      "a binary for another CPU",
       "1.2.0",
       answers("version", { ok: false, words: "Exec format error" }),
       "does not run on this host: Exec format error",
@@ -131,7 +116,7 @@ describe("refuses, and changes nothing", () => {
     expect(rig.acted()).toEqual([]);
   });
 
-  test("an older one only until it is allowed", async () => {
+  test("an older version is accepted with --allow-downgrade", async () => {
     await using rig = await upgradable();
     await runAll(rig, await steps(rig, "1.0.0", { allowDowngrade: true }));
     expect(rig.read(LAYOUT.binary)).toContain("version=1.0.0;");
@@ -164,13 +149,13 @@ test("a restart that fails tells the journal's last words; going back puts the o
   expect(rig.acted()).toEqual(LAID_AND_STARTED);
 });
 
-describe("the database goes back with the binary", () => {
+describe("the database on rollback", () => {
   const STORAGE = "/var/lib/licmond";
   const STOP = "systemctl stop licmond.service";
   const TAKEN = `${LAYOUT.previousBinary} restore --verify`;
 
-  /** After an upgrade, with a database whose schema is newer than the older binary knows. */
-  async function migrated(rig: Rig): Promise<{ readonly path: string; told(): string[] }> {
+  /** Upgrades, with a database whose schema is too new for the older binary. */
+  async function migrated(rig: Rig) {
     await runAll(rig, await steps(rig, "1.2.0"));
     rig.ran.length = 0;
     const directory = rig.host.at(STORAGE);
@@ -192,7 +177,7 @@ describe("the database goes back with the binary", () => {
     return { path, told: () => sql<{ body: string }>(path, body).map((row) => row.body) };
   }
 
-  test("one that the older binary refuses: the service is stopped, the copy takes its place, then the binary", async () => {
+  test("rejected by the older binary: stops the service, restores the copy, then the binary", async () => {
     await using rig = await upgradable();
     const { path, told } = await migrated(rig);
     const before = rig.tree();
@@ -206,7 +191,7 @@ describe("the database goes back with the binary", () => {
     expect(rig.acted().filter((line) => line.startsWith("systemctl"))).toEqual([STOP, ...STARTED]);
   });
 
-  test("one that it takes up stays as it is", async () => {
+  test("accepted by the older binary: kept", async () => {
     await using rig = await upgradable();
     const { told } = await migrated(rig);
     rig.answer = () => undefined;
@@ -215,21 +200,19 @@ describe("the database goes back with the binary", () => {
     expect(rig.ran).not.toContain(STOP);
   });
 
-  test("without a copy nothing is changed", async () => {
+  test("without a copy: changes nothing", async () => {
     await using rig = await upgradable();
     const { path } = await migrated(rig);
     for (const name of readdirSync(dirname(path)))
       if (name.includes(".schema-")) rmSync(join(dirname(path), name));
     const before = rig.tree();
     const refused = (await runAll(rig, rollback(rig, STORAGE))).get(path);
-    expect(refused).toMatchObject({
-      kind: "refuse",
-      words: expect.stringContaining("no earlier copy exists"),
-    });
+    const words = expect.stringContaining("no earlier copy exists");
+    expect(refused).toMatchObject({ kind: "refuse", words });
     expect(rig.tree()).toEqual(before);
   });
 
-  test("an upgrade that migrates and then does not start goes back with its database", async () => {
+  test("an upgrade that migrates and then does not start is rolled back with its database", async () => {
     await using rig = await upgradable();
     const { told } = await migrated(rig);
     await goBack(rig.host, "runs", STORAGE);
@@ -239,7 +222,6 @@ describe("the database goes back with the binary", () => {
   });
 });
 
-/** Runs a statement on a database, and gives its rows. */
 function sql<Row>(path: string, text: string): Row[] {
   using sqlite = new Database(path);
   return sqlite.query<Row, []>(text).all();

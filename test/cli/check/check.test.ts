@@ -10,11 +10,10 @@ import { createPlace, type Place, run } from "../rig.ts";
 afterEach(cleanUp);
 
 const check = (place: Place, ...args: string[]) => run(["check", "--config", place.config, ...args]);
-/** Makes the databases, too. */
 const makeKey = ({ config }: Place) =>
   run(["keys", "create", "--name", "a", "--role", "viewer", "--config", config]);
 
-test("all well", async () => {
+test("a valid setup", async () => {
   await using place = await createPlace();
   await mkdir(place.storage);
   await place.write('[[servers]]\nid = "a"\nmanager = "rlm"\naddress = "5053@127.0.0.1"\ntool = "/bin/sh"');
@@ -26,18 +25,17 @@ test("all well", async () => {
   expect(exitCode).toBe(0);
 });
 
-test("an experimental debug log is named", async () => {
+test("warns of an experimental debug log", async () => {
   await using place = await createPlace();
   const log = join(place.folder, "paintco.dlog");
   await Bun.write(log, "");
   const server = '[[servers]]\nid = "a"\nmanager = "rlm"\naddress = "5053@127.0.0.1"\ntool = "/bin/sh"';
   await place.write(`${server}\nlog_file = "${log}"`);
-  expect((await check(place, "--no-poll")).out).toContain(
-    "warning  a: log_file: RLM debug log: experimental; ",
-  );
+  const words = "warning  a: log_file: RLM debug log: experimental; ";
+  expect((await check(place, "--no-poll")).out).toContain(words);
 });
 
-test("every trouble at once, each with its fix", async () => {
+test("reports all problems at once, each with its fix", async () => {
   await using place = await createPlace();
   using taken = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
   const at = (name: string) => join(place.folder, name);
@@ -73,11 +71,10 @@ test("every trouble at once, each with its fix", async () => {
     expect(out).toContain(`PROBLEM  ${words}`);
   expect(out).toContain("warning  a: secret_file: has no effect: FlexNet does not use a secret\n");
   expect(out).toEndWith("11 problems.\n");
-  // Each with what helps.
   expect(out.match(/^PROBLEM .*\n(?! {9}fix: \w)/gm)).toBeNull();
 });
 
-test("--alerts without servers, without a database, and with days that are none", async () => {
+test("--alerts without servers, without a database, and with invalid days", async () => {
   await using place = await createPlace();
   const alerts = (...args: string[]) => check(place, "--alerts", ...args);
   const none = expect.stringContaining("the config has no servers");
@@ -87,8 +84,8 @@ test("--alerts without servers, without a database, and with days that are none"
   expect((await alerts("--days", "x")).exitCode).toBe(2);
 });
 
-describe("a database that the daemon would refuse is told before", () => {
-  /** By another file: a connection that is not closed yet may write into the one that was there. */
+describe("databases that the daemon would reject", () => {
+  /** Replaces the file: an open connection may still write into the old one. */
   const replace = async (file: string, text: string) => {
     for (const name of [file, `${file}-wal`, `${file}-shm`]) await rm(name, { force: true });
     await Bun.write(file, text);
@@ -100,7 +97,7 @@ describe("a database that the daemon would refuse is told before", () => {
     sqlite.close();
   };
   test.each<[string, (file: string) => unknown, string]>([
-    ["no database", (file) => replace(file, "x".repeat(9000)), "is not a database"],
+    ["not a database", (file) => replace(file, "x".repeat(9000)), "is not a database"],
     ["half a header", (file) => replace(file, "SQLite format 3\0half"), "is not a database"],
     ["a newer licmond's", (file) => pragma(file, "user_version = 999"), "by a newer licmond (schema 999"],
     ["another program's", (file) => pragma(file, "application_id = 7"), "a database of another program"],
@@ -118,7 +115,7 @@ describe("a database that the daemon would refuse is told before", () => {
     expect(await databases()).toEqual(files);
   });
 
-  test("a good one and an empty one are not", async () => {
+  test("a valid and an empty database pass", async () => {
     await using place = await createPlace();
     await makeKey(place);
     expect((await check(place)).exitCode).toBe(0);
@@ -137,7 +134,7 @@ test("a config with mistakes", async () => {
   expect(out).toEndWith("2 problems.\n");
 });
 
-test("colour only for a person who wants it", async () => {
+test("colors only on a terminal, unless NO_COLOR is set", async () => {
   await using place = await createPlace();
   const args = ["check", "--config", place.config];
   expect((await run(args, { terminal: true })).out).toContain("\u001b[32mok     \u001b[0m");
@@ -150,11 +147,11 @@ test.each([
   [503, "warning  export.remote_write: cannot write to HOST now. It answered 503\n", 0],
   [
     401,
-    "PROBLEM  export.remote_write: HOST rejects writes. It answered 401\n         fix: correct token_file",
+    "PROBLEM  export.remote_write: HOST rejects writes. It answered 401\n         fix: correct token_",
     1,
   ],
   [404, "--web.enable-remote-write-receiver\n", 1],
-])("check tells of a receiver that answers %d", async (status, told, exits) => {
+])("a remote-write receiver that answers %d", async (status, told, exits) => {
   await using place = await createPlace();
   const bodies: Uint8Array[] = [];
   using receiver = Bun.serve({
@@ -168,23 +165,23 @@ test.each([
   });
   const token = join(place.folder, "token");
   await Bun.write(token, "token-HUSH\n");
-  await place.write(
-    `[export.remote_write]\nurl = "http://127.0.0.1:${receiver.port}/write"\ntoken_file = "${token}"`,
-  );
+  const url = `http://127.0.0.1:${receiver.port}/write`;
+  await place.write(`[export.remote_write]\nurl = "${url}"\ntoken_file = "${token}"`);
   const { exitCode, out } = await check(place);
   expect(out).toContain(told.replace("HOST", `127.0.0.1:${receiver.port}`));
   expect(out).not.toContain("HUSH");
   expect(exitCode).toBe(exits);
-  // Snappy's way to write nothing.
+  // An empty block of Snappy.
   expect(bodies.map((body) => [...body])).toEqual([[0]]);
 });
 
-test("check tells that no receiver answers", async () => {
+test("a remote-write receiver that does not answer", async () => {
   await using place = await createPlace();
   await place.write('[export.remote_write]\nurl = "http://127.0.0.1:1/write"');
   const { exitCode, out } = await check(place);
-  const words = "cannot write to 127.0.0.1:1 now. It cannot be reached";
-  expect(out).toContain(`warning  export.remote_write: ${words}`);
+  expect(out).toContain(
+    "warning  export.remote_write: cannot write to 127.0.0.1:1 now. It cannot be reached",
+  );
   expect(exitCode).toBe(0);
 });
 
@@ -210,9 +207,9 @@ async function warnings(toml: string, features: readonly string[] = []): Promise
 const override = (...lines: string[]) => `[[alerts.overrides]]\n${lines.join("\n")}\nenabled = false\n`;
 const window = (servers: string) => `[[maintenance]]\nservers = ${servers}\n${WINDOW}`;
 test.each<[string, string, readonly string[], readonly string[]]>([
-  ["servers that are there", window('["e*"]'), [], []],
+  ["known servers", window('["e*"]'), [], []],
   [
-    "no such server",
+    "an unknown server",
     window('["eda", "ead*"]') + override('server = "x?"'),
     [],
     [
@@ -221,12 +218,12 @@ test.each<[string, string, readonly string[], readonly string[]]>([
     ],
   ],
   [
-    "a feature that was never seen",
+    "an unseen feature",
     override('feature = "solver"') + override('server = "eda"', 'feature = "sloven*"'),
     ["solver"],
     ['warning  alerts.overrides[1]: matches nothing seen so far: server "eda", feature "sloven*"'],
   ],
-  ["features before any was seen", override('feature = "any"'), [], []],
-])("check and names that name nothing: %s", async (_, toml, features, wanted) => {
+  ["any feature before the first poll", override('feature = "any"'), [], []],
+])("names in the config that match nothing: %s", async (_, toml, features, wanted) => {
   expect(await warnings(toml, features)).toEqual(wanted);
 });

@@ -10,7 +10,6 @@ import { loadConfig } from "../../../src/config/load.ts";
 import type { StatFs } from "../../../src/system/host-metrics.ts";
 import { createPlace, type Place, run } from "../rig.ts";
 
-/** Returns the findings of a check of the directory. */
 function toldOf(directory: string, statFs?: StatFs): string[] {
   const lines: string[] = [];
   const say = (mark: string) => (_what: string, message: string, fix?: string | null) =>
@@ -26,14 +25,14 @@ const disk =
   () => ({ blocks, bfree: free, bavail: free, bsize });
 const GB = 262_144;
 
-describe("room on the disk", () => {
+describe("free disk space", () => {
   const rooms: [string, StatFs, string | null][] = [
-    ["plenty", disk(100 * GB, 50 * GB), null],
+    ["much space", disk(100 * GB, 50 * GB), null],
     ["more than nine tenths full", disk(100 * GB, 8 * GB), "warning: the file system of "],
     ["nearly full", disk(100 * GB, 4 * GB), "PROBLEM: the file system of "],
-    ["a small one, with little left", disk(GB, GB / 4), "warning: the file system of "],
-    ["hardly anything", disk(GB / 8, GB / 32), "PROBLEM: the file system of "],
-    ["one that tells nothing", disk(0, 0), null],
+    ["a small disk, a quarter free", disk(GB, GB / 4), "warning: the file system of "],
+    ["32 MB", disk(GB / 8, GB / 32), "PROBLEM: the file system of "],
+    ["a file system without a size", disk(0, 0), null],
   ];
   test.each(rooms)("%s", async (_name, statFs, words) => {
     await using place = await createPlace();
@@ -43,7 +42,7 @@ describe("room on the disk", () => {
   });
 });
 
-test("a database of an older licmond: what the daemon will do with it", async () => {
+test("warns that the daemon will migrate an older database", async () => {
   await using place = await createPlace();
   await run(["keys", "create", "--name", "a", "--role", "viewer", "--config", place.config]);
   const sqlite = new Database(join(place.storage, "licmond.db"));
@@ -51,16 +50,14 @@ test("a database of an older licmond: what the daemon will do with it", async ()
   sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
   sqlite.close();
   await Bun.write(join(place.storage, "licmond.db-wal"), "a daemon's");
-  // The header is outdated then.
+  // The write-ahead log may contain a newer header, so no version is reported.
   expect(toldOf(place.storage, disk(100 * GB, 50 * GB))).toEqual([expect.any(String)]);
   await rm(join(place.storage, "licmond.db-wal"), { force: true });
-  const older = expect.stringMatching(
-    /^warning: the database is from an older version \(schema 3; .*backs it up/,
-  );
+  const older = expect.stringMatching(/^warning: the database is from an older .*schema 3; .*backs it up/);
   expect(toldOf(place.storage, disk(100 * GB, 50 * GB))).toEqual([expect.any(String), older]);
 });
 
-test.skipIf(process.getuid?.() !== 0)("a file in it that belongs to another user", async () => {
+test.skipIf(process.getuid?.() !== 0)("a file of another user in the directory", async () => {
   await using place = await createPlace();
   await run(["keys", "create", "--name", "a", "--role", "viewer", "--config", place.config]);
   chownSync(place.storage, 4711, 4711);
@@ -68,25 +65,20 @@ test.skipIf(process.getuid?.() !== 0)("a file in it that belongs to another user
   expect(line).toMatch(/^PROBLEM: .*licmond\.db.* belongs? to a different user .*\| chown -R --reference=/);
 });
 
-test("a place that takes no new directory", () => {
+test("a file system without new directories", () => {
   expect(toldOf("/proc/licmond")).toEqual([
     "PROBLEM: /proc/licmond does not exist and cannot be created: /proc does not support new directories | set storage.directory to another",
   ]);
 });
 
 const [USER, STAFF] = [61990, 61991];
-interface Named {
-  readonly place: Place;
-  readonly key: string;
-  readonly hook: string;
-}
+type Named = Awaited<ReturnType<typeof named>>;
 
-/** A config that names a TLS key and the secret of a webhook, each of root and the service's group alone. */
-async function named(place: Place): Promise<Named> {
+/** Writes a config with a TLS key and a webhook secret that only root and the service's group can read. */
+async function named(place: Place) {
   const [key, hook] = [join(place.folder, "tls.key"), join(place.folder, "hook")];
-  await place.write(
-    `[[notifications]]\ntype = "webhook"\nurl = "https://a.example"\nsecret_file = "${hook}"`,
-  );
+  const webhook = 'type = "webhook"\nurl = "https://a.example"';
+  await place.write(`[[notifications]]\n${webhook}\nsecret_file = "${hook}"`);
   for (const file of [key, hook, place.config]) {
     if (file !== place.config) await Bun.write(file, "secret\n");
     await chmod(file, 0o640);
@@ -113,14 +105,13 @@ function told(files: Named): string[] {
   return warnings;
 }
 
-/** Files are given to other owners. */
-describe.skipIf(process.getuid?.() !== 0)("files that should be the daemon's alone", () => {
+describe.skipIf(process.getuid?.() !== 0)("files that only the daemon should access", () => {
   const KEY = (file: string, mode: string, who: string, fix: string) =>
     `http.tls_key: ${file} (mode ${mode}) can be read by ${who} (fix: ${fix})`;
   test.each<[string, (files: Named) => unknown, (files: Named) => string[]]>([
-    ["root:licmond 0640 up to date", () => {}, () => []],
+    ["root:licmond 0640", () => {}, () => []],
     [
-      "a TLS key and a secret that others may read, with the chmod that mends it",
+      "a TLS key and a secret that others can read",
       async ({ key, hook }) => {
         await chmod(key, 0o644);
         await chmod(hook, 0o666);
@@ -131,7 +122,7 @@ describe.skipIf(process.getuid?.() !== 0)("files that should be the daemon's alo
       ],
     ],
     [
-      "what the service reads only as one of all is given to its group",
+      "a key that the service reads only because everyone can",
       async ({ key }) => {
         await chown(key, 0, 0);
         await chmod(key, 0o644);
@@ -143,9 +134,9 @@ describe.skipIf(process.getuid?.() !== 0)("files that should be the daemon's alo
       ({ key }) => chown(key, USER, STAFF),
       ({ key }) => [KEY(key, "0640", `the group ${STAFF}`, `chgrp ${USER} ${key} && chmod 0640 ${key}`)],
     ],
-    ["a config that others may read is no matter", ({ place }) => chmod(place.config, 0o644), () => []],
+    ["a config that others can read is fine", ({ place }) => chmod(place.config, 0o644), () => []],
     [
-      "a config that others may write",
+      "a config that others can write",
       ({ place }) => chmod(place.config, 0o646),
       ({ place: { config } }) => [
         `config: ${config} (mode 0646) can be written by every user (fix: chmod 0644 ${config})`,
@@ -158,7 +149,7 @@ describe.skipIf(process.getuid?.() !== 0)("files that should be the daemon's alo
     expect(told(files)).toEqual(expected(files));
   });
 
-  test("a directory that keeps others out, and a credential", async () => {
+  test("a file in a closed directory, and a credential", async () => {
     await using place = await createPlace();
     const files = await named(place);
     const closed = join(place.folder, "closed");
@@ -181,21 +172,16 @@ describe.skipIf(process.getuid?.() !== 0)("files that should be the daemon's alo
     if (!read.ok) throw new Error("no config");
     const logged: string[] = [];
     const none = () => {};
-    const log = () => ({
-      debug: none,
-      info: none,
-      warn: (message: string) => void logged.push(message),
-      error: none,
-    });
+    const warn = (message: string) => void logged.push(message);
+    const log = () => ({ debug: none, info: none, warn, error: none });
     startHints(log, { host: read.config.http.host, port: 1, activeKeys: 1 }, read.config, place.config, {});
     const { out } = await run(["check", "--config", place.config, "--no-poll"]);
     for (const text of [logged.join("\n"), out])
       expect(text.toLowerCase().includes("only this host can connect: http.host is not set")).toBe(isTold);
-    // The address that `init` writes is open to others: keys would travel unencrypted.
     expect(out.includes("keys are sent unencrypted")).toBe(toml.includes("0.0.0.0"));
   });
 
-  test("`serve` says so in its log", async () => {
+  test("`serve` logs them", async () => {
     await using place = await createPlace();
     const files = await named(place);
     const { config, env } = configOf(files);

@@ -13,7 +13,6 @@ afterEach(cleanUp);
 
 const SHIPPED = join(import.meta.dir, "../../../systemd/licmond.service");
 const DEFAULT_FILE = "/etc/licmond/licmond.toml";
-/** The default storage directory is not on this host: the sandbox brings it. */
 const STORAGE = '[storage]\ndirectory = "/tmp"\n';
 const server = (more: string) =>
   `${STORAGE}[[servers]]\nid = "eda"\nmanager = "flexnet"\naddress = "27000@127.0.0.1"\n${more}\n`;
@@ -23,7 +22,6 @@ const LOG = withLog("/etc/hostname");
 const hook = (secret: string) =>
   `[[notifications]]\ntype = "webhook"\nurl = "https://a.example"\nsecret_file = "${secret}"\n`;
 
-/** Creates a file with this mode in a new directory. */
 function fileOf(mode: number, name = "lmutil", text = ""): string {
   const file = join(temporaryDirectory(), name);
   writeFileSync(file, text);
@@ -91,14 +89,14 @@ async function told(toml: string, given: Partial<typeof OPEN> = {}, host: Partia
   return { problems, warnings, fine, out, tried };
 }
 
-describe("what the sandbox lets the service reach", () => {
-  test("all: nothing is to be done", async () => {
+describe("access of the service in its sandbox", () => {
+  test("full access: no findings", async () => {
     const { problems, warnings, fine, out } = await told(LOG);
     expect([problems, warnings, out]).toEqual([[], [], ""]);
     expect(fine).toEqual(["unit: licmond.service gives the service access to all files it needs"]);
   });
 
-  test("each thing in the way is told, and one drop-in for all of it, which is tried before it is advised", async () => {
+  test("reports each obstacle, and one drop-in for all of them, which has been tested", async () => {
     const log = "/etc/hostname";
     const refuse = {
       "/tmp": { error: "EROFS", until: "ReadWritePaths=/tmp" },
@@ -129,11 +127,11 @@ describe("what the sandbox lets the service reach", () => {
     expect(out).toBe(
       `\nAdd this drop-in: sudo systemctl edit licmond\n\n  [Service]\n${lines.map((line) => `  ${line}\n`).join("")}\nthen: sudo systemctl restart licmond\n\n`,
     );
-    // A secret may be yet to be written: the service's copy would not start.
+    // Credentials are not tested: their files may not exist yet.
     expect(tried.map((each) => each.lines)).toEqual([[], lines.filter((line) => !line.startsWith("Load"))]);
   });
 
-  test("what one line opens and permissions close is told as well", async () => {
+  test("reports permissions behind an obstacle that a line removes", async () => {
     const tool = fileOf(0o750);
     let tries = 0;
     const { problems } = await told(withTool(tool), {
@@ -161,33 +159,28 @@ describe("what the sandbox lets the service reach", () => {
     const shown = { names: [], places: ["/", hidden, path], isNew: false, mayShow: true, credential: null };
     const need: Need = { what: "eda: log_file", path, access: "read", ...shown };
     const inside = [identityOf("/"), "0:0", "ENOENT"];
-    const trial: Trial = {
-      files: [{ error: "ENOENT", places: inside }],
-      missing: [],
-      mayListen: true,
-      environment: {},
-      noNewPrivileges: false,
-      property: (name) => properties[name] ?? "",
-    };
+    const usual = { missing: [], mayListen: true, environment: {}, noNewPrivileges: false };
+    const property = (name: string) => properties[name] ?? "";
+    const trial: Trial = { ...usual, files: [{ error: "ENOENT", places: inside }], property };
     const message = `the service cannot reach ${path}: its unit hides ${hidden}`;
     expect(findingsOf({ files: [need], credentials: [], port: 8080 }, trial, {})).toEqual([
       expect.objectContaining({ message, ...(typeof fix === "string" ? { fix } : { lines: fix }) }),
     ]);
   });
 
-  test("a line that opens nothing is not passed off as the cure", async () => {
+  test("reports a line that does not help", async () => {
     const { problems } = await told(STORAGE, { refuse: { "/tmp": { error: "EROFS" } } });
     expect(problems).toEqual([expect.stringContaining("remove the conflicting line from the unit")]);
   });
 
-  test("NoExecPaths=, and a security module behind permissions that allow it", async () => {
+  test("NoExecPaths=, and a security module behind sufficient permissions", async () => {
     const refuse = { "/bin/sh": { error: "EACCES" } };
     const noExec = await told(LOG, { refuse, properties: { NoExecPaths: "/" } });
     expect(noExec.out).toContain("  ExecPaths=/bin/sh\n");
     expect((await told(LOG, { refuse })).problems).toEqual([expect.stringContaining("SELinux")]);
   });
 
-  test("lines with which it starts, worse off than it shows", async () => {
+  test("warns of lines that harm a service which starts", async () => {
     const properties = { MemoryDenyWriteExecute: "yes", ProcSubset: "pid", PrivateNetwork: "yes" };
     const { warnings, out } = await told(STORAGE, { properties });
     expect(warnings).toHaveLength(3);
@@ -195,18 +188,17 @@ describe("what the sandbox lets the service reach", () => {
   });
 });
 
-describe("the user that the service runs as", () => {
-  test("a log of another group, and the group that helps", async () => {
+describe("the service's user", () => {
+  test("a log of another group", async () => {
     const log = fileOf(0o640);
     const { problems, out } = await told(withLog(log), { refuse: { [log]: { error: "EACCES" } } });
     const cannot = `eda: log_file: ${log} cannot be read by the user licmond (mode 0640)`;
     expect(problems).toEqual([expect.stringContaining(cannot)]);
-    // Root's own group is given to no service.
     if (process.getgid?.() === 0) expect(problems[0]).toEndWith(`; setfacl -m u:licmond:r ${log}`);
     else expect(out).toContain("  SupplementaryGroups=");
   });
 
-  test("a directory that it may not enter", async () => {
+  test("a closed directory", async () => {
     const closed = temporaryDirectory();
     const log = join(closed, "lmgrd.log");
     writeFileSync(log, "");
@@ -217,7 +209,7 @@ describe("the user that the service runs as", () => {
     ]);
   });
 
-  test("a secret's place is not said", async () => {
+  test("the path of a secret is not printed", async () => {
     const secret = fileOf(0o600);
     for (const met of [{ error: "EACCES" }, { error: "ENOENT", hidden: secret }]) {
       const { problems, warnings, out } = await told(STORAGE + hook(secret), { refuse: { [secret]: met } });
@@ -230,7 +222,7 @@ describe("the user that the service runs as", () => {
     }
   });
 
-  test("a key that only root reads is handed over", async () => {
+  test("a key that only root can read is passed as a credential", async () => {
     const key = fileOf(0o600);
     const toml = `[http]\ntls_cert = "/etc/hostname"\ntls_key = "${key}"\n${STORAGE}`;
     const { out } = await told(toml, { refuse: { [key]: { error: "EACCES" } } });
@@ -241,7 +233,7 @@ describe("the user that the service runs as", () => {
 describe("programs", () => {
   const asked = async (toml: string) => (await told(toml)).tried[0]?.question.files.map(({ path }) => path);
 
-  test("one that only the shell of the caller knows", async () => {
+  test("a tool that is only in the caller's $PATH", async () => {
     const tool = fileOf(0o755, "lmutil", "#!/bin/sh\n");
     const env = { PATH: `${join(tool, "..")}:/bin` };
     expect((await told(server(""), { env })).problems).toEqual([
@@ -249,7 +241,7 @@ describe("programs", () => {
     ]);
   });
 
-  test("what it is told to run is tried too, and a set-user-ID one in front of it", async () => {
+  test("programs in arguments, and a set-user-ID program before them", async () => {
     const sudo = fileOf(0o4755, "sudo");
     const wrapped = server(`tool = ["/usr/bin/env", "LM=1", "-x", "${sudo}", "/no/such/thing"]`);
     expect(await asked(wrapped)).toEqual(["/tmp", sudo, "/usr/bin/env"]);
@@ -262,12 +254,12 @@ describe("programs", () => {
     expect((await told(asRoot)).problems).toEqual([]);
   });
 
-  test("one that no user may run is left to the check of the tools", async () => {
+  test("a tool that nobody can run is left to the check of tools", async () => {
     expect(await asked(withTool(fileOf(0o644)))).toEqual(["/tmp"]);
   });
 });
 
-describe("when nothing can be tried", () => {
+describe("without a test of the unit", () => {
   test("not root, no systemd, no unit", async () => {
     const toml = STORAGE + hook("credential:hook");
     const user = await told(STORAGE, {}, { isRoot: false });
@@ -293,7 +285,7 @@ describe("when nothing can be tried", () => {
   });
 });
 
-test("a setting that the unit alone gives the service is told of, and its value is not", async () => {
+test("warns of a setting in the unit's environment, without its value", async () => {
   const env = { PATH: "/bin", LICMOND_LOG_LEVEL: "debug" };
   const inside = { ...env, LICMOND_HTTP_PORT: "9001" };
   const { problems, warnings } = await told(STORAGE, { inside, env });
@@ -304,7 +296,7 @@ test("a setting that the unit alone gives the service is told of, and its value 
   expect((await told(STORAGE, { inside, env: inside })).warnings).toEqual([]);
 });
 
-test("the service reads another config: that is said, and nothing else", async () => {
+test("a service that reads another config is the only finding", async () => {
   const inside = { PATH: "/bin", LICMOND_CONFIG: "/srv/other.toml" };
   expect((await told(STORAGE, { inside, file: DEFAULT_FILE })).warnings).toEqual([
     `unit: the service reads /srv/other.toml, not ${DEFAULT_FILE} (fix: check that file with \`licmond check --config /srv/other.toml\`)`,
@@ -313,7 +305,7 @@ test("the service reads another config: that is said, and nothing else", async (
   expect([tried, warnings, fine]).toEqual([[], [], []]);
 });
 
-test("in the sandbox: what is asked is tried as it is used", async () => {
+test("the copy of the unit tries each kind of access", async () => {
   const folder = temporaryDirectory();
   const [pipe, text, fresh] = [join(folder, "pipe"), join(folder, "there"), join(folder, "a/b/c")];
   Bun.spawnSync(["mkfifo", pipe]);
@@ -321,7 +313,6 @@ test("in the sandbox: what is asked is tried as it is used", async () => {
   const shown = { names: [], isNew: false, mayShow: true, credential: null };
   const file = { what: "", places: ["/", "/no/such"], ...shown };
   const asked: readonly (readonly [Partial<Need>, string | null])[] = [
-    // Nothing writes into the pipe.
     [{ path: pipe, access: "read" }, null],
     [{ path: "/no/such", access: "read" }, "ENOENT"],
     [{ path: text, access: "run" }, "EACCES"],
@@ -343,7 +334,6 @@ test("through the command line", async () => {
   await using place = await createPlace();
   const missing = await run(["check", "--config", place.config, "--unit", join(place.folder, "none")]);
   expect(missing).toMatchObject({ exitCode: 1, out: expect.stringContaining("PROBLEM  unit: ") });
-  // A config that no service reads is not tried in the unit of a host.
   expect((await run(["check", "--config", place.config])).out).not.toContain("unit");
   const question = { files: [], credentials: [], port: 0 };
   const trial = await run(["check", "--trial"], { stdin: JSON.stringify(question) });

@@ -13,7 +13,7 @@ const MINUTE = 60_000;
 const NOON = a.NOON;
 const iso = (minutes: number) => new Date(NOON + minutes * MINUTE).toISOString();
 
-/** A daemon's storage, held by a daemon: ann works half an hour, a poll fails at the end. */
+/** Storage of a running daemon: ann works half an hour, and the last poll fails. */
 async function site() {
   const place = await createPlace();
   const rig = createRig([a.server()], place.storage);
@@ -30,7 +30,7 @@ async function site() {
 }
 
 describe("licmond export", () => {
-  test("sessions as CSV, beside the daemon that holds the directory", async () => {
+  test("sessions as CSV, next to the daemon", async () => {
     await using at = await site();
     const { exitCode, out, err } = await at.ask("sessions");
     expect(out.split("\r\n")).toEqual([
@@ -41,14 +41,14 @@ describe("licmond export", () => {
     expect([exitCode, err]).toEqual([0, "Exporting sessions …\n1 row of sessions\n"]);
   });
 
-  test("--bom: CSV that Excel reads as UTF-8; JSON has no mark", async () => {
+  test("--bom starts CSV with a byte-order mark, but not JSON", async () => {
     await using at = await site();
     const { out } = await at.ask("sessions");
     expect((await at.ask("sessions", "--bom")).out).toBe(`\uFEFF${out}`);
     expect((await at.ask("sessions", "--bom", "--format", "json")).out).toStartWith("[");
   });
 
-  test("samples as JSON: counts as they changed, and the gap", async () => {
+  test("samples as JSON: changes of counts, and the gap", async () => {
     await using at = await site();
     at.rig.history().packAll();
     const { out } = await at.ask("samples", "--format", "json", "--start", iso(-600), "--end", iso(600));
@@ -76,7 +76,7 @@ describe("licmond export", () => {
     expect([exitCode, (JSON.parse(out) as SessionRecord[]).length]).toEqual([0, rows]);
   });
 
-  test("a file appears when it is whole, for its owner alone", async () => {
+  test("a file of mode 0600 appears when it is complete", async () => {
     await using at = await site();
     const file = join(at.place.folder, "out.csv");
     expect(await at.ask("sessions", "-o", file)).toMatchObject({ exitCode: 0, out: "" });
@@ -87,7 +87,7 @@ describe("licmond export", () => {
     expect([nowhere.exitCode, nowhere.err]).toEqual([1, expect.stringContaining("cannot write")]);
   });
 
-  test("more rows than a slice, in order and once each", async () => {
+  test("more rows than a slice, once each and in order", async () => {
     await using at = await site();
     const insert = at.rig.store.sqlite.query(
       `INSERT INTO sessions (id, server_id, daemon, feature, user, count, began_at, first_seen_at, last_seen_at, ended_at)
@@ -101,7 +101,7 @@ describe("licmond export", () => {
     expect(ids).toEqual([1, ...Array.from({ length: 12_000 }, (_, index) => (index + 2) * 3)]);
   });
 
-  test("shows no bar in the way of rows on a terminal", async () => {
+  test("shows no progress bar if rows go to the same terminal", async () => {
     await using at = await site();
     const args = ["export", "--config", at.place.config, "sessions"];
     expect((await run(args, { terminal: true })).err).toBe("");

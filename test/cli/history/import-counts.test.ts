@@ -27,7 +27,7 @@ address = "5053@lic4"
 tool = "/bin/true"
 `;
 
-/** Licmond has read the servers before: it knows their daemons. */
+/** Servers that licmond has read before, so it knows their daemons. */
 async function placeWithFeatures(): Promise<Place> {
   const place = await createPlace();
   await place.write(CONFIG);
@@ -39,9 +39,9 @@ async function placeWithFeatures(): Promise<Place> {
     ["eda", "otherd", "Twin"],
     ["vfx", "isv", "nuke"],
   ])
-    store.sqlite.run("INSERT INTO history_features (server_id, daemon, name) VALUES (?, ?, ?)", [
-      ...[server ?? "", daemon ?? "", name ?? ""],
-    ]);
+    store.sqlite.run(
+      `INSERT INTO history_features (server_id, daemon, name) VALUES ('${server}', '${daemon}', '${name}')`,
+    );
   store.close();
   return place;
 }
@@ -49,9 +49,9 @@ async function placeWithFeatures(): Promise<Place> {
 const SERVER = "27000@lic2.example";
 type Row = readonly [time: string, feature: string, used: number | string, total?: number];
 const csv = (rows: readonly Row[], server = SERVER) =>
-  `time,server,feature,used,total\n${rows
-    .map(([time, feature, used, total = ""]) => `${time},${server},${feature},${used},${total}\n`)
-    .join("")}`;
+  ["time,server,feature,used,total\n"]
+    .concat(rows.map(([time, feature, used, total = ""]) => `${[time, server, feature, used, total]}\n`))
+    .join("");
 
 const USAGE: readonly Row[] = [
   ["2026-01-05 09:00:01", "LogicSim", 3, 9],
@@ -81,12 +81,10 @@ function seen(place: Place, feature = "LogicSim", day = "2026-01-05", server = "
   });
   const [covered] = reader.rollups([found], start, start + 86_400_000);
   const ms = covered?.groups.flatMap(({ levels }) => levels).reduce((sum, [, one]) => sum + one, 0) ?? 0;
-  expect(ms).toBe(
-    steps.reduce(
-      (sum, { at, used }, i) => sum + (used === null ? 0 : (steps[i + 1]?.at ?? start + 86_400_000) - at),
-      0,
-    ),
+  const known = steps.map(({ at, used }, i) =>
+    used === null ? 0 : (steps[i + 1]?.at ?? start + 86_400_000) - at,
   );
+  expect(ms).toBe(known.reduce((sum, one) => sum + one, 0));
   store.close();
   return text;
 }
@@ -108,7 +106,7 @@ test.each([
   expect(seen(place)).toEqual(EXPECTED);
 });
 
-test("of who had the seats nothing is claimed, but what licmond or a log saw", async () => {
+test("people and sessions are unknown for imported counts", async () => {
   await using place = await placeWithFeatures();
   await moveIn(place, csv(USAGE));
   const store = open(place.storage, { mode: "cli" });
@@ -138,7 +136,7 @@ test("of who had the seats nothing is claimed, but what licmond or a log saw", a
   store.close();
 });
 
-test("what licmond read itself stands, and the rest of a longer dump is added", async () => {
+test("keeps licmond's own readings, and adds the rest of a longer file", async () => {
   await using place = await placeWithFeatures();
   const store = open(place.storage);
   const [at, to] = ["09:05", "09:15"].map((time) => Date.parse(`2026-01-05T${time}Z`));
@@ -169,15 +167,9 @@ test("ambiguous and invalid times are skipped and counted", async () => {
     ...["2026-03-29 01:55", "2026-03-29 02:30", "2026-03-29 03:05", "2026-10-25 02:30", "2026-10-25 03:00"],
     ...["0000-00-00 00:00:00", "2099-01-01 00:00:00"],
   ];
-  const { out } = await moveIn(
-    place,
-    csv(times.map((time) => [time, "LogicSim", 1] as const)),
-    "--timezone",
-    "Europe/Berlin",
-  );
-  expect(out).toContain(
-    "3 added, 0 already known, 0 older than the retention, 4 without a count or a valid time",
-  );
+  const rows = times.map((time) => [time, "LogicSim", 1] as const);
+  const { out } = await moveIn(place, csv(rows), "--timezone", "Europe/Berlin");
+  expect(out).toContain("3 added, 0 already known, 0 older than the retention, 4 without a count or a valid");
 });
 
 test("features without a clear daemon are skipped, and servers are mapped as requested", async () => {
@@ -308,11 +300,7 @@ describe("docs/moving-in.md", () => {
     const { out } = await moveIn(place, text);
     expect(out).toContain("5053@lic4: vfx\n");
     expect(out).toContain("mostly every 5 min\n  counts          3 added");
-    expect(seen(place, "nuke", "2026-01-05", "vfx")).toEqual([
-      "00:00:00 ?",
-      "10:00:00 3/?",
-      "10:05:00 4/?",
-      "10:15:00 ?",
-    ]);
+    const counts = ["00:00:00 ?", "10:00:00 3/?", "10:05:00 4/?", "10:15:00 ?"];
+    expect(seen(place, "nuke", "2026-01-05", "vfx")).toEqual(counts);
   });
 });

@@ -12,7 +12,7 @@ const junk = new TextEncoder().encode("junk that no license daemon writes\n".rep
 const holes = new Uint8Array(junk.length);
 const LINES = "8:00:00 (acmed) TIMESTAMP 1/30/2026\n";
 
-/** A log that counts the pieces that are read of it. */
+/** Log that counts the pieces read. */
 function counted(piece: Uint8Array, end: string): LogSource & { read: number } {
   const source = {
     name: "debug.log",
@@ -34,13 +34,13 @@ describe.each([
   ["junk", junk],
   ["NULs", holes],
 ])("a log that begins with %s", (_, piece) => {
-  test("is read to its end to see that nothing else comes", async () => {
+  test("is read to its end before it is rejected", async () => {
     const source = counted(piece, "");
     await expect(dated(source, "UTC", debugLog)).rejects.toThrow("not a FlexNet debug log");
     expect(source.read).toBe(2 * PIECES);
   });
 
-  test("is a log when a time comes at last, and has its time from there", async () => {
+  test("is accepted if a later line has a time", async () => {
     const source = counted(piece, LINES);
     expect(await dated(source, "UTC", debugLog)).toMatchObject({ firstAt: Date.UTC(2026, 0, 30, 8) });
     expect(source.read).toBe(2 * PIECES);
@@ -49,12 +49,12 @@ describe.each([
 
 async function textOf(source: { pieces(): AsyncIterable<Uint8Array> }): Promise<string> {
   const parts: Buffer[] = [];
-  // A piece is valid until the next one is asked for.
+  // A piece is valid until the next one is read.
   for await (const piece of source.pieces()) parts.push(Buffer.from(piece));
   return Buffer.concat(parts).toString();
 }
 
-test("stdin can be read again and again, packed or not, and leaves no name in the directory", async () => {
+test("stdin can be read repeatedly, compressed or not, and leaves no file in the directory", async () => {
   const directory = temporaryDirectory();
   const text = "8:00:00 (acmed) OUT: solver\n".repeat(40_000);
   for (const bytes of [Buffer.from(text), gzipSync(text)]) {
@@ -74,7 +74,7 @@ test("stdin can be read again and again, packed or not, and leaves no name in th
   }
 });
 
-test("no piece is kept in memory: the next is asked for when the one before is written", async () => {
+test("keeps no piece in memory: reads the next one after writing the previous one", async () => {
   const directory = temporaryDirectory();
   const told: string[] = [];
   // All pieces are one buffer, overwritten each time.
@@ -90,7 +90,7 @@ test("no piece is kept in memory: the next is asked for when the one before is w
   close();
 });
 
-test("what breaks off half-way is an error, and leaves nothing", async () => {
+test("an interrupted stdin is an error, and leaves no file", async () => {
   const directory = temporaryDirectory();
   const full = async function* () {
     yield new Uint8Array(2_000_000);

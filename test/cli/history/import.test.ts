@@ -46,7 +46,7 @@ test("logs become sessions and denials, once", async () => {
     store.close();
     return found;
   };
-  // In the wrong order: they are put into the order of time.
+  // The newer log first.
   const done = await run([...args, second, first]);
   expect(done).toMatchObject({ exitCode: 0, err: "" });
   expect(done.out).toContain("3 added, 0 known before");
@@ -66,7 +66,7 @@ test("logs become sessions and denials, once", async () => {
   const again = await run([...args, first, second]);
   expect(again.out).toContain("0 added, 3 known before");
   expect(again.out).toContain("0 added, 0 widened, 2 known before");
-  // A longer log tells the end that the shorter one lacked.
+  // A longer log has the end of the last session.
   const piped = await run(args, { stdin: `${DAY_1}${DAY_2}3:00:00 (acmed) IN: "solver" cyd@ws03  \n` });
   expect(piped.exitCode).toBe(0);
   const longer = [...sessions.slice(0, 2), { ...sessions[2], ended: "30 03:00", why: "checkin" }];
@@ -75,7 +75,7 @@ test("logs become sessions and denials, once", async () => {
   expect(stored("SELECT to_at - from_at AS ms FROM denial_spans")).toEqual([{ ms: 20 * 3_600_000 }]);
 });
 
-test("a feature that only logs tell of is known by its name, with what is known of it", async () => {
+test("a feature that is only in logs has sessions and denials, but no counts", async () => {
   await using place = await createPlace();
   await place.write(SERVER);
   const more = '4:00:00 (acmed) DENIED: "mesher" bob@ws02  (Too many. (-4,342))\n';
@@ -92,7 +92,6 @@ test("a feature that only logs tell of is known by its name, with what is known 
       return { feature, sessions, denials, peakUsed, uniqueUsers, coverage };
     });
   };
-  // Counts come from polls alone: of a range without polls none is known.
   const unknown = { peakUsed: null, uniqueUsers: null, coverage: 0 };
   expect(await told(["solver", "mesher", "nothing"])).toEqual([
     { feature: "mesher", sessions: null, denials: 1, ...unknown },
@@ -101,7 +100,7 @@ test("a feature that only logs tell of is known by its name, with what is known 
   expect(await told(null)).toEqual([]);
 });
 
-test("beside a daemon, and without the time in which it watched", async () => {
+test("next to a daemon, without the time that it monitored", async () => {
   await using place = await createPlace();
   await place.write(SERVER);
   const daemon = open(place.storage);
@@ -120,7 +119,7 @@ test("beside a daemon, and without the time in which it watched", async () => {
   ]);
 });
 
-test("what cannot be imported is said, and nothing of the rest is stored", async () => {
+test("reports what cannot be imported, and stores nothing", async () => {
   await using place = await createPlace();
   const dsls = '[[servers]]\nid = "plm"\nmanager = "dsls"\naddress = "4084@lic"\ntool = "/bin/true"\n';
   await place.write(SERVER + dsls);

@@ -20,7 +20,7 @@ labels = { location = "muc" }
 name = "Compilers"
 features = ["eda/*/comp*"]`;
 
-test("writes the file, its owner's alone, or text to stdout", async () => {
+test("writes a file of mode 0600, or text to stdout", async () => {
   await using place = await createPlace();
   await place.write(SERVER);
   const now = Date.now();
@@ -57,13 +57,13 @@ test.each([
   [["--period", "2026-W99"], "'2026-W99' is invalid. Expected a month or a week, e.g. 2026-10"],
   [[], "required option '--period <month or week>' not specified"],
   [["--period", "2026-01", "--label", "location"], "--label must be name:value, e.g. location:muc"],
-])("%p is no way to call it", async (args, message) => {
+])("rejects %p", async (args, message) => {
   await using place = await createPlace();
   const { exitCode, err } = await run(["report", "--config", place.config, ...args]);
   expect([exitCode, err]).toEqual([2, expect.stringContaining(message)]);
 });
 
-test("without a database it says what to do", async () => {
+test("suggests `licmond serve` without a database", async () => {
   await using place = await createPlace();
   await place.write(SERVER);
   const { exitCode, err } = await run(["report", "--config", place.config, "--period", "2026-01"]);
