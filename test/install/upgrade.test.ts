@@ -124,16 +124,16 @@ describe("refuses, and changes nothing", () => {
 });
 
 test.each<[string, string, string, Partial<Ran>]>([
-  ["an installed one that does not even run", "0.9.0", `${LAYOUT.binary} version`, { words: "killed" }],
-  ["one from before `check --config-only`", "1.0.0", `${NEW_BINARY} check --config-only`, { exitCode: 2 }],
-])("%s is no hindrance", async (_name, version, asked, answer) => {
+  ["an installed binary that does not run", "0.9.0", `${LAYOUT.binary} version`, { words: "killed" }],
+  ["a version without `check --config-only`", "1.0.0", `${NEW_BINARY} check --config-only`, { exitCode: 2 }],
+])("accepts %s", async (_name, version, asked, answer) => {
   await using rig = await upgradable();
   rig.answer = (line) => (line === asked ? { ok: false, ...answer } : undefined);
   await runAll(rig, await steps(rig, version, { allowDowngrade: version === "1.0.0" }));
   expect(rig.read(LAYOUT.binary)).toContain(`version=${version};`);
 });
 
-test("a restart that fails tells the journal's last words; going back puts the old one in place and starts it", async () => {
+test("a failed restart reports the journal's last lines; going back restores and starts the old binary", async () => {
   await using rig = await upgradable();
   rig.answer = (line) => {
     if (line === RESTART) return { ok: false, words: "Job for licmond.service failed" };

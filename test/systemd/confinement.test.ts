@@ -56,7 +56,6 @@ describe.skipIf(BASE === undefined)("the unit's sandbox", () => {
   });
 
   const check = () => machine.run("licmond check");
-  /** Returns the drop-in that `check` suggests. */
   const advisedBy = (stdout: string) =>
     /^ {2}\[Service\]\n(?: {2}.*\n)+/m.exec(stdout)?.[0].replaceAll(/^ {2}/gm, "") ?? "";
 
@@ -111,11 +110,8 @@ describe.skipIf(BASE === undefined)("the unit's sandbox", () => {
     const servers = Object.entries(logs).map(([id, log]) => `${serverToml(id, BUSY)}log_file = "${log}"\n`);
     await machine.sh("echo 127.0.0.1 lic-a lic-b lic-c >>/etc/hosts");
     await configure(machine, PLAIN + servers.join(""));
-    await dropIn(
-      machine,
-      "closed",
-      "[Service]\nInaccessiblePaths=/opt/closed\nReadOnlyPaths=/var/lib/licmond",
-    );
+    const closing = "[Service]\nInaccessiblePaths=/opt/closed\nReadOnlyPaths=/var/lib/licmond";
+    await dropIn(machine, "closed", closing);
     const before = (await check()).stdout;
     const fixes = [...before.matchAll(/^PROBLEM {2}(\w+): [^\n]*\n {9}fix: ([^\n]*)/gm)];
     expect(fixes.map(([, what, fix]) => [what, fix])).toEqual([
@@ -126,10 +122,8 @@ describe.skipIf(BASE === undefined)("the unit's sandbox", () => {
     ]);
     await dropIn(machine, "closed", "");
     await dropIn(machine, "open", advisedBy(before));
-    expect(await check()).toMatchObject({
-      exitCode: 0,
-      stdout: expect.stringContaining("No problems found."),
-    });
+    const stdout = expect.stringContaining("No problems found.");
+    expect(await check()).toMatchObject({ exitCode: 0, stdout });
     await dropIn(machine, "open", "");
     await configure(machine, PLAIN);
   });
@@ -162,16 +156,13 @@ describe.skipIf(BASE === undefined)("the unit's sandbox", () => {
 
   test("webhook, mail and remote write get their secrets, over TLS with the host's authorities", async () => {
     await using takers = machine.inNetwork([process.execPath, join(import.meta.dir, "secret-takers.ts")]);
-    const told = () =>
-      takers
-        .output()
-        .split("\n")
-        .flatMap((line) => (line.startsWith("{") && line.endsWith("}") ? [JSON.parse(line) as Told] : []));
     const first = <Kind extends Told["kind"]>(kind: Kind, path?: string) =>
-      told().find(
-        (each): each is Extract<Told, { kind: Kind }> =>
-          each.kind === kind && (path === undefined || (each.kind === "request" && each.path === path)),
-      );
+      (takers.output().match(/^\{.*\}$/gm) ?? [])
+        .map((line) => JSON.parse(line) as Told)
+        .find(
+          (each): each is Extract<Told, { kind: Kind }> =>
+            each.kind === kind && (path === undefined || (each.kind === "request" && each.path === path)),
+        );
     const { pem } = await until("they listen", () => first("certificate"));
     await machine.write("/usr/local/share/ca-certificates/company.crt", pem);
     await machine.sh("update-ca-certificates");
@@ -193,8 +184,9 @@ describe.skipIf(BASE === undefined)("the unit's sandbox", () => {
     expect(await machine.sh("licmond notify --test")).not.toContain("PROBLEM");
     await machine.sh("systemctl reload licmond");
     // systemctl returns when the signal is sent; the service reports when it has reloaded.
-    await until("it has reloaded", async () =>
-      (await show(machine, "ActiveState")).ActiveState === "active" ? true : undefined,
+    await until(
+      "it has reloaded",
+      async () => (await show(machine, "ActiveState")).ActiveState === "active" || undefined,
     );
     for (const secret of Object.values(SECRETS))
       expect(await machine.sh("journalctl -u licmond -o cat")).not.toContain(secret);

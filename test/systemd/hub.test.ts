@@ -28,12 +28,7 @@ async function secret(machine: Machine, path: string, text: string): Promise<voi
 const show = async (machine: Machine, name: string) =>
   machine.sh(`systemctl show licmond-hub -p ${name} --value`);
 
-interface SiteRow {
-  readonly site: string;
-  readonly state: string;
-  readonly servers: number;
-  readonly lagFacts: number | null;
-}
+type SiteRow = { readonly state: string; readonly servers: number; readonly lagFacts: number | null };
 
 /** A hub and a site on one machine; each test continues from the state of the one before. */
 describe.skipIf(BASE === undefined || !HAS_POSTGRES)("a hub, as a service", () => {
@@ -52,9 +47,8 @@ describe.skipIf(BASE === undefined || !HAS_POSTGRES)("a hub, as a service", () =
   /** Waits until the hub has all facts of the site. */
   const caughtUp = () =>
     until("the hub has what the site has", async () => {
-      const { sites } = await hub<{ sites: SiteRow[] }>("/api/fleet/sites");
-      const [site] = sites;
-      return site?.state === "connected" && site.servers === 1 && site.lagFacts === 0 ? site : undefined;
+      const [site] = (await hub<{ sites: SiteRow[] }>("/api/fleet/sites")).sites;
+      return (site?.state === "connected" && site.servers === 1 && site.lagFacts === 0) || undefined;
     });
   const makeKey = (name: string, role: string, more = "") =>
     machine.sh(`licmond keys create --config ${HUB_CONFIG} --name ${name} --role ${role} ${more}`);
@@ -76,9 +70,8 @@ describe.skipIf(BASE === undefined || !HAS_POSTGRES)("a hub, as a service", () =
 
   test("is confined: an exposure of at most 2.0, and no access to the site's files", async () => {
     const verdict = await machine.sh("systemd-analyze security --no-pager licmond-hub | tail -n 1");
-    expect(
-      Number(/exposure level for licmond-hub\.service: (\d+\.\d+)/.exec(verdict)?.[1]),
-    ).toBeLessThanOrEqual(2);
+    const exposure = Number(/exposure level for licmond-hub\.service: (\d+\.\d+)/.exec(verdict)?.[1]);
+    expect(exposure).toBeLessThanOrEqual(2);
     const pid = await show(machine, "MainPID");
     const seen = `nsenter --target=${pid} --mount --setuid=$(id -u licmond) --setgid=$(id -g licmond)`;
     expect(await machine.run(`${seen} ls /var/lib/licmond`)).toMatchObject({ stdout: "" });
@@ -95,8 +88,9 @@ describe.skipIf(BASE === undefined || !HAS_POSTGRES)("a hub, as a service", () =
       return features.length === 3 || undefined;
     });
     expect(await machine.sh("sudo licmond fleet status")).toContain(`muc: the hub ${url} answers`);
-    await until("systemctl status names the site", async () =>
-      (await show(machine, "StatusText")).endsWith("1 of 1 sites push") ? true : undefined,
+    await until(
+      "systemctl status names the site",
+      async () => (await show(machine, "StatusText")).endsWith("1 of 1 sites push") || undefined,
     );
   });
 
@@ -136,9 +130,7 @@ describe.skipIf(BASE === undefined || !HAS_POSTGRES)("a hub, as a service", () =
 
   test("uninstall stops and removes both units", async () => {
     await machine.sh("licmond uninstall");
-    expect(await machine.run("systemctl list-unit-files 'licmond*' --no-legend")).toMatchObject({
-      stdout: "",
-    });
+    expect((await machine.run("systemctl list-unit-files 'licmond*' --no-legend")).stdout).toBe("");
     expect((await machine.run(ping)).exitCode).not.toBe(0);
   });
 });

@@ -13,41 +13,7 @@ export { until };
 /** Root of the base; undefined if machines cannot boot here, so the tests are skipped. */
 export const BASE = process.env.SYSTEMD_TEST_BASE;
 
-export interface Ended {
-  readonly exitCode: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-export interface Running extends AsyncDisposable {
-  /** Output so far, stdout and stderr together. */
-  output(): string;
-  /** Resolves to the exit code. */
-  readonly ended: Promise<number>;
-}
-
-export interface Machine extends AsyncDisposable {
-  /** Boots a fresh copy of the base. The error of a failed boot contains the console output. */
-  boot(): Promise<void>;
-  /** Runs a shell command as root. */
-  run(command: string): Promise<Ended>;
-  /** Like `run`, but throws on failure. Returns stdout without the last newline. */
-  sh(command: string): Promise<string>;
-  /** Starts a shell command in the background. */
-  start(command: string): Running;
-  /** Returns a file's text; throws if it is missing. */
-  read(path: string): Promise<string>;
-  /** Writes a file and its parent folders. */
-  write(path: string, text: string, mode?: number): Promise<void>;
-  /** Returns the prefix of commands that run on the host but in the machine's network. */
-  network(): readonly string[];
-  /** Starts a program of the host in the machine's network, as a peer of the machine. */
-  inNetwork(argv: readonly string[]): Running;
-  /** Copies a file from the host. */
-  copyIn(from: string, path: string, mode?: number): Promise<void>;
-  /** Shuts down as `systemctl reboot` does, and boots again from the same disk. */
-  reboot(): Promise<void>;
-}
+export type Machine = ReturnType<typeof createMachine>;
 
 /** Guards against a hang; durations are not tested. */
 const BOOT_DEADLINE_MS = 240_000;
@@ -61,11 +27,12 @@ const ENVIRONMENT = {
   SYSTEMD_PAGER: "",
   DEBIAN_FRONTEND: "noninteractive",
 };
+const SPAWNED = { env: ENVIRONMENT, stdin: "ignore", stdout: "pipe", stderr: "pipe" } as const;
 
 /** Creates a machine without booting it. */
-export function createMachine(): Machine {
+export function createMachine() {
   let folder = "";
-  let current: Booted | null = null;
+  let current: Awaited<ReturnType<typeof boot>> | null = null;
   const bootAgain = async () => {
     current = await boot(basename(folder).toLowerCase(), join(folder, "root"));
   };
@@ -74,18 +41,27 @@ export function createMachine(): Machine {
     return current.init;
   };
   const pathOf = (path: string) => `/proc/${init()}/root${path}`;
-
+  /** Returns the prefix of commands that run on the host but in the machine's network. */
+  const network = () => ["nsenter", `--target=${init()}`, "--net"];
+  // nsenter waits for its child, but does not kill it when it is killed.
   const inside = (command: string) => [
-    "nsenter",
-    `--target=${init()}`,
-    "--all",
-    // nsenter waits for its child, but does not kill it when it is killed.
-    ...["setpriv", "--pdeathsig", "KILL"],
-    "sh",
-    "-c",
-    `cd /root && { ${command}\n}`,
+    ...["nsenter", `--target=${init()}`, "--all", "setpriv", "--pdeathsig", "KILL"],
+    ...["sh", "-c", `cd /root && { ${command}\n}`],
   ];
-  const machine: Machine = {
+  /** Runs a shell command as root. */
+  const run = async (command: string) => {
+    const child = Bun.spawn(inside(command), {
+      ...SPAWNED,
+      timeout: COMMAND_TIMEOUT_MS,
+      killSignal: "SIGKILL",
+    });
+    const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    if (child.signalCode !== null)
+      throw new Error(`ended by ${child.signalCode}: ${command}\n${stdout}${stderr}`);
+    return { exitCode: child.exitCode, stdout, stderr };
+  };
+  return {
+    /** Boots a fresh copy of the base. The error of a failed boot contains the console output. */
     async boot() {
       if (BASE === undefined)
         throw new Error("there is no base to boot: `scripts/test --systemd` prepares it");
@@ -94,37 +70,30 @@ export function createMachine(): Machine {
       await must(["cp", "--archive", "--reflink=auto", BASE, join(folder, "root")]);
       await bootAgain();
     },
-    async run(command) {
-      const child = Bun.spawn(inside(command), {
-        env: ENVIRONMENT,
-        stdin: "ignore",
-        stdout: "pipe",
-        stderr: "pipe",
-        timeout: COMMAND_TIMEOUT_MS,
-        killSignal: "SIGKILL",
-      });
-      const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-      if (child.signalCode !== null)
-        throw new Error(`ended by ${child.signalCode}: ${command}\n${stdout}${stderr}`);
-      return { exitCode: child.exitCode, stdout, stderr };
-    },
-    async sh(command) {
-      const { exitCode, stdout, stderr } = await machine.run(command);
+    run,
+    /** Like `run`, but throws on failure. Returns stdout without the last newline. */
+    async sh(command: string) {
+      const { exitCode, stdout, stderr } = await run(command);
       if (exitCode !== 0) throw new Error(`exit ${exitCode}: ${command}\n${stdout}${stderr}`);
       return stdout.trimEnd();
     },
-    start: (command) => running(inside(`exec ${command}`)),
-    network: () => ["nsenter", `--target=${init()}`, "--net"],
-    inNetwork: (argv) => running([...machine.network(), ...argv]),
-    read: (path) => readFile(pathOf(path), "utf8"),
-    async write(path, text, mode = 0o644) {
+    /** Starts a shell command in the background. */
+    start: (command: string) => running(inside(`exec ${command}`)),
+    network,
+    /** Starts a program of the host in the machine's network, as a peer of the machine. */
+    inNetwork: (argv: readonly string[]) => running([...network(), ...argv]),
+    read: (path: string) => readFile(pathOf(path), "utf8"),
+    /** Writes a file and its parent folders. */
+    async write(path: string, text: string, mode = 0o644) {
       await Bun.write(pathOf(path), text);
       await chmod(pathOf(path), mode);
     },
-    async copyIn(from, path, mode = 0o644) {
+    /** Copies a file from the host. */
+    async copyIn(from: string, path: string, mode = 0o644) {
       await must(["cp", from, pathOf(path)]);
       await chmod(pathOf(path), mode);
     },
+    /** Shuts down as `systemctl reboot` does, and boots again from the same disk. */
     async reboot() {
       await current?.halt();
       await bootAgain();
@@ -134,14 +103,15 @@ export function createMachine(): Machine {
       if (folder !== "") await rm(folder, { recursive: true, force: true });
     },
   };
-  return machine;
 }
 
-function running(argv: string[]): Running {
-  const child = Bun.spawn(argv, { env: ENVIRONMENT, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+function running(argv: string[]) {
+  const child = Bun.spawn(argv, SPAWNED);
   const printed = gather(child.stdout, child.stderr);
   return {
+    /** Output so far, stdout and stderr together. */
     output: printed.text,
+    /** Resolves to the exit code. */
     ended: Promise.all([child.exited, printed.done]).then(([code]) => code),
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");
@@ -150,28 +120,13 @@ function running(argv: string[]): Running {
   };
 }
 
-interface Booted {
-  /** Host's process id of the machine's PID 1. */
-  readonly init: number;
-  /** Stops all services and waits. */
-  halt(): Promise<void>;
-  /** Kills the machine, as a power cut would. */
-  kill(): Promise<void>;
-}
-
-async function boot(name: string, root: string): Promise<Booted> {
+async function boot(name: string, root: string) {
   const { argv, tidy } = await nspawn(name, root, ["--boot"]);
-  const child = Bun.spawn([...argv], {
-    env: { PATH: ENVIRONMENT.PATH },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
+  const child = Bun.spawn([...argv], { ...SPAWNED, env: { PATH: ENVIRONMENT.PATH } });
   const printed = gather(child.stdout, child.stderr);
-  const end = async (how: () => void, deadlineMs: number) => {
-    const running = () => child.exitCode === null && child.signalCode === null;
-    if (running()) how();
-    const timer = setTimeout(() => child.kill("SIGKILL"), deadlineMs);
+  const end = async (how: () => void) => {
+    if (child.exitCode === null && child.signalCode === null) how();
+    const timer = setTimeout(() => child.kill("SIGKILL"), HALT_DEADLINE_MS);
     await child.exited;
     clearTimeout(timer);
     await tidy();
@@ -179,33 +134,24 @@ async function boot(name: string, root: string): Promise<Booted> {
   let init: number | null = null;
   // When the first process of a PID namespace dies, the kernel kills all others.
   const kill = () => (init === null ? child.kill("SIGKILL") : process.kill(init, "SIGKILL"));
-  try {
-    init = await until(
-      "the machine has booted",
-      async () => {
-        if (child.exitCode !== null) throw new Error(`systemd-nspawn ended: ${child.exitCode}`);
-        const pid = await initOf(child.pid);
-        if (pid === null) return undefined;
-        init = pid;
-        const asked = Bun.spawn(["nsenter", `--target=${pid}`, "--all", "systemctl", "is-system-running"], {
-          env: ENVIRONMENT,
-          stdin: "ignore",
-          stdout: "pipe",
-          stderr: "ignore",
-        });
-        const state = (await asked.stdout.text()).trim();
-        if (state === "degraded") throw new Error("a unit of the machine's own has failed");
-        return state === "running" ? pid : undefined;
-      },
-      BOOT_DEADLINE_MS,
+  const isBooted = async () => {
+    if (child.exitCode !== null) throw new Error(`systemd-nspawn ended: ${child.exitCode}`);
+    const pid = await initOf(child.pid);
+    if (pid === null) return undefined;
+    init = pid;
+    const asked = Bun.spawn(
+      ["nsenter", `--target=${pid}`, "--all", "systemctl", "is-system-running"],
+      SPAWNED,
     );
-    return {
-      init,
-      halt: () => end(() => child.kill("SIGTERM"), HALT_DEADLINE_MS),
-      kill: () => end(kill, HALT_DEADLINE_MS),
-    };
+    const state = (await asked.stdout.text()).trim();
+    if (state === "degraded") throw new Error("a unit of the machine's own has failed");
+    return state === "running" ? pid : undefined;
+  };
+  try {
+    init = await until("the machine has booted", isBooted, BOOT_DEADLINE_MS);
+    return { init, halt: () => end(() => child.kill("SIGTERM")), kill: () => end(kill) };
   } catch (cause) {
-    await end(kill, HALT_DEADLINE_MS);
+    await end(kill);
     throw new Error(`${String(cause)}; it said:\n${printed.text()}`);
   }
 }
@@ -214,11 +160,8 @@ async function boot(name: string, root: string): Promise<Booted> {
 async function initOf(nspawnPid: number): Promise<number | null> {
   try {
     const children = await readFile(`/proc/${nspawnPid}/task/${nspawnPid}/children`, "utf8");
-    for (const pid of children.trim().split(" ")) {
-      if (pid === "") continue;
-      const status = await readFile(`/proc/${pid}/status`, "utf8");
-      if (/^NSpid:.*\t1$/m.test(status)) return Number(pid);
-    }
+    for (const pid of children.split(" ").filter((word) => word.trim() !== ""))
+      if (/^NSpid:.*\t1$/m.test(await readFile(`/proc/${pid.trim()}/status`, "utf8"))) return Number(pid);
   } catch {
     // The process ended during the search.
   }

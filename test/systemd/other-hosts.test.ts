@@ -40,9 +40,8 @@ describe.skipIf(BASE === undefined)("other kinds of hosts", () => {
       "No problems found.\nNothing to do: already installed.",
     );
     const made = await machine.sh("getent passwd licmond | cut -d: -f5-");
-    await machine.sh(
-      "licmond uninstall --purge --yes; mv /root/away /usr/bin/systemd-sysusers; ./licmond install",
-    );
+    const back = "mv /root/away /usr/bin/systemd-sysusers";
+    await machine.sh(`licmond uninstall --purge --yes; ${back}; ./licmond install`);
     expect(await machine.sh("getent passwd licmond | cut -d: -f5-")).toBe(made);
   });
 });

@@ -21,7 +21,6 @@ import {
 
 const SERVERS = `[collector]\ninterval = "5s"\n${serverToml("eda", ["/usr/bin/licmond", ...BUSY.slice(1)])}# edited\n`;
 
-/** One machine; each test continues from the state of the one before. */
 describe.skipIf(BASE === undefined || Bun.which("dpkg-deb") === null)("the Debian package", () => {
   const next = nextVersion();
   const machine = bootedMachine(async (fresh) => {

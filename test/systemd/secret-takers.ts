@@ -9,14 +9,9 @@ export const PORTS = { https: 7443, smtp: 7587 } as const;
 
 /** A line of the output. */
 export type Told =
-  | { readonly kind: "certificate"; readonly pem: string }
-  | {
-      readonly kind: "request";
-      readonly path: string;
-      readonly headers: Record<string, string>;
-      readonly body: string;
-    }
-  | { readonly kind: "login"; readonly user: string; readonly password: string };
+  | { kind: "certificate"; pem: string }
+  | { kind: "request"; path: string; headers: Record<string, string>; body: string }
+  | { kind: "login"; user: string; password: string };
 
 if (import.meta.main) {
   const tell = (told: Told) => console.log(JSON.stringify(told));

@@ -23,7 +23,6 @@ const COLLECTOR = '[collector]\ninterval = "5s"\n';
 const SERVERS = COLLECTOR + serverToml("eda", BUSY) + serverToml("cae");
 const THREE_SERVERS = SERVERS + serverToml("plm");
 
-/** One machine; each test continues from the state of the one before. */
 describe.skipIf(BASE === undefined)("the service", () => {
   const machine = bootedMachine((fresh) => installed(fresh, SERVERS));
   let admin = "";
@@ -40,7 +39,6 @@ describe.skipIf(BASE === undefined)("the service", () => {
       const { MainPID, ActiveState } = await show(machine, "MainPID", "ActiveState");
       return (!["0", String(pid)].includes(MainPID) && ActiveState === "active") || undefined;
     });
-  /** Opens an event stream with curl inside the machine. */
   const openStream = async (query = "") => {
     const url = `http://127.0.0.1:${PORT}/stream/combined?interval=3600000${query}`;
     const stream = machine.start(`curl -sN -H 'X-API-Key: ${admin}' '${url}'`);
@@ -68,10 +66,10 @@ describe.skipIf(BASE === undefined)("the service", () => {
 
   test("`systemctl status` shows the state, and the journal has the priority of each line", async () => {
     const status = /^http:\/\/127\.0\.0\.1:8080, 2 servers: 1 up, 1 degraded, last poll .* UTC$/;
-    await until("the status line has the servers", async () => {
-      const { StatusText } = await show(machine, "StatusText");
-      return status.test(StatusText) || undefined;
-    });
+    await until(
+      "the status line has the servers",
+      async () => status.test((await show(machine, "StatusText")).StatusText) || undefined,
+    );
     const shown = await machine.sh("systemctl status licmond");
     expect(shown).toContain('Status: "http://127.0.0.1:8080, 2 servers:');
     const entries = (await journal(machine)).filter(({ _COMM }) => _COMM === "licmond");
@@ -97,10 +95,9 @@ describe.skipIf(BASE === undefined)("the service", () => {
   test("its sockets accept root as admin and the group as viewer, and no one else", async () => {
     const modes = "stat --format='%a %U:%G' /run/licmond /run/licmond/admin.sock /run/licmond/viewer.sock";
     expect(await machine.sh(modes)).toBe("750 licmond:licmond\n600 licmond:licmond\n660 licmond:licmond");
+    const curl = "curl -so /dev/null -w '%{http_code}' --unix-socket /run/licmond";
     const ask = (who: string, socket: string) =>
-      machine.sh(
-        `${who} curl -so /dev/null -w '%{http_code}' --unix-socket /run/licmond/${socket} http://localhost/api/keys || true`,
-      );
+      machine.sh(`${who} ${curl}/${socket} http://localhost/api/keys || true`);
     const group = "setpriv --reuid=nobody --regid=nogroup --groups=licmond";
     const other = "setpriv --reuid=nobody --regid=nogroup --clear-groups";
     expect(await ask("", "admin.sock")).toBe("200");

@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { buildDeb, type DebArchitecture } from "../../scripts/lib/release/deb.ts";
 import { parseMomentOfWeek } from "../../src/domain/time/clock.ts";
 import { aheadFor } from "../../src/simulator/calendar.ts";
-import type { Machine } from "./machine.ts";
-import { until } from "./machine.ts";
+import { type Machine, until } from "./machine.ts";
 
 export const ROOT = join(import.meta.dir, "../..");
 /** Built by `scripts/test --systemd`. */
@@ -13,21 +12,13 @@ export const BINARY = join(ROOT, "dist/licmond");
 /** Path of `licmond install`; the Debian package uses /usr/bin. */
 const BINARY_INSIDE = "/usr/local/bin/licmond";
 export const CONFIG = "/etc/licmond/licmond.toml";
-/** The default port. */
 export const PORT = 8080;
 
 /** Puts the built binary into root's home. */
-export async function download(machine: Machine): Promise<void> {
-  await machine.copyIn(BINARY, "/root/licmond", 0o755);
-}
+export const download = (machine: Machine) => machine.copyIn(BINARY, "/root/licmond", 0o755);
 
 /** Builds the Debian package of a binary in a folder of the host. */
-export async function packageOf(
-  machine: Machine,
-  binary: string,
-  version: string,
-  folder: string,
-): Promise<string> {
+export async function packageOf(machine: Machine, binary: string, version: string, folder: string) {
   const licenses = Bun.spawnSync([binary, "version", "--licenses"]).stdout.toString();
   const architecture = (await machine.sh("dpkg --print-architecture")) as DebArchitecture;
   const made = { root: ROOT, binary, licenses, version, architecture, folder } as const;
@@ -43,7 +34,7 @@ export function serverToml(id: string, tool = simulator("--server", id)): string
 /** A simulated server with users at any time of day. */
 export const BUSY = simulator(`--ahead=${aheadFor("UTC", Date.now(), parseMomentOfWeek("Wed 11:00"))}`);
 
-export function simulator(...options: string[]): string[] {
+function simulator(...options: string[]): string[] {
   return [BINARY_INSIDE, "simulate", "flexnet", ...options, "--timezone", "UTC"];
 }
 
@@ -63,9 +54,8 @@ export async function installed(machine: Machine, toml: string): Promise<void> {
 }
 
 /** Restarts the service. Resets the start limit first, so the test does not wait for it. */
-export async function restart(machine: Machine): Promise<void> {
-  await machine.sh("systemctl reset-failed licmond; systemctl restart licmond");
-}
+export const restart = (machine: Machine) =>
+  machine.sh("systemctl reset-failed licmond; systemctl restart licmond");
 
 /** Writes a drop-in of the unit and reloads systemd. An empty text removes it. */
 export async function dropIn(machine: Machine, name: string, text: string): Promise<void> {
@@ -75,7 +65,6 @@ export async function dropIn(machine: Machine, name: string, text: string): Prom
   await machine.sh("systemctl daemon-reload");
 }
 
-/** Reads properties of the unit by `systemctl show`. */
 export async function show<Name extends string>(
   machine: Machine,
   ...names: readonly Name[]
@@ -85,16 +74,10 @@ export async function show<Name extends string>(
   return Object.fromEntries(names.map((name) => [name, values.get(name) ?? ""])) as Record<Name, string>;
 }
 
-export async function mainPid(machine: Machine): Promise<number> {
-  return Number((await show(machine, "MainPID")).MainPID);
-}
+export const mainPid = async (machine: Machine) => Number((await show(machine, "MainPID")).MainPID);
 
-export interface JournalEntry {
-  readonly MESSAGE: string;
-  /** `0` (emergency) to `7` (debug). */
-  readonly PRIORITY: string;
-  readonly _COMM?: string;
-}
+/** `PRIORITY`: `0` (emergency) to `7` (debug). */
+type JournalEntry = { readonly MESSAGE: string; readonly PRIORITY: string; readonly _COMM?: string };
 
 /** Returns the journal of the unit: lines of the service and of systemd about it. */
 export async function journal(machine: Machine, since: string | null = null): Promise<JournalEntry[]> {
@@ -111,23 +94,11 @@ export async function mark(machine: Machine): Promise<string> {
   return cursor;
 }
 
-export interface Answer<Body> {
-  readonly status: number;
-  /** Null if the body is not JSON. */
-  readonly json: Body | null;
-}
-
-/** Sends a request from inside the machine; status 0 if the connection is refused. */
-export async function get<Body = unknown>(
-  machine: Machine,
-  path: string,
-  key?: string,
-  options = "",
-): Promise<Answer<Body>> {
-  const header = key === undefined ? "" : `-H 'X-API-Key: ${key}'`;
-  const format = "-w '\\n%{http_code}'";
+/** Sends a request from inside the machine; status 0 if the connection is refused, `json` null for other bodies. */
+export async function get<Body = unknown>(machine: Machine, path: string, key = "") {
+  const curl = "curl -sS --max-time 60 -w '\\n%{http_code}'";
   const { stdout } = await machine.run(
-    `curl -sS --max-time 60 ${header} ${options} ${format} 'http://127.0.0.1:${PORT}${path}' 2>/dev/null`,
+    `${curl} -H 'X-API-Key: ${key}' 'http://127.0.0.1:${PORT}${path}' 2>/dev/null`,
   );
   const end = stdout.lastIndexOf("\n");
   const text = stdout.slice(0, end);
@@ -135,22 +106,17 @@ export async function get<Body = unknown>(
   return { status, json: /^[{[]/.test(text) ? (JSON.parse(text) as Body) : null };
 }
 
-/** Creates a key as the README says. */
-export async function createKey(machine: Machine, role: string, name = `test-${role}`): Promise<string> {
-  return machine.sh(`licmond keys create --name ${name} --role ${role}`);
-}
+export const createKey = (machine: Machine, role: string) =>
+  machine.sh(`licmond keys create --name test-${role} --role ${role}`);
 
-/** Returns the version of the running process. */
 export const runningVersion = async (machine: Machine, key: string) =>
   (await get<{ version: string }>(machine, "/api/status", key)).json?.version;
 
-/** Lists files of licmond that remain after a purge. */
 export const leftOvers = (machine: Machine) =>
   machine.sh(
     "find / -xdev -name '*licmond*' -not -path '/root/*' -not -path '/proc/*' -not -path '/run/*' -not -path '/var/log/*'",
   );
 
-/** Returns the ids of all stored sessions. */
 export async function sessionIds(machine: Machine, key: string): Promise<number[]> {
   const path = "/api/licenses/sessions?limit=10000";
   const { json } = await get<{ sessions: { id: number }[] }>(machine, path, key);
@@ -160,11 +126,8 @@ export async function sessionIds(machine: Machine, key: string): Promise<number[
 /** Waits until every configured server has been read. */
 export async function allRead(machine: Machine, key: string, ids: readonly string[]): Promise<void> {
   await until(`${ids.join(", ")} were read`, async () => {
-    const { json } = await get<{ servers: { id: string; state: string }[] }>(
-      machine,
-      "/api/licenses/servers",
-      key,
-    );
+    type Servers = { servers: { id: string; state: string }[] };
+    const { json } = await get<Servers>(machine, "/api/licenses/servers", key);
     const read = (json?.servers ?? []).filter(({ state }) => state === "ok").map(({ id }) => id);
     return read.toSorted().join() === [...ids].sort().join() || undefined;
   });

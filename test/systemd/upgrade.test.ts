@@ -22,7 +22,6 @@ const SERVERS = `[collector]\ninterval = "5s"\n${serverToml("eda", BUSY)}# edite
 
 const INSTALLED = "/usr/local/bin/licmond";
 
-/** One machine; each test continues from the state of the one before. */
 describe.skipIf(BASE === undefined)("install, upgrade, uninstall", () => {
   const next = nextVersion();
   const machine = bootedMachine(async (fresh) => {
@@ -79,11 +78,8 @@ describe.skipIf(BASE === undefined)("install, upgrade, uninstall", () => {
   });
 
   test("an upgrade that does not start is rolled back", async () => {
-    await dropIn(
-      machine,
-      "guard",
-      `[Service]\nExecStartPre=/bin/sh -c '! /usr/local/bin/licmond version | grep -q ${NEXT_VERSION}'`,
-    );
+    const isNext = `/usr/local/bin/licmond version | grep -q ${NEXT_VERSION}`;
+    await dropIn(machine, "guard", `[Service]\nExecStartPre=/bin/sh -c '! ${isNext}'`);
     try {
       await keeps(async () => {
         const { exitCode, stdout, stderr } = await machine.run("licmond upgrade ./licmond-next");
@@ -130,9 +126,8 @@ describe.skipIf(BASE === undefined)("install, upgrade, uninstall", () => {
     for (const kept of ["/etc/licmond", "/var/lib/licmond"]) expect(said).toContain(kept);
     expect((await machine.run("systemctl status licmond")).exitCode).toBe(4);
     expect((await get(machine, "/api/ping")).status).toBe(0);
-    expect(
-      await machine.sh("ls -A /usr/local/bin /etc/systemd/system/multi-user.target.wants"),
-    ).not.toContain("licmond.service");
+    const listed = await machine.sh("ls -A /usr/local/bin /etc/systemd/system/multi-user.target.wants");
+    expect(listed).not.toContain("licmond.service");
     expect((await machine.run("command -v licmond")).exitCode).not.toBe(0);
     expect(await machine.read(CONFIG)).toBe(config);
 
