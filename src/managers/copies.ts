@@ -7,13 +7,12 @@ export function createCopies<Block extends { cut: boolean }>() {
   let server = "";
   let part = 0;
   return {
-    /** Starts a part at the heading of a server. */
     begin(name: string): void {
       server = name;
       part++;
     },
     /**
-     * Reports whether the block is a copy, and if so marks the first one as cut: which of the two counts is right is
+     * Reports whether the block is a copy. If so, marks the first one as cut, because which count is right is
      * unknown.
      */
     isCopy(key: string, block: Block): boolean {

@@ -2,7 +2,6 @@ import type { Reading } from "../domain/reading.ts";
 import type { Manager } from "./manager.ts";
 import type { SimulatedTool } from "./simulated-tool.ts";
 
-/** A tool's options, banner and exit codes. */
 export interface Dialect extends Pick<Manager, "parseAddress" | "render"> {
   /** Leading words to skip: the tool's own name or its subcommand. */
   readonly names: readonly string[];
@@ -11,7 +10,6 @@ export interface Dialect extends Pick<Manager, "parseAddress" | "render"> {
    * value).
    */
   readonly usage: string;
-  /** Output of `-v`; `version` is the server's. */
   readonly banner: (version: string) => string;
   readonly exitCode: (reading: Reading) => number;
   /** Options that limit the answer to one daemon or feature. */

@@ -27,13 +27,10 @@ export function utilityOf(
  */
 export interface Manager {
   readonly name: ManagerName;
-  /** Display name: `FlexNet`, `RLM`. */
   readonly title: string;
   /** Set if parts of the parser were never tested with real output; records, `check` and the page show it. */
   readonly experimental?: true;
-  /**
-   * Set for managers that are defined by a profile. Their answers are parsed in a worker with a time limit.
-   */
+  /** Set for managers that are defined by a profile; a worker parses their answers with a time limit. */
   readonly profile?: Profile;
   /** Names of the tool on $PATH in order of preference; empty if every step is an HTTP request. */
   readonly tools: readonly string[];
@@ -49,11 +46,8 @@ export interface Manager {
    * same, and the first usable reading wins.
    */
   readonly until?: "all" | "first answer";
-  /**
-   * Merges the readings of all steps, given in their order. Required only for managers that run several steps.
-   */
+  /** Merges the readings of all steps, in order. Required only for managers that run several steps. */
   merge?(readings: readonly Reading[]): Reading;
-  /** Commands for `POST /api/execute`. */
   readonly commands: ManagerCommands;
   /** Returns the argv prefix of a utility, derived from `tool`, which runs the status query. */
   utility(tool: readonly string[], name: string): readonly string[];
@@ -61,38 +55,28 @@ export interface Manager {
    * Set if the output contains the license server's time. Most tools print the clock of the host that runs them.
    */
   readonly printsServerClock?: true;
-  /** Creates a parser for one output. */
   createParser(context: ParseContext): ReadingParser | TextParser;
-  /**
-   * Explains an error of the tool, in words that continue `The license server at 27000@lic1`; null if the tool's
-   * message is clear enough.
-   */
   explain(error: ToolError): string | null;
-  /** Number of members that must be up for the service to work; 1 if members are independent. */
+  /** Number of members that must be up; 1 if members are independent. */
   quorum(members: number): number;
-  /** Debug log of the daemons; null if licmond cannot read one. */
   readonly debugLog: DebugLog | null;
   /**
    * Prints the text that the manager's tool would print for this reading: `parse(render(reading))` equals the
    * reading.
    */
   render(reading: Reading, options: RenderOptions): string;
-  /** Simulated tool for the demo and `licmond simulate`; null if not implemented. */
   readonly simulatedTool: SimulatedTool | null;
 }
 
-/** One query of a poll. */
 export type Step = CommandStep | RequestStep;
 
 export interface CommandStep {
-  /** Distinguishes the steps of one poll, e.g. by the member's host. Passed to the parser. */
+  /** Unique within a poll, e.g. the member's address. Passed to the parser. */
   readonly name: string;
   readonly argv: readonly string[];
-  /** Variables added to the scrubbed environment. */
   readonly env: Readonly<Record<string, string>>;
   /** Input of the tool. `{secret}` is replaced with the server's secret, which must not appear in argv. */
   readonly stdin?: string;
-  /** Stream that contains the answer; default stdout. */
   readonly stream?: "stdout" | "stderr";
 }
 
@@ -129,20 +113,17 @@ export interface AddressProblem {
   readonly problem: string;
 }
 
-/** Commands that a manager can provide for `POST /api/execute`. */
 export const BUILT_IN_COMMANDS = ["status", "diagnose", "reread", "remove"] as const;
 export type BuiltInCommand = (typeof BUILT_IN_COMMANDS)[number];
 export type ManagerCommands = Readonly<Partial<Record<BuiltInCommand, CommandTemplate>>>;
 
 interface CommandTemplate {
-  /** The utility to run, e.g. `lmremove`. */
   readonly utility: string;
   /** Argument lists to choose from; `remove` may have one by handle and one by names. */
   readonly forms: readonly CommandForm[];
 }
 
 interface CommandForm {
-  /** How the command identifies a checkout. */
   readonly by?: "handle" | "names";
   /**
    * Arguments of the utility. `{address}`, `{server_host}` and `{server_port}` (of one member), and for a checkout
@@ -153,19 +134,16 @@ interface CommandForm {
 }
 
 export interface ParseContext {
-  /** IANA zone in which the server prints its times. */
   readonly zone: string;
   /** Current time, epoch ms; the reference for missing years if the output has no report time. */
   readonly now: number;
   /** Hosts seen in earlier outputs of this server. The parser adds those that it finds. */
   readonly knownHosts: KnownHosts;
-  /** Name of the step that produced the text; absent for a file. */
   readonly step?: string;
   /** Maximum age in ms of an answer with a timestamp; absent = no limit. */
   readonly maxAgeMs?: number;
 }
 
-/** Client host names, compared case-insensitively. */
 export type KnownHosts = Pick<ReturnType<typeof createKnownHosts>, "has" | "add">;
 
 /**
@@ -173,7 +151,6 @@ export type KnownHosts = Pick<ReturnType<typeof createKnownHosts>, "has" | "add"
  * throws, and takes time linear in the length of the input.
  */
 export interface ReadingParser {
-  /** Parses one line, given without its line end. */
   line(text: string): void;
   finish(end: OutputEnd): Reading;
 }
@@ -185,17 +162,15 @@ export interface TextParser {
 }
 
 export interface OutputEnd {
-  /** Text after the last line end, possibly a cut line; null if the text ends with a line end. */
+  /** Possibly cut line after the last line end; null if the text ends with a line end. */
   readonly rest: string | null;
-  /** The output hit the collector's size limit; the rest is missing. */
   readonly truncated: boolean;
 }
 
 export interface RenderOptions {
-  /** Address as given to the tool, for lines that repeat it. */
+  /** For lines that repeat the address. */
   readonly address: string;
   readonly zone: string;
-  /** Name of the step to answer; absent = the only one. */
   readonly step?: string;
 }
 
@@ -204,7 +179,7 @@ export interface RenderOptions {
  */
 export const MAX_HOSTS = 50_000;
 
-/** Hosts added per slice, which takes well under a millisecond. */
+/** A slice takes well under a millisecond. */
 const AT_ONCE = 500;
 
 /**
@@ -217,7 +192,6 @@ export function createKnownHosts(initial: Iterable<string> = []) {
   let learnt = 0;
 
   function learn(host: string): void {
-    // Most hosts are lower case and known.
     if (known.has(host)) return;
     const key = host.toLowerCase();
     if (known.has(key)) return;
@@ -246,7 +220,6 @@ export function createKnownHosts(initial: Iterable<string> = []) {
       return known.has(host.toLowerCase());
     },
     add: (host: string): void => void added.push(host),
-    /** Inserts the queued hosts, one slice per step. */
     learnAdded,
     /** Number of hosts learnt so far; if it changed, the list changed. */
     learnt: () => learnt,

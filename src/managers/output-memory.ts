@@ -10,12 +10,10 @@ const MAX_HEAD = 4096;
 const LF = 0x0a;
 
 interface Output {
-  /** Reading of the head alone. */
   readonly head: Reading;
-  /** Digest and length of the bytes after the head. */
   readonly digest: string;
   readonly reading: Reading;
-  /** Report time, or the time of reading if the report has none: epoch ms. */
+  /** Report time, or else the time of reading. */
   readonly time: number;
 }
 
@@ -26,9 +24,7 @@ interface Output {
 export function createOutputMemory() {
   let last: Output | null = null;
 
-  /**
-   * Reads an output received at `now` (epoch ms). `parser` creates a parser; `truncated`: the output may be cut.
-   */
+  /** `truncated`: the output may be cut. */
   return async function read(
     bytes: Uint8Array,
     parser: () => ReadingParser | TextParser,
@@ -39,7 +35,6 @@ export function createOutputMemory() {
     last = null;
     const end = endOfHead(bytes);
     const first = parser();
-    // A whole-text parser cannot read the head alone.
     if (truncated || end > MAX_HEAD || "text" in first) return readOutput(bytes, first, truncated);
     const head = readOutputSync(bytes.subarray(0, end), first);
     const digest = `${bytes.length - end} ${Bun.hash(bytes.subarray(end))}`;

@@ -1,6 +1,5 @@
 import type { HttpQuestion, Step } from "./manager.ts";
 
-/** Placeholders that are filled in when a step runs. */
 export type Placeholder = "secret" | "secret_base64" | "token";
 
 const PLACEHOLDER = /\{(secret|secret_base64|token)\}/g;
@@ -22,7 +21,6 @@ export function fillSecrets(
   });
 }
 
-/** Reports whether a step contains the server's secret. */
 export function needsSecret(step: Step): boolean {
   const isIn = (text: string) => /\{secret(_base64)?\}/.test(text);
   if ("argv" in step) return isIn(step.stdin ?? "");
@@ -31,7 +29,6 @@ export function needsSecret(step: Step): boolean {
   );
 }
 
-/** Reports whether a request contains a secret or a token. */
 export function isSecret(question: HttpQuestion): boolean {
   return textsOf(question).some((text) => text.search(PLACEHOLDER) !== -1);
 }

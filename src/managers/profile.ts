@@ -45,7 +45,6 @@ export type FactName = (typeof FACTS)[number];
 /** Facts of one line or object, as text: an unreadable count stays unknown. */
 export type Facts = { readonly [Name in FactName]?: string | undefined };
 
-/** Kinds of lines. */
 export const LINE_KINDS = [
   ...(["tool", "member", "daemon", "group", "feature", "detail"] as const),
   ...(["checkout", "queued", "assigned", "down", "error", "ignore"] as const),
@@ -63,9 +62,7 @@ const table = <T extends Record<string, TSchema>>(properties: T) =>
 const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
 const someText = text(textRule("a non-empty string", (value) => value !== ""));
 const anyText = text(textRule("a string", () => true));
-/** One text, or a list of alternatives. */
 const oneOrMore = Type.Union([someText, Type.Array(someText, { minItems: 1 })]);
-/** Paths into JSON; an empty path is the value itself. */
 const paths = Type.Union([anyText, Type.Array(anyText, { minItems: 1 })]);
 const byName = <const Name extends string, Value extends TSchema>(names: readonly Name[], value: Value) =>
   table(
@@ -132,9 +129,7 @@ export function listOf<T>(value: T | readonly T[] | undefined): readonly T[] {
   return Array.isArray(value) ? value : [value as T];
 }
 
-/** An expression of a profile. */
 export interface Expression {
-  /** Location of the expression in the profile. */
   readonly path: KeyPath;
   readonly source: string;
 }

@@ -2,7 +2,6 @@ import { isUtf8 } from "node:buffer";
 import { MAX_UNPARSED_KEPT, type Reading, type UnparsedLine } from "../domain/reading.ts";
 import type { ReadingParser, TextParser } from "./manager.ts";
 
-/** Maximum characters kept of a line. */
 const MAX_LENGTH = 500;
 
 /** Collects the lines of one output that no rule matched: counts all, keeps the first ones. */
@@ -10,7 +9,6 @@ export function createUnparsed() {
   const unparsed: UnparsedLine[] = [];
   let unparsedLines = 0;
   return {
-    /** `line`: its number, starting at 1. */
     add(text: string, line: number): void {
       unparsedLines++;
       if (unparsed.length < MAX_UNPARSED_KEPT) unparsed.push({ line, text: text.slice(0, MAX_LENGTH) });
@@ -21,7 +19,6 @@ export function createUnparsed() {
 
 /** Bytes per chunk: well under a millisecond of parsing, or two before the code is compiled. */
 const CHUNK_BYTES = 16 * 1024;
-/** Maximum time to hold the event loop. */
 const SLICE_MS = 4;
 
 /** A longer line is not passed to the parser but added to the unparsed lines, marked as cut. */
@@ -46,8 +43,8 @@ export function readOutputSync(
 }
 
 /**
- * Decodes the output and parses it, yielding to the event loop every few milliseconds. A whole-text parser cannot
- * yield: JSON and XML are read in one piece.
+ * Like {@link readOutputSync}, but yields to the event loop every few milliseconds. JSON and XML are read in
+ * one piece.
  */
 export async function readOutput(
   bytes: Uint8Array,
@@ -81,14 +78,11 @@ export function detectEncoding(bytes: Uint8Array): "utf-8" | "utf-16le" | "utf-1
   return "windows-1252";
 }
 
-/**
- * Returns the decoder for a name of the WHATWG Encoding Standard. Throws RangeError if the name is unknown.
- */
+/** Throws RangeError if the name is not in the WHATWG Encoding Standard. */
 export function decoderOf(encoding: string): TextDecoder {
   return new TextDecoder(encoding as Bun.Encoding);
 }
 
-/** Decodes the whole output, for people. */
 export function decodeOutput(bytes: Uint8Array): string {
   return new TextDecoder(detectEncoding(bytes)).decode(bytes);
 }
@@ -113,13 +107,11 @@ function createLineFeeder(bytes: Uint8Array, parser: ReadingParser, truncated: b
   let position = 0;
   /** Text after the last line end. A CR at its end may be the start of CRLF. */
   let rest = "";
-  /** Number of lines passed to the parser. */
   let count = 0;
   const tooLong: UnparsedLine[] = [];
-  /** Inside a line that is too long. */
   let isSkipping = false;
 
-  /** Passes a line on. A CR within it counts as a line end, as very old tools print it. */
+  /** A CR within a line is a line end, as very old tools print it. */
   function emit(line: string): void {
     for (const part of line.slice(0, endBeforeCrs(line)).split("\r")) {
       count++;
@@ -152,7 +144,7 @@ function createLineFeeder(bytes: Uint8Array, parser: ReadingParser, truncated: b
   }
 
   /**
-   * Drops the current line, which is too long, and passes on an empty one instead to keep the line numbers right.
+   * Drops the current line, which is too long. An empty one takes its place to keep the line numbers right.
    */
   function giveUp(): void {
     const end = endBeforeCrs(rest);
@@ -174,7 +166,7 @@ function createLineFeeder(bytes: Uint8Array, parser: ReadingParser, truncated: b
   }
 
   return {
-    /** Feeds one chunk; returns false if none is left. */
+    /** Returns false if no chunk is left. */
     next(): boolean {
       if (position >= bytes.length) return false;
       let end = Math.min(position + CHUNK_BYTES, bytes.length);
@@ -197,9 +189,7 @@ function createLineFeeder(bytes: Uint8Array, parser: ReadingParser, truncated: b
   };
 }
 
-/**
- * Returns the index after the last character that is not a CR. `/\r+$/` would take quadratic time over CRs elsewhere.
- */
+/** `/\r+$/` would take quadratic time over CRs elsewhere. */
 function endBeforeCrs(text: string): number {
   let end = text.length;
   while (end > 0 && text.charCodeAt(end - 1) === CR) end--;

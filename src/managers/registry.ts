@@ -9,23 +9,21 @@ import { SHIPPED, shippedProfile } from "./profiles/shipped.ts";
 import { rlm } from "./rlm/index.ts";
 import { rms } from "./rms/index.ts";
 
-/** Built-in managers. To add one, add a folder and a line here. */
 const BUILT_IN: readonly Manager[] = [flexnet, rlm, dsls, lmx, rms];
 
 const byName = new Map(BUILT_IN.map((manager) => [manager.name, manager]));
 
-/** Managers by profile; expressions are compiled once, on first use. */
+/** Compiles the expressions of a profile once, on first use. */
 const ofProfiles = new WeakMap<Profile, Manager>();
 
-/** Names of the built-in managers and the shipped profiles. */
 export const MANAGERS: readonly ManagerName[] = [...byName.keys(), ...SHIPPED];
 
-/** Returns the names of all managers; `own` are the config's profiles. */
+/** `own` are the config's profiles. */
 export function managerNames(own: readonly Profile[]): readonly ManagerName[] {
   return [...MANAGERS, ...own.map(({ name }) => name)];
 }
 
-/** Returns the manager with this name; `own` are the config's profiles. Throws if the name is unknown. */
+/** Throws if the name is unknown. */
 export function managerOf(name: ManagerName, own: readonly Profile[] = []): Manager {
   const builtIn = byName.get(name);
   if (builtIn !== undefined) return builtIn;

@@ -8,20 +8,16 @@ import { sumOfCounts } from "./reading-parts.ts";
 export interface SimulatedTool {
   /** Returns the reading that the tool would print for a server in this state. */
   reading(server: SimulatedServer): ReadingParts;
-  /** Reports whether the tool waits for stdin with these arguments; absent = never. */
   readsStdin?(args: readonly string[]): boolean;
-  /** `args` are those after the tool's own path. */
+  /** `args` follow the tool's own path. */
   answer(args: readonly string[], stdin: string, server: ToolTarget): ToolAnswer;
 }
 
-/** The simulated server that a tool queries. */
 export interface ToolTarget {
   readonly address: string;
-  /** Version of the simulated tool. */
   readonly version: string;
   readonly zone: string;
   readonly members: readonly TargetMember[];
-  /** Returns the current reading with these member names. */
   reading(members: readonly TargetMember[]): Reading;
 }
 
@@ -40,9 +36,7 @@ export interface ToolAnswer {
 export interface SimulatedServer {
   readonly zone: string;
   readonly instant: number;
-  /** Version of the server software, e.g. `v11.19.5`. */
   readonly version: string;
-  /** The server does not answer at this instant. */
   readonly silent: boolean;
   /** Checkout lines include the client's process id. */
   readonly printsPids: boolean;
@@ -68,11 +62,10 @@ export interface SimulatedFeature {
   readonly pools: readonly SimulatedPool[];
   readonly checkouts: readonly SimulatedCheckout[];
   readonly queue: readonly SimulatedClient[];
-  /** Named users; null if seats are not assigned. */
   readonly assigned:
     | readonly { readonly user: string; readonly host: string; readonly since: number }[]
     | null;
-  /** Seats of the first pool reserved for a user or group; `idle` of them are not in use. */
+  /** `idle`: reserved seats that are not in use. */
   readonly reserved: {
     readonly type: "user" | "group";
     readonly name: string;
@@ -105,17 +98,15 @@ export interface SimulatedClient {
 export interface SimulatedCheckout extends SimulatedClient {
   readonly startedAt: number;
   readonly endsAt: number;
-  /** Index of the pool. */
   readonly pool: number;
 }
 
-/** The parts of a reading that differ between tools. */
 export type ReadingParts = Pick<
   Reading,
   "reportTime" | "toolVersion" | "members" | "daemons" | "features"
 > & { readonly errors?: readonly ToolError[] };
 
-/** Makes the readings of all features, daemon by daemon, in the order in which tools print them. */
+/** Tools print the features of one daemon after those of another. */
 export function featuresByDaemon(
   server: SimulatedServer,
   featureOf: (server: SimulatedServer, feature: SimulatedFeature) => FeatureReading,
@@ -155,7 +146,7 @@ export function poolBase(
   return { number: null, version, vendorString, kind, total: seats, used, unlimited, expiry };
 }
 
-/** Sums the seats of checkouts, of all pools or of one. */
+/** Without `pool`, sums the seats of all pools. */
 export function seatsOf(checkouts: readonly SimulatedCheckout[], pool?: number): number {
   return sumOfCounts(checkouts.filter((each) => pool === undefined || each.pool === pool));
 }

@@ -30,7 +30,6 @@ export function createYearlessTimes(zone: string, now: number, aheadMs: number, 
   }
 
   return {
-    /** Sets the reference to the report's own time. */
     setReference(epochMs: number): void {
       reference = epochMs;
       midnights = [];
@@ -50,7 +49,7 @@ export function createYearlessTimes(zone: string, now: number, aheadMs: number, 
   };
 }
 
-/** Returns the instant of a full date; null if the date does not exist or has another weekday. */
+/** Null if the date does not exist or has another weekday. */
 export function timeIn(
   zone: string,
   year: number,

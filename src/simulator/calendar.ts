@@ -8,7 +8,6 @@ const FIRST_MONDAY = 4;
 
 /** The wall clock of the site's staff. */
 export interface SiteClock {
-  /** IANA zone. */
   readonly zone: string;
   /** How far the staff's week is ahead of the real one, in ms: a demo on a Sunday shows a Tuesday. */
   readonly ahead: number;
@@ -16,7 +15,6 @@ export interface SiteClock {
 
 /** One week of the site, Monday 04:00 to Monday 04:00 by the staff's clock. Times are epoch ms. */
 export interface Week {
-  /** Weeks since the first Monday of 1970. */
   readonly index: number;
   readonly startsAt: number;
   readonly endsAt: number;
@@ -24,7 +22,7 @@ export interface Week {
   readonly midnights: readonly number[];
 }
 
-/** Returns the week with this number. Throws RangeError for an unknown zone. */
+/** Throws RangeError for an unknown zone. */
 export function weekOf({ zone, ahead }: SiteClock, index: number): Week {
   const monday = FIRST_MONDAY + index * 7;
   const instant = (day: number, ms: number) => fromWallClock(zone, (monday + day) * DAY_MS + ms) - ahead;
@@ -36,7 +34,6 @@ export function weekOf({ zone, ahead }: SiteClock, index: number): Week {
   };
 }
 
-/** Returns the week of an instant. */
 export function weekAt(clock: SiteClock, instant: number): Week {
   const day = Math.floor((wallClock(clock.zone, instant + clock.ahead) - WEEK_STARTS) / DAY_MS);
   const week = weekOf(clock, Math.floor((day - FIRST_MONDAY) / 7));
@@ -70,7 +67,6 @@ function modulo(value: number, by: number): number {
   return ((value % by) + by) % by;
 }
 
-/** Returns the shorter way to the same place on a circle. */
 function nearest(way: number, circle: number): number {
   const ahead = modulo(way, circle);
   return ahead > circle / 2 ? ahead - circle : ahead;

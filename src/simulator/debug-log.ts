@@ -7,7 +7,6 @@ import type { Site } from "./site.ts";
 import type { FeatureSpec, ServerSpec } from "./spec.ts";
 
 interface Line {
-  /** Epoch ms, whole seconds. */
   readonly at: number;
   /** Among lines of one second, lines that free a seat come first. */
   readonly order: number;
@@ -22,7 +21,6 @@ const FULL = '(Licensed number of users already reached. (-4,342:10054 ""))';
 /** Creates the debug log that lmgrd and its vendor daemons would write about the simulated activity. */
 export function createSimulatedLog(site: Site, server: ServerSpec) {
   const { seed } = site;
-  /** The last requested week. */
   let last = { index: Number.NaN, lines: [] as readonly Line[] };
 
   function linesOf(index: number): readonly Line[] {
@@ -98,7 +96,7 @@ function greedyLines(seed: number, server: ServerSpec, { startsAt, endsAt }: Wee
   return lines;
 }
 
-/** Returns the dates that lmgrd and each daemon print every six hours (`ls_timestamp`). */
+/** lmgrd and each daemon print the date every six hours (`ls_timestamp`). */
 function datesOf(zone: string, { daemons }: ServerSpec, midnight: number): Line[] {
   return [0, 6, 12, 18].flatMap((hour) => {
     const at = Math.min(midnight + hour * HOUR_MS, midnight + DAY_MS) + 3_000;
@@ -113,7 +111,6 @@ function datesOf(zone: string, { daemons }: ServerSpec, midnight: number): Line[
   });
 }
 
-/** Prints ` 8:05:09` by the server's clock. */
 function clockOf(zone: string, at: number): string {
   const local = new Date(wallClock(zone, at));
   const two = (number: number) => String(number).padStart(2, "0");

@@ -12,7 +12,7 @@ export interface Actor {
   readonly group: string;
 }
 
-/** A person with working hours. Times of day are ms after midnight. */
+/** Times of day are ms after midnight. */
 interface Person extends Actor {
   readonly arrives: number;
   readonly leaves: number;
@@ -20,12 +20,10 @@ interface Person extends Actor {
 
 export type Staff = readonly [Person, ...Person[]];
 
-/** A request for seats. Times are epoch ms. */
 export interface Request {
   readonly actor: Actor;
-  /** Unique within the feature and the week of {@link Request.askedAt}. */
+  /** Unique within the feature and the week. */
   readonly ordinal: number;
-  /** Number of the week of the request. */
   readonly week: number;
   readonly askedAt: number;
   readonly wantedMs: number;
@@ -46,7 +44,6 @@ interface DemandContext {
   readonly week: Week;
 }
 
-/** Share of the staff that is absent all day. */
 const ABSENT = 0.12;
 const SATURDAY_WORK = 0.04;
 /** Share of days with a session that is left open overnight. */
@@ -63,7 +60,7 @@ const LAST =
     " ",
   ) as [string, ...string[]];
 
-/** Creates the staff of a server; equal seeds give equal people. User names are unique within the staff. */
+/** User names are unique within the staff. */
 export function staffOf(seed: number, server: string, spec: StaffSpec): Staff {
   const taken = new Set<string>();
   return Array.from({ length: spec.people }, (_, index): Person => {
@@ -87,7 +84,6 @@ export function staffOf(seed: number, server: string, spec: StaffSpec): Staff {
   }) as [Person, ...Person[]];
 }
 
-/** A named user of a feature. Times are epoch ms. */
 export interface Assignment {
   readonly person: Person;
   readonly since: number;
@@ -96,7 +92,7 @@ export interface Assignment {
 /** Named licenses are reassigned after this many weeks, to limit their age. */
 const ASSIGNED_WEEKS = 60;
 
-/** Returns the named users of a feature; equal seeds give equal people. Null if seats are not assigned. */
+/** Returns the named users of a feature; null if seats are not assigned. */
 export function assignmentsOf(context: DemandContext): readonly Assignment[] | null {
   const { seed, clock, server, feature, staff, week } = context;
   if (feature.assigned === null) return null;
@@ -113,7 +109,6 @@ export function assignmentsOf(context: DemandContext): readonly Assignment[] | n
 
 type Wish = Omit<Request, "ordinal">;
 
-/** Returns all requests for a feature in one week, in order of time. */
 export function demandOf(context: DemandContext): readonly Request[] {
   const { week } = context;
   const staff = assignmentsOf(context)?.map(({ person }) => person) ?? context.staff;

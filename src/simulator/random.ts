@@ -19,7 +19,6 @@ export function hash(...keys: readonly Key[]): number {
   return mix(bits) >>> 0;
 }
 
-/** Returns a generator seeded with the keys. Equal keys give equal values in every process. */
 export function draws(...keys: readonly Key[]) {
   let state = hash(...keys);
   const next = () => {

@@ -10,7 +10,6 @@ export interface SeatRules {
   readonly whenFull: "queue" | "deny";
 }
 
-/** Seats held from `startedAt` until just before `endsAt`. */
 export interface Grant {
   readonly request: Request;
   readonly startedAt: number;
@@ -20,7 +19,6 @@ export interface Grant {
   readonly fromKept: number;
 }
 
-/** A place in the queue from `from` until just before `to`. */
 export interface Wait {
   readonly request: Request;
   readonly from: number;
@@ -30,9 +28,7 @@ export interface Wait {
 /** Results of a week's requests; grants in the order in which they were given. */
 export type Schedule = ReturnType<typeof seat>;
 
-/** Time after which a denied request is retried. */
 const RETRY_MS = 7 * MINUTE_MS;
-/** Minimum time of a session. */
 const SHORTEST_MS = 2 * MINUTE_MS;
 
 interface Event {

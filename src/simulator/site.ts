@@ -15,20 +15,20 @@ import { hash } from "./random.ts";
 import { type Grant, type Schedule, seat } from "./seats.ts";
 import { expiryOf, type FeatureSpec, type ServerSpec } from "./spec.ts";
 
-/** Maximum number of cached weeks × features, so that a series of instants costs little more than one. */
+/** Weeks × features. A series of instants costs little more than one. */
 const MAX_CACHED = 500;
 
 export interface SiteOptions extends Partial<SiteClock> {
   readonly seed: number;
-  /** IANA zone of the staff's working hours. An unknown zone throws RangeError later. */
+  /** An unknown zone throws RangeError later. */
   readonly zone: string;
 }
 
 export type Site = ReturnType<typeof createSite>;
 
 /**
- * The simulated site: returns the reading of each license server at an instant, as a pure function of seed and time.
- * Nothing runs continuously; a week is simulated when it is first requested.
+ * Simulates a site: the reading of a license server is a pure function of seed and time. Weeks are simulated
+ * on first use.
  */
 export function createSite({ seed, zone, ahead = 0 }: SiteOptions) {
   const clock: SiteClock = { zone, ahead };
@@ -81,7 +81,6 @@ export function createSite({ seed, zone, ahead = 0 }: SiteOptions) {
   return {
     seed,
     clock,
-    /** Returns the schedule of a feature in the week of an instant. */
     schedule: (server: ServerSpec, feature: FeatureSpec, instant: number) =>
       play(server, feature, weekAt(clock, instant)),
     /**
@@ -113,7 +112,7 @@ export function createSite({ seed, zone, ahead = 0 }: SiteOptions) {
   };
 }
 
-/** Reports whether the server is silent: at the same minutes of every hour, derived from the seed. */
+/** A silent server does not answer at the same minutes of every hour. */
 export function isSilent(seed: number, server: ServerSpec, instant: number): boolean {
   if (server.silentMinutes === 0) return false;
   const begins = hash(seed, server.id, "silent") % (60 - server.silentMinutes);
@@ -121,19 +120,17 @@ export function isSilent(seed: number, server: ServerSpec, instant: number): boo
   return minute >= begins && minute < begins + server.silentMinutes;
 }
 
-/** Builds a reading without unparsed lines, of a text that is not cut. */
+/** Builds the reading of a complete text. */
 export function wholeReading(parts: ReadingParts & Pick<Reading, "manager">): Reading {
   return { errors: [], ...parts, unparsedLines: 0, unparsed: [], cut: false, recognised: true };
 }
 
-/** Returns the reading that the manager's tool prints for this state. */
 function readingOf(manager: string, state: SimulatedServer): Reading {
   const { simulatedTool } = managerOf(manager);
   if (simulatedTool === null) throw new Error(`the tool of ${manager} cannot be simulated`);
   return wholeReading({ manager, ...simulatedTool.reading(state) });
 }
 
-/** Returns the state of a server's features, in the order of its spec, at an instant. */
 function featureStates(
   seed: number,
   zone: string,

@@ -4,7 +4,7 @@ import type { ManagerName, Unit } from "../domain/words.ts";
 import type { SimulatedMember } from "../managers/simulated-tool.ts";
 import { dateOf, weekAt } from "./calendar.ts";
 
-/** Static properties of a simulated license server. Its activity is drawn from seed and time. */
+/** Static properties of a simulated license server; its activity is drawn from seed and time. */
 export interface ServerSpec {
   readonly id: string;
   readonly name: string;
@@ -13,7 +13,6 @@ export interface ServerSpec {
   readonly labels: Readonly<Record<string, string>>;
   readonly members: readonly SimulatedMember[];
   readonly daemons: readonly { readonly name: string; readonly version: string }[];
-  /** Version of the server software, e.g. `v11.19.5`. */
   readonly version: string;
   readonly staff: StaffSpec;
   /** Checkout lines include the client's process id. */
@@ -22,7 +21,6 @@ export interface ServerSpec {
   readonly queues: boolean;
   /** Minutes of every hour in which the server does not answer. */
   readonly silentMinutes: number;
-  /** The debug log of its vendor daemons is readable. */
   readonly debugLog: boolean;
   /** A job that requests more seats than exist, every hour of the day. Only the log shows it. */
   readonly greedyJob?: { readonly feature: string; readonly seats: number };
@@ -40,28 +38,23 @@ export interface StaffSpec {
 export interface FeatureSpec {
   readonly daemon: string;
   readonly name: string;
-  /** Unit of the counts. */
   readonly unit: Unit;
   /** Features of a server with the same group share the seats of the first one's pools. */
   readonly seatGroup: string | null;
-  /** Number of named users, who alone get a seat; null if seats are not assigned. */
+  /** Number of people with a named seat; null if seats are not assigned. */
   readonly assigned: number | null;
   readonly pools: readonly PoolSpec[];
-  /** Null: unused. */
   readonly use: UseSpec | null;
   /** A request without a seat is denied even if the server has a queue: most clients do not queue. */
   readonly deny: boolean;
-  /** Seats of the first pool reserved for a user or a group. */
   readonly kept: { readonly type: "user" | "group"; readonly name: string; readonly seats: number } | null;
 }
 
 export type Range = readonly [min: number, max: number];
 
-/** Usage of a feature. */
 export interface UseSpec {
   /** Share of the staff that uses it on a typical day, 0–1. */
   readonly share: number;
-  /** Sessions per person and day. */
   readonly sessions: Range;
   readonly minutes: Range;
   /** Seats or tokens per session; absent = 1. */
@@ -75,7 +68,6 @@ export interface UseSpec {
 }
 
 export interface PoolSpec {
-  /** Licensed version, e.g. `v2026.09`. */
   readonly version: string;
   /** Null is uncounted. */
   readonly seats: number | null;
@@ -98,7 +90,7 @@ export function expiryOf(spec: ExpirySpec, zone: string, instant: number): Expir
   return { expiresOn, expiresAt: endOfDay(zone, year, month, day), permanent: false };
 }
 
-/** Always within the next 30 days: a lease of four weeks with two days of grace. */
+/** Always within the next 30 days. */
 export const LEASED: ExpirySpec = { every: 4, days: 29 };
 /** Between two and six months ahead. */
 export const SUPPORTED: ExpirySpec = { every: 20, days: 200 };
@@ -128,17 +120,14 @@ export function tokens(feature: Feature): Feature {
   return { ...feature, unit: "tokens" };
 }
 
-/** Assigns seats to a number of named users. */
 export function assign(people: number, feature: Feature): Feature {
   return { ...feature, assigned: people };
 }
 
-/** Features that share the seats of the first one. */
 export function share(seatGroup: string, features: readonly Feature[]): Feature[] {
   return features.map((feature) => ({ ...feature, seatGroup }));
 }
 
-/** Reserves seats of a feature for a group of the staff, or for one user. */
 export function keep(
   name: string,
   seats: number,
@@ -164,17 +153,14 @@ export function batch(jobs: Range, seats: Range, hours: Range): Pick<UseSpec, "b
 /** A service that holds its seats for weeks. */
 export const service = (seats: number): UseSpec => use(0, [0, 0], [1, 1], { long: seats });
 
-/** The properties in which servers differ. */
 interface ServerRow
   extends Pick<ServerSpec, "id" | "name" | "address">,
     Partial<Pick<ServerSpec, "manager" | "pids" | "queues" | "silentMinutes" | "debugLog" | "greedyJob">> {
-  /** Host that is switched off. */
   readonly down?: string;
   readonly labels: { readonly location: string; readonly department: string };
   readonly staff: Omit<StaffSpec, "site">;
-  /** Versions by daemon; the first one is also the server's. */
+  /** Versions by daemon; the first is also the server's. */
   readonly daemons: Readonly<Record<string, string>>;
-  /** Features by daemon. */
   readonly features: Readonly<Record<string, readonly Feature[]>>;
 }
 

@@ -6,17 +6,15 @@ import type { ToolAnswer } from "../managers/simulated-tool.ts";
 import { SERVERS } from "./servers.ts";
 import { createSite } from "./site.ts";
 
-/** An invalid option of the simulator itself. */
 export class SimulateUsageError extends Error {
   override readonly name = "SimulateUsageError";
 }
 
-/** Managers whose tool can be simulated. */
 export const SIMULATED: readonly ManagerName[] = MANAGERS.filter(
   (name) => managerOf(name).simulatedTool !== null,
 );
 
-/** The simulator's own options; each takes a value. */
+/** Each takes a value. */
 const OWN = ["--server", "--seed", "--timezone", "--ahead"];
 
 /**

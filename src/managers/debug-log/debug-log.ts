@@ -1,6 +1,5 @@
 /** The log to which a manager's daemons write checkouts, check-ins and denials. */
 export interface DebugLog {
-  /** Display name: `FlexNet debug log`. */
   readonly title: string;
   /** Set if the reader was never tested with a real log; `check` shows it. */
   readonly experimental?: true;
@@ -8,7 +7,7 @@ export interface DebugLog {
   createFirstDay(zone: string): FirstDay;
 }
 
-/** Position of a reader, to resume it later. Plain JSON. */
+/** Position of a reader, stored as JSON. */
 export interface ReaderState {
   /** Days since 1970-01-01 in the server's zone. */
   readonly day: number;
@@ -19,11 +18,9 @@ export interface ReaderState {
 }
 
 export interface ReaderOptions {
-  /** IANA zone in which the server prints its times. */
   readonly zone: string;
   /** Day of the first line, or the state of an earlier reader. */
   readonly start: ReaderState;
-  /** The day is a guess until the log prints a date. */
   readonly inferred?: boolean;
   /**
    * Whether events after an uncertain midnight may wait for the next printed date, up to hours of log. A reader that
@@ -35,12 +32,10 @@ export interface ReaderOptions {
   readonly onNotice?: (notice: DaemonNotice) => void;
 }
 
-/** A line about a daemon that administrators should see. */
 export interface DaemonNotice {
   readonly about: "exit" | "shutdown" | "clock";
   /** Epoch ms, to the second. */
   readonly at: number;
-  /** Null if the line is about the whole license server. */
   readonly daemon: string | null;
   /** The line without its time and daemon, as printed. */
   readonly text: string;
@@ -51,18 +46,16 @@ export interface DaemonNotice {
  * event once the next line shows that the event is complete.
  */
 export interface DebugLogReader {
-  /** Parses one line, given without its line end. */
   line(text: string): void;
   /**
    * Sets the approximate time at which the next lines were written (epoch ms); their day is the closest one. Null =
    * unknown.
    */
   near(at: number | null): void;
-  /** Reports the pending event. More lines may follow. */
   flush(): void;
   readonly counts: DebugLogCounts;
   state(): ReaderState;
-  /** Time of the first and the last line with a time and a daemon, epoch ms; null before the first. */
+  /** Times of the first and the last line with a time and a daemon; null before the first. */
   readonly firstAt: number | null;
   readonly lastAt: number | null;
 }
@@ -72,9 +65,8 @@ export interface DebugLogReader {
  * subtracts them. A log without a date ends at the file's modification time.
  */
 export interface FirstDay {
-  /** Parses one line; returns true once the day is known and the rest can be skipped. */
+  /** Returns true once the day is known and the rest can be skipped. */
   line(text: string): boolean;
-  /** `lastWrite`: modification time of the file, epoch ms. */
   result(lastWrite: number): { readonly day: number; readonly inferred: boolean };
 }
 
@@ -94,7 +86,6 @@ export const LICENSE_EVENTS = [
 ] as const;
 export type LicenseEventKind = (typeof LICENSE_EVENTS)[number];
 
-/** An event about seats. Names are as printed. */
 export interface LicenseEvent {
   readonly kind: LicenseEventKind;
   /** Epoch ms, to the second. */
@@ -107,7 +98,6 @@ export interface LicenseEvent {
   readonly host: string | null;
   /** Checkout data: the text in brackets. */
   readonly data: string | null;
-  /** Number of seats; 1 if the line prints none. */
   readonly count: number;
   /** Text in parentheses: why a request was denied, or why seats were returned (`SHUTDOWN`, `INACTIVE`). */
   readonly reason: string | null;
@@ -118,7 +108,7 @@ export interface LicenseEvent {
   readonly version: string | null;
 }
 
-/** Start or end of a daemon; both end its checkouts. `daemon` null = all daemons of the log. */
+/** Both end the daemon's checkouts. `daemon` null = all daemons of the log. */
 export interface DaemonEvent {
   readonly kind: "DAEMON_UP" | "DAEMON_DOWN";
   readonly at: number;
@@ -127,7 +117,6 @@ export interface DaemonEvent {
 
 export type DebugLogEvent = LicenseEvent | DaemonEvent;
 
-/** Counters of a reader: lines and events read, and lines not understood. */
 export type DebugLogCounts = ReturnType<typeof noCounts>;
 
 export function noCounts() {
@@ -137,9 +126,7 @@ export function noCounts() {
     timestamps: 0,
     /** Lines with a time and a daemon that report something else. */
     otherMessages: 0,
-    /** Lines without a time and a daemon that do not continue an event. */
     withoutHead: 0,
-    /** Lines that begin like an event but cannot be parsed. */
     malformed: 0,
     /** Malformed times such as `12:49:3a9`; the event gets the time of the previous line. */
     brokenTimes: 0,
@@ -149,7 +136,6 @@ export function noCounts() {
     redated: 0,
     /** Events before the first printed date, dated by the file's modification time. */
     inferredDates: 0,
-    /** First malformed lines with their numbers, cut at 200 characters. */
     samples: [] as { readonly line: number; readonly text: string }[],
   };
 }

@@ -1,12 +1,11 @@
 import { isUtf8 } from "node:buffer";
 
-/** Kind of a log file, detected from its first bytes. */
 export type LogNature = "text" | "utf-16" | "binary";
 
 const LF = 0x0a;
 const CR = 0x0d;
 const BOM = 0xfeff;
-/** Typical lines have some hundred bytes; a longer line is split and counts as several. */
+/** Longer lines are split; typical lines have some hundred bytes. */
 const MAX_LINE = 64 * 1024;
 const SNIFFED = 4096;
 
@@ -36,7 +35,6 @@ export function createLineCutter() {
   const latin = new TextDecoder("windows-1252");
   let begun: Uint8Array = new Uint8Array(0);
 
-  /** Decodes complete lines, or a last line without line end. */
   function cut(bytes: Uint8Array, line: (text: string) => void): void {
     if (isUtf8(bytes)) {
       const lines = utf8.decode(bytes).split("\n");
@@ -61,7 +59,6 @@ export function createLineCutter() {
       // Copy the rest: the caller may reuse its buffer. NULs are skipped, because there may be any number of them.
       begun = isLong ? new Uint8Array(0) : all.slice(behindNuls(all, end));
     },
-    /** Passes on the last line if it has no line end. */
     finish(line: (text: string) => void): void {
       if (begun.length > 0) cut(begun, line);
       begun = new Uint8Array(0);

@@ -35,9 +35,7 @@ export function createPairing(onSession: (session: PairedSession) => void) {
   const counts = {
     /** Check-ins without a checkout: the checkout was before the start of the log. */
     orphanIns: 0,
-    /** Checkouts without a check-in. */
     openOuts: 0,
-    /** Check-ins that match several checkouts; the oldest was chosen. */
     ambiguous: 0,
   };
 
@@ -144,7 +142,6 @@ export function createPairing(onSession: (session: PairedSession) => void) {
   };
 }
 
-/** Returns the checkout with the same handle, else the oldest with the same count. */
 function chooseOut(list: readonly OpenOut[], { handle }: LicenseEvent, left: number): OpenOut | undefined {
   if (handle !== null) return list.find(({ event }) => event.handle === handle);
   return list[0]?.left === left ? list[0] : list.find((out) => out.left === left);

@@ -11,9 +11,7 @@ export const DAY_SECONDS = 86_400;
 export function createToUtc(zone: string): (day: number, second: number) => number {
   let cachedDay = Number.NaN;
   let midnight = 0;
-  /** The day has no change of offset, so seconds can be added. */
   let even = false;
-  /** The second occurrence of this day's repeated hour has begun. */
   let repeated = false;
   let latest = Number.NEGATIVE_INFINITY;
 

@@ -2,7 +2,6 @@ import { type Expiry, UNKNOWN_EXPIRY } from "../../domain/reading.ts";
 import { endOfDay, fromWallClock, isDate } from "../../domain/time/zone.ts";
 import type { Row } from "./table.ts";
 
-/** Parses a count; null if the text is not a number. */
 export function readCount(text: string): number | null {
   return /^\d{1,15}$/.test(text) ? Number(text) : null;
 }
@@ -18,7 +17,7 @@ export function readHost(text: string): string | null {
   return (isWhole ? text.slice(0, begin) : text) || null;
 }
 
-/** Parses `/opt/cad/bin/cad ( 4711)`: the program and its process id. */
+/** Parses a program and its process id: `/opt/cad/bin/cad ( 4711)`. */
 export function readProcess(text: string): { readonly name: string | null; readonly pid: number | null } {
   const at = text.endsWith(")") ? text.lastIndexOf(" (") : -1;
   const pid = at === -1 ? null : readCount(text.slice(text[at + 2] === " " ? at + 3 : at + 2, -1));
@@ -38,7 +37,6 @@ export function createTimes(zone: string) {
     return isDate(Number(year), Number(month), Number(day)) ? Date.parse(`${year}-${month}-${day}`) : null;
   }
 
-  /** Returns the wall clock time; null if the text is not a time. */
   function wallOf(text: string): number | null {
     const clock = text.slice(11);
     const day = midnights.getOrInsertComputed(text.slice(0, 11), midnight);

@@ -23,14 +23,12 @@ export function readCells(line: string): string[] | "open" | null {
   }
 }
 
-/** Returns the index of the quote that ends a cell, or -1. */
 function closingQuote(line: string, from: number): number {
   let at = line.indexOf('"', from);
   while (at !== -1 && line[at + 1] === '"') at = line.indexOf('"', at + 2);
   return at;
 }
 
-/** Joins cells to a line that `readCells` can read. */
 export function printCells(cells: readonly string[]): string {
   return cells.map((cell) => (/[",\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(",");
 }

@@ -31,12 +31,10 @@ type Held = Mutable<CheckoutReading>;
 type FeatureDraft = ReturnType<typeof createFeature>;
 type PoolDraft = ReturnType<typeof createPool>;
 
-/** Builds features from the rows of one table. */
 export function createFeatures(times: ReturnType<typeof createTimes>) {
   const features = new Map<string, FeatureDraft>();
   const pools = new Map<string, PoolDraft>();
   let last: FeatureDraft | null = null;
-  /** Set of licenses of the last valid row. */
   let same: { readonly head: Row["head"]; readonly pool: PoolDraft } | null = null;
 
   /**
@@ -65,7 +63,7 @@ export function createFeatures(times: ReturnType<typeof createTimes>) {
       const model = row.get("model");
       const { unit } = MODELS[model] ?? UNKNOWN_MODEL;
       const [daemon, name] = [row.get("editor"), row.get("feature")];
-      // Units are never added up.
+      // Counts of different units are never added up.
       const feature = features.getOrInsertComputed(`${featureKey(daemon, name)}\0${unit}`, () =>
         createFeature(daemon, name, unit),
       );
@@ -76,7 +74,7 @@ export function createFeatures(times: ReturnType<typeof createTimes>) {
       same = pool !== null && isTaken ? { head: row.head, pool } : null;
       return isTaken;
     },
-    /** Marks the last feature as cut, because the text ended within its rows. */
+    /** Marks the last feature as cut: the text ended within its rows. */
     cutLast(): void {
       if (last !== null) last.cut = true;
     },
@@ -141,7 +139,6 @@ function createPool(
   const model = first.get("model");
   const counts = (MODELS[model] ?? UNKNOWN_MODEL).inuse;
   const words = [model, first.get("type"), first.get("pricing"), first.get("customer")];
-  /** Named users, by person; null for other models. */
   const assigned = counts === "assigned" ? new Map<string, AssignedReading>() : null;
   const checkouts: Held[] = [];
   const byPerson = new Map<string, Held>();
@@ -201,7 +198,6 @@ function createPool(
       if (assigned === null || one.handle !== null || program !== null) hold(person, one);
       return true;
     },
-    /** Compares `Inuse` with the sum of the rows' tokens or the number of people. */
     check(): Consistency {
       if (!first.namesUsers) return "ok";
       return compareCounts(inuse, assigned?.size ?? sumOfCounts(checkouts));

@@ -53,7 +53,6 @@ function explain({ message }: ToolError): string | null {
   return null;
 }
 
-/** Dassault Systèmes License Server, through the administration tool that is a part of it. */
 export const dsls: Manager = {
   name: "dsls",
   title: "DSLS",

@@ -18,13 +18,12 @@ const TABLE_ECHO = /^getLicenseUsage\b/i;
 const TOOL_VERSION = /^License Administration Tool Version (\S+)/;
 const SERVER_VERSION = /^Software version: (\S+)$/;
 const READY = /^Ready: (yes|no)\b/;
-/** `Server name: lic1   Server id: ABC-1`; of a failover cluster, all three. */
+/** Matches `Server name: lic1   Server id: ABC-1`; a failover cluster prints all three. */
 const SERVER_NAME = /^Server names?: (.+?)\s+Server ids?:/;
 /** Java prints this on stderr or stdout when it applies our language settings. */
 const JAVA = /^Picked up JAVA_TOOL_OPTIONS: /;
 /**
- * Lines without useful content, and the line above each answer where outputs of several servers were saved in one
- * file.
+ * Lines without useful content. `==> ` precedes each answer in a file with the outputs of several servers.
  */
 const KNOWN = /^(?:Build date|Warning): |^(?:Standalone|Failover) mode$|^==> /;
 
@@ -55,9 +54,7 @@ export function createDslsParser({ zone, step }: ParseContext): ReadingParser {
   let ready: boolean | null = null;
   const unreachable: MemberReading[] = [];
   let isPrompted = false;
-  /** The text ended within the table. */
   let isCut = false;
-  /** A row was not understood. */
   let isLost = false;
   let isStray = false;
   /** Lines of a row whose quoted cell is not closed yet; the last one is at `lineNumber`. */
@@ -75,7 +72,6 @@ export function createDslsParser({ zone, step }: ParseContext): ReadingParser {
     return error;
   }
 
-  /** `last`: line number of the row's last line. */
   function takeRow(text: string, last: number): void {
     const another = open.length === 0 ? (table?.sameSet(text) ?? null) : null;
     if (another !== null && features.add(another)) return;

@@ -11,7 +11,7 @@ import type { RenderOptions } from "../manager.ts";
 import { printCells, readCells } from "./csv.ts";
 import { COLUMNS, type Column } from "./table.ts";
 
-/** The header of version 6.425; it ends with a comma. */
+/** Header of version 6.425. */
 const HEADER =
   "Editor,EditorId,Feature,Model,Commercial Type,Max Release Number,Max Release Date,Pricing Structure,Max Casual Duration,Expiration Date,Customer ID,Count,Inuse,Tokens,Casual Usage (mn),Host,User,Internal ID,Active Process,Client Code Version,Session ID,Granted Since,Last Used At,Granted At,Queue Position,".split(
     ",",
@@ -119,7 +119,6 @@ function printHeld(held: CheckoutReading, pool: PoolReading, zone: string): Cell
   };
 }
 
-/** Prints a named user, with the program that uses the license if there is one. */
 function printAssigned(
   { user, host, since }: AssignedReading,
   held: readonly CheckoutReading[],
@@ -154,7 +153,6 @@ function printProcess({ qualifier, pid }: Pick<CheckoutReading, "qualifier" | "p
   return `${qualifier ?? ""} ( ${pid})`;
 }
 
-/** Prints `2025-01-31 08:15:00` in the zone. */
 function printTime(time: number | null, zone: string): string {
   if (time === null) return "";
   return new Date(wallClock(zone, time)).toISOString().slice(0, 19).replace("T", " ");

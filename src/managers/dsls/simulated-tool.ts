@@ -18,10 +18,7 @@ import { render } from "./render.ts";
 const USAGE = `Usage: DSLicSrv -admin [-run "command; command; ..."]
 `;
 
-/**
- * DSLicSrv with the commands that licmond uses: `connect`, `getLicenseUsage -csv` and `quit`, after `-run` or on
- * stdin.
- */
+/** DSLicSrv with the commands that licmond uses, after `-run` or on stdin. */
 export const simulatedDslicsrv: SimulatedTool = {
   reading,
   readsStdin: (args) => !args.some((arg) => arg === "-run" || arg === "-r"),
@@ -71,7 +68,7 @@ function answerOf(
 
 const CUSTOMER = "40011";
 
-/** DSLicSrv prints no report time and no daemons, and times to the second. */
+/** DSLicSrv prints times to the second, and neither a report time nor daemons. */
 function reading(server: SimulatedServer): ReadingParts {
   const { version, silent } = server;
   const members = server.members.map(({ host, port, down }) => {

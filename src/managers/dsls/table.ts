@@ -1,6 +1,5 @@
 import { readCells } from "./csv.ts";
 
-/** Titles of the columns that are read. */
 export const COLUMNS = {
   editor: "Editor",
   feature: "Feature",
@@ -27,7 +26,6 @@ export const COLUMNS = {
 export type Column = keyof typeof COLUMNS;
 
 const NAMES = Object.keys(COLUMNS) as Column[];
-/** Required columns. */
 const REQUIRED: readonly Column[] = ["editor", "feature", "model", "count", "inuse"];
 /** Eight columns identify a set of licenses; the rows of its users repeat them. */
 const IDENTITY: readonly Column[] = [
@@ -36,7 +34,7 @@ const IDENTITY: readonly Column[] = [
 /** Columns about users; a row without a user ends before them. */
 const USAGE: readonly Column[] = NAMES.slice(NAMES.indexOf("tokens"));
 
-/** The cells of a row that identify and count its set of licenses; rows of the set's users share them. */
+/** Cells that identify and count a set of licenses; the rows of its users share them. */
 interface Head {
   /** Start of the line up to and including the last comma; null if it has quotes. */
   readonly text: string | null;
@@ -46,11 +44,9 @@ interface Head {
 
 export interface Row {
   readonly head: Head;
-  /** Returns the cell; empty if the row or the table has none. */
+  /** Empty if the row or the table has no such cell. */
   get(column: Column): string;
-  /** The row has a user. */
   readonly isUse: boolean;
-  /** The table has columns for users. */
   readonly namesUsers: boolean;
 }
 
@@ -105,8 +101,8 @@ export function readHeader(line: string) {
       return rowOf(last, cells.slice(from));
     },
     /**
-     * Returns the row of a line with the same head as the previous one, which saves most of the work; null for
-     * others.
+     * Returns the row if the line has the same head as the previous one, which saves most of the work; else
+     * null.
      */
     sameSet(line: string): Row | null {
       const begin = last?.text ?? null;

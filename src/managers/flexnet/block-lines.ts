@@ -38,10 +38,7 @@ export function parsePool(trimmed: string, zone: string) {
   };
 }
 
-/**
- * Parses `floating license`, `nodelocked license, locked to "ID=…"`, `uncounted nodelocked license locked to NOTHING
- * …`.
- */
+/** Parses `floating license`, `nodelocked license, locked to …` or `uncounted nodelocked license …`. */
 export function parseKind(trimmed: string): PoolKind | null {
   const [, uncounted, kind] = KIND.exec(trimmed) ?? [];
   if (kind === undefined) return null;
@@ -79,13 +76,11 @@ function withoutServer(text: string): string {
 /** Maximum number of lines whose identity is split again at the end, which bounds the time. */
 const MAX_SECOND_LOOKS = 5_000;
 
-/** `kept`: the line was used but a part of it was not understood, so it counts as unparsed. */
+/** `kept`: a part of the line was not understood, so it counts as unparsed; the rest was used. */
 export type LineOutcome = "known" | "kept" | "unknown";
 
-/** A line about free seats; it changes nothing. */
 const BORROWABLE = /^\d{1,9} borrowable licen[sc]es?\b/i;
 
-/** Reads the lines of a feature's block below its header. */
 export function createBlockReader(zone: string, times: StartTimes, knownHosts: KnownHosts) {
   const seats = createSeatReader(times, knownHosts);
   const secondLooks: (() => void)[] = [];
@@ -135,7 +130,6 @@ export function createBlockReader(zone: string, times: StartTimes, knownHosts: K
     return pool.understood ? "known" : "kept";
   }
 
-  /** Reads the kind of the last pool. */
   function readKind(block: Block, trimmed: string): LineOutcome {
     const pool = block.pools.at(-1);
     const kind = pool === undefined ? null : parseKind(trimmed);
@@ -162,7 +156,6 @@ export function createBlockReader(zone: string, times: StartTimes, knownHosts: K
       if (first === QUOTE) return readPool(block, trimmed, cut);
       return isDigit(first) ? readReservation(block, trimmed, cut) : readKind(block, trimmed);
     },
-    /** Reads a line that no other rule matched if it starts like a line of a block. */
     keep(block: Block, text: string, from: number): boolean {
       // Try this last: names may look like the middle of a checkout.
       if (readSeat(block, text, from, "any")) return true;
@@ -170,7 +163,7 @@ export function createBlockReader(zone: string, times: StartTimes, knownHosts: K
       block.describing = false;
       return true;
     },
-    /** Splits identities again that were ambiguous, now that all hosts of the output are known. */
+    /** Splits ambiguous identities again, now that all hosts of the output are known. */
     close(): void {
       for (const look of secondLooks) look();
     },

@@ -12,7 +12,6 @@ import type { PoolKind } from "../../domain/words.ts";
 import { trimBlanks } from "../blanks-and-digits.ts";
 import { endsInErrorCode, parseToolError } from "./status-lines.ts";
 
-/** First line of a feature's block. */
 export type FeatureHeader = Pick<FeatureReading, "name" | "total" | "used" | "unlimited" | "error">;
 
 const PREFIX = "Users of ";
@@ -25,7 +24,6 @@ const IN_USE = /\bTotal of (\d{1,15}) licen[sc]es? in use\b/i;
 const UNCOUNTED = /^\(Uncounted\b.*\)[ \t]*$/is;
 const ERROR = /^\((Error: .*)\)[ \t]*$/is;
 
-/** Reports whether the line opens a block, even a malformed one. */
 export function startsHeader(trimmed: string): boolean {
   return trimmed.startsWith(PREFIX);
 }
@@ -50,9 +48,7 @@ export function parseHeader(trimmed: string): FeatureHeader | null {
   return failed(trimmed.slice(PREFIX.length, colon), trimBlanks(trimmed.slice(colon + 1)));
 }
 
-/**
- * Parses a header with unknown text: takes the known counts, others are null. Returns null without a name.
- */
+/** Parses a header with unknown text; counts that are not found are null. Returns null without a name. */
 export function parseOddHeader(trimmed: string): FeatureHeader | null {
   const [, name, rest = ""] = ODD.exec(trimmed) ?? [];
   if (name === undefined) return null;
@@ -82,18 +78,14 @@ function failed(name: string, message: string): FeatureHeader {
   return { ...counted(name, null, null), error: parseToolError(message) };
 }
 
-/** A feature's block while its lines are read; the table of `-i` is merged into it at the end. */
 export type Block = ReturnType<typeof openBlock>;
 
-/** `part`: number of the license server's part of the output. */
 export function openBlock(header: FeatureHeader, daemon: string, part: number) {
   return {
     ...header,
     daemon,
     part,
-    /** Daemon of the first pool line; null if no pool line was read. */
     vendor: null as string | null,
-    /** License server of the first seat, `host/port`; null if no seat was read. */
     server: null as string | null,
     pools: [] as PoolDraft[],
     checkouts: [] as FeatureReading["checkouts"][number][],
@@ -101,11 +93,9 @@ export function openBlock(header: FeatureHeader, daemon: string, part: number) {
     queue: [] as FeatureReading["queue"][number][],
     /** Seats of checkouts and reservations above the first pool line. */
     loose: 0,
-    /** Seats of all checkouts and reservations. */
     held: 0,
     /** The last line was a pool line; its description may follow. */
     describing: false,
-    /** A line of the block was not understood. */
     doubtful: false,
   };
 }
@@ -121,7 +111,6 @@ export function openPool(version: string | null, expiry: Expiry, tableOnly = fal
     total: null as number | null,
     unlimited: false,
     expiry,
-    /** Seats of checkouts and reservations below its line. */
     held: 0,
     tableOnly,
     /** Checkouts without a pool, or in a pool of the same version, may belong to this pool. */
@@ -129,7 +118,6 @@ export function openPool(version: string | null, expiry: Expiry, tableOnly = fal
   };
 }
 
-/** Returns the index of the current pool. */
 export function poolOf(block: Block): number | null {
   return block.pools.length === 0 ? null : block.pools.length - 1;
 }

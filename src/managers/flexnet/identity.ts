@@ -5,9 +5,7 @@ import type { KnownHosts } from "../manager.ts";
 /** Holder of a seat or waiting client, parsed from the words before the version. */
 export interface Identity extends Pick<CheckoutReading, "host" | "display" | "qualifier"> {
   readonly user: string;
-  /**
-   * The host was guessed, without a known host or a display as evidence; hosts learnt later may correct it.
-   */
+  /** The host is neither known nor next to a display; hosts learnt later may correct it. */
   readonly guessed: boolean;
 }
 
@@ -18,7 +16,6 @@ const plain = { ...NONE, user: "", host: "", display: "" };
 const PLAIN = /^[\w.:/ -]*$/;
 /** Characters of encrypted displays that do not occur in names of users, hosts or products. */
 const ENCRYPTED = /[!"#%&*+;<>?[\]^`{|}~]/;
-/** `:0`, `:0.0`, `pc1:0.0`. */
 const X_DISPLAY = /^[\p{L}\p{N}_.-]*:\d+(?:\.\d+)?$/u;
 
 /**
@@ -102,7 +99,6 @@ function nextWord(text: string, blank: number): number {
   return at;
 }
 
-/** Reports whether the word is a terminal or X display: `/dev/…`, `:0`, `:0.0`, `pc1:0.0`. */
 function isTerminal(text: string, from: number, to: number): boolean {
   if (text.charCodeAt(from) === SLASH) return text.slice(from, to).startsWith("/dev/");
   if (!isDigit(text.charCodeAt(to - 1))) return false;
@@ -110,12 +106,10 @@ function isTerminal(text: string, from: number, to: number): boolean {
   return colon !== -1 && colon < to && X_DISPLAY.test(text.slice(from, to));
 }
 
-/** Reports whether the word is a terminal or a placeholder for one. */
 function isDisplay(word: string): boolean {
   return isTerminal(word, 0, word.length) || word === "NoXDisplay" || word === "local";
 }
 
-/** Reports whether the second word equals or extends the first, ignoring case. */
 function extendsWord(word: string, next: string): boolean {
   return next.length >= word.length && next.slice(0, word.length).toLowerCase() === word.toLowerCase();
 }

@@ -51,7 +51,6 @@ function problem(reason: string): AddressProblem {
   return { problem: `not a FlexNet address: ${reason}. Expected ${EXAMPLES}` };
 }
 
-/** FlexNet Publisher (FlexLM), queried with lmstat. */
 export const flexnet: Manager = {
   name: "flexnet",
   title: "FlexNet",
@@ -86,7 +85,6 @@ export const flexnet: Manager = {
   utility: (tool, name) => utilityOf(tool, name, ["lmstat"]),
   createParser: createFlexnetParser,
   explain,
-  /** Three servers are a triad, which works while two of them are up. */
   quorum: majorityOfThree,
   debugLog,
   render,

@@ -6,8 +6,8 @@ import type { NamedMember, PartLine } from "./status-lines.ts";
 const RANK: Readonly<Record<PartStatus, number>> = { unknown: 0, down: 1, up: 2 };
 
 /**
- * Merges a daemon's line with earlier lines about it: the best status wins. A daemon of the same name in another
- * license server's part is a different one.
+ * Merges a daemon's line with earlier lines about it; the best status wins. Daemons of one name in the parts
+ * of different license servers are different daemons.
  */
 export function addDaemon(daemons: Map<string, DaemonReading>, line: PartLine, part: number): void {
   const { name, status, version, error } = line;
@@ -47,7 +47,6 @@ export function createMembers() {
       return current;
     },
     status: (line: PartLine) => parts[current]?.status(line),
-    /** Marks the members of this part without a known status as down. */
     unanswered: (error: ToolError) => parts[current]?.unanswered(error),
     list(): MemberReading[] {
       // Two license files may both list a triad's host.
@@ -62,10 +61,8 @@ export function createMembers() {
   };
 }
 
-/** Members of one license server's part of the output. */
 function createPart(spec: readonly NamedMember[]) {
   const byAddress = new Map(spec.map((member) => [addressOf(member), draftOf(member)]));
-  /** Members listed in the spec. */
   const named = [...byAddress.values()];
   const strangers: Draft[] = [];
   const members = named.slice();
@@ -137,12 +134,10 @@ function draftOf({ host, port }: NamedMember): Draft {
   return memberReading(host, port, "unknown");
 }
 
-/** Reports whether no line mentioned the member. */
 function isSilent({ status, error }: Draft): boolean {
   return status === "unknown" && error === null;
 }
 
-/** Returns the host's first label; null for IP addresses. */
 function firstLabel(host: string): string | null {
   if (/^[\d.]+$/.test(host) || host.includes(":")) return null;
   const dot = host.indexOf(".");

@@ -23,7 +23,6 @@ const STATUS_ON = /^Flexible License Manager status on (.+)$/i;
 const REPORT_ONLY = /^(?:sun|mon|tue|wed|thu|fri|sat)\s+\d{1,2}\/\d{1,2}\/\d{4}\s+\d{1,2}:\d{2}$/i;
 const TOOL_VERSION = /^lmstat (v[\d.]+)\b/;
 
-/** Part of the output. */
 type Section = "head" | "members" | "daemons" | "table";
 
 /**
@@ -49,13 +48,11 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
   let lineNumber = 0;
   let section: Section = "head";
   let daemon = "";
-  /** Number of the license server's part of the output. */
   let part = 0;
   let block: Block | null = null;
   let tableOrder: TableOrder = "vendor-expires";
-  /** The last line looks like the start of a block's line that was cut. */
+  /** The last line may be the start of a cut line of a block. */
   let endsBroken = false;
-  /** A line outside any block was not understood. */
   let stray = false;
 
   function line(text: string, cut: boolean): void {
@@ -136,7 +133,6 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
     }
     const version = TOOL_VERSION.exec(trimmed)?.[1];
     toolVersion ??= version ?? null;
-    // Lines that lmstat prints without useful content.
     return version !== undefined || PREAMBLE.test(trimmed) || NOTES.has(trimmed);
   }
 
@@ -183,7 +179,6 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
     return true;
   }
 
-  /** Starts a section and closes the open block. */
   function restart(next: Section): true {
     section = next;
     block = null;

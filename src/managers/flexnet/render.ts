@@ -12,7 +12,6 @@ import { wallClock } from "../../domain/time/zone.ts";
 import type { RenderOptions } from "../manager.ts";
 import { ACTIVATED } from "./seat-line.ts";
 
-/** The first port that lmgrd tries if the license file has none. */
 const DEFAULT_PORT = 27000;
 const WEEKDAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 const PERMANENT = "permanent(no expiration date)";
@@ -51,7 +50,6 @@ function bannerOf(reportTime: number, zone: string): string {
   return `Flexible License Manager status on ${weekday} ${date}/${year} ${hour.padStart(2, "0")}:${minute}`;
 }
 
-/** Splits a time into the parts of `Fri 10/20 16:44`. */
 function clockOf(at: number, zone: string) {
   const local = new Date(wallClock(zone, at));
   return {
@@ -163,7 +161,7 @@ function holder(held: CheckoutReading | QueueReading, server: string): string {
   return `${identity.join(" ")}${version} (${server}${handle})`;
 }
 
-/** Prints an impossible date for an unknown time. */
+/** Prints the start, or an impossible date if it is unknown. */
 function startOf({ startedAt }: CheckoutReading, zone: string): string {
   if (startedAt === null) return "Mon 0/0 0:00";
   const { weekday, date, hour, minute } = clockOf(startedAt, zone);
@@ -171,8 +169,8 @@ function startOf({ startedAt }: CheckoutReading, zone: string): string {
 }
 
 /**
- * Prints the table of `-i` in the newer column order (Vendor before Expires). It lists pools whose total or expiry is
- * known, except pools without a version or with an unknown expiry, which a license file cannot list.
+ * Prints the table of `-i` in the newer column order (Vendor before Expires), with the pools that a license
+ * file can list: their version, expiry and count are known.
  */
 function tableOf(features: readonly FeatureReading[]): string[] {
   const rows = features.flatMap((feature) => feature.pools.flatMap((pool) => rowOf(feature, pool)));
@@ -189,7 +187,7 @@ function tableOf(features: readonly FeatureReading[]): string[] {
   ];
 }
 
-/** Reports whether the pool has no lines in the block, so that the table alone describes it. */
+/** Reports whether only the table describes the pool. */
 function isTableOnly(feature: FeatureReading, index: number): boolean {
   const pool = feature.pools[index];
   if (pool?.kind !== "unknown" || pool.vendorString !== null || !fitsTable(feature.daemon, pool))

@@ -4,7 +4,7 @@ import type { KnownHosts } from "../manager.ts";
 import { type Identity, readIdentity } from "./identity.ts";
 import type { StartTimes } from "./start-time.ts";
 
-/** `any`: accepts unknown text after the server's bracket. */
+/** `any` accepts unknown text after the server's bracket. */
 export type LineEnd = "known" | "any";
 
 const START_MARK = "), start ";
@@ -34,13 +34,11 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
   let lastVersion = "";
   let handle: string | null = null;
   let line = "";
-  /** Start of the server's bracket, and end of its `SRV/PORT`. */
   let open = 0;
   let serverEnd = 0;
-  /** Start and end of the identity. */
   let from = 0;
   let to = 0;
-  /** Licenses of the seat; 0 = not printed, which means one. */
+  /** 0 = not printed, which means one. */
   let count = 0;
   let pid: number | null = null;
   /** Null = not printed; 0 = the seat can linger but does not at present. */
@@ -101,7 +99,6 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
     return known;
   }
 
-  /** Returns the index after the part at `at`; -1 if the part is unknown or repeated. */
   function tailPart(text: string, at: number): number {
     if (pid === null && text.startsWith(PID, at)) {
       const number = digits.read(text, at + PID.length, 12);
@@ -150,7 +147,6 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
         pool,
       };
     },
-    /** Parses a queue entry in the same way. */
     queued(text: string, start: number, pool: number | null, end: LineEnd): QueueReading | null {
       const mark = text.lastIndexOf(QUEUE_MARK);
       if (mark === -1) return null;
@@ -162,7 +158,6 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
       const user = activated ? null : identity.user;
       return { user, host, display, qualifier, version, count: seats, handle, pool };
     },
-    /** Returns the license server of the last line, `host/port` as printed. */
     server: () => line.slice(open + 1, serverEnd),
     /** Returns the position of the last line's identity if its host was guessed, else null. */
     guessedAt: () => (guessed ? { from, to, activated } : null),

@@ -39,7 +39,6 @@ export const simulatedLmstat = (parseAddress: Dialect["parseAddress"]) =>
     reading,
   );
 
-/** Error of a host that is switched off, in the words of lmutil 11.x. */
 const MEMBER_DOWN: ToolError = {
   message: 'Cannot connect to license server system. (-15,570:115 "Operation now in progress")',
   major: -15,
@@ -55,7 +54,6 @@ const REFUSED: ToolError = {
   system: 111,
 };
 
-/** lmstat prints times to the minute. */
 function reading(server: SimulatedServer): ReadingParts {
   const head = { reportTime: asPrinted(server.zone, server.instant), toolVersion: null };
   if (server.silent) return { ...head, members: [], daemons: [], features: [], errors: [REFUSED] };
@@ -81,14 +79,12 @@ function featureOf(
     const version = pools[pool]?.version ?? null;
     return { user, host, display, qualifier: null, version, count, handle: String(handle), pool };
   };
-  // lmstat prints no count of an uncounted feature.
   const counted = (used: number) => (pools.some(({ seats }) => seats === null) ? null : used);
   return featureReading(feature, {
     used: counted(seatsOf(checkouts) + idle),
     // Idle reservations are listed under the first pool.
     pools: pools.map((pool, at) => poolBase(pool, counted(seatsOf(checkouts, at) + (at === 0 ? idle : 0)))),
     checkouts: checkouts
-      // lmstat lists them pool by pool.
       .toSorted((a, b) => a.pool - b.pool || asPrinted(zone, a.startedAt) - asPrinted(zone, b.startedAt))
       .map((one) =>
         checkoutReading({

@@ -1,9 +1,7 @@
 import { createDigits } from "../blanks-and-digits.ts";
 import { createYearlessTimes, timeIn } from "../yearless.ts";
 
-/** Reads the start times of one output, which have a weekday and rarely a year. */
 export interface StartTimes {
-  /** Sets the reference to the report's own time, from a banner. */
   setReference(epochMs: number): void;
   /**
    * Reads `Fri 10/20 16:44` (also `Fri 10/20/17 16:44`) at `from` and sets {@link end}. Returns epoch ms, null if no
@@ -17,7 +15,7 @@ const REPORT = /^(?:sun|mon|tue|wed|thu|fri|sat)\s+(\d{1,2})\/(\d{1,2})\/(\d{4})
 const WEEKDAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"].map((name) => packed(name, 0));
 
 const AHEAD_MS = 26 * 3_600_000;
-/** Going back seven years, any date falls on the weekday in some year: a distant match would be wrong. */
+/** Within seven years every date falls on every weekday, so a distant match would be wrong. */
 const YEARS_BACK = 2;
 
 export function createStartTimes(zone: string, now: number): StartTimes {
@@ -72,7 +70,6 @@ const SPACE = 0x20;
 const SLASH = 0x2f;
 const COLON = 0x3a;
 
-/** Packs three letters, ignoring case, into one number. */
 function packed(text: string, from: number): number {
   return (
     ((text.charCodeAt(from) | 0x20) << 16) |

@@ -35,7 +35,6 @@ export function explain({ major, minor }: ToolError): string | null {
   return major === -16 && minor === 287 ? UNREADABLE : null;
 }
 
-/** Reports whether the text ends with a FlexNet error code. */
 export function endsInErrorCode(text: string): boolean {
   return errorSuffix(text) !== null;
 }
@@ -51,7 +50,6 @@ function errorSuffix(text: string): RegExpExecArray | null {
   return null;
 }
 
-/** A status line of a member or of a vendor daemon. */
 export interface PartLine {
   readonly name: string;
   readonly status: PartStatus;
@@ -73,7 +71,7 @@ function partLine(found: RegExpExecArray | null): PartLine | null {
   return { name, status, master: Boolean(master), version: version ?? null, error: null };
 }
 
-/** Parses `host: license server UP [(MASTER)] [v11.7]` or `… DOWN`; null for other lines. */
+/** Parses `host: license server UP [(MASTER)] [v11.7]` or `host: license server DOWN`. */
 export function parseMemberStatus(trimmed: string): PartLine | null {
   return partLine(MEMBER.exec(trimmed));
 }
@@ -96,7 +94,6 @@ export function parseOwnedError(trimmed: string): PartLine | null {
   return { name, status, master: false, version: null, error };
 }
 
-/** A member of the query's address. */
 export type NamedMember = ParsedAddress["members"][number];
 
 const SPEC = "License server status:";

@@ -2,17 +2,15 @@ import { parseExpiry } from "../../domain/expiry.ts";
 import { type Expiry, UNKNOWN_EXPIRY } from "../../domain/reading.ts";
 import { type Block, openBlock, openPool, type PoolDraft, setKind } from "./block.ts";
 
-/** Order of the last two columns: old tools print Expires first, newer ones Vendor. */
+/** Old tools print Expires first, newer ones Vendor. */
 export type TableOrder = "expires-vendor" | "vendor-expires";
 
-/** A row of the table of `lmstat -i`: one line of the license file. */
 export type TableRow = NonNullable<ReturnType<typeof parseTableRow>>;
 
 const HEADER = /^Feature\s+Version\s+#\s?licen[sc]es\s+(Expires|Vendor)\s+(?:Vendor|Expires)[ \t]*$/i;
 const EXPIRY_START = /^(?:permanent|\d{1,2}-[a-z]{3}-\d)/i;
 const COUNT = /^(?:\d{1,15}|uncounted)$/i;
 
-/** Parses the heading of the table, which shows the order of its columns; null for other lines. */
 export function parseTableHeader(trimmed: string): TableOrder | null {
   const found = HEADER.exec(trimmed);
   if (found === null) return null;
@@ -46,11 +44,9 @@ export function parseTableRow(text: string, order: TableOrder, zone: string) {
   return {
     feature: range(0, countAt - 2),
     version: word(countAt - 1),
-    /** Null if uncounted (printed as `0` or `uncounted`). */
     count: number > 0 ? number : null,
     vendor: vendorLast ? word(words - 1) : word(countAt + 1),
     expiry: expiry?.expiry ?? UNKNOWN_EXPIRY,
-    /** False if a part of the expiry was not understood. */
     understood: expiry?.rest === "",
   };
 }
@@ -86,7 +82,6 @@ export function dropRepeated(
   return blocks.filter((block) => !dropped.has(block));
 }
 
-/** Returns the contents of blocks that share their name with another block. */
 function contentsOfNamesakes(blocks: readonly Block[]): Map<Block, string> {
   const contents = new Map<Block, string>();
   for (const namesakes of Map.groupBy(blocks, (block) => block.name).values()) {
@@ -100,7 +95,7 @@ function contentsOfNamesakes(blocks: readonly Block[]): Map<Block, string> {
   return contents;
 }
 
-/** Tracks the lists of blocks, one per daemon and part; joined lists count as one. */
+/** Tracks the lists of blocks, one per daemon and part. */
 function createLists() {
   const joined = new Map<string, string>();
   const of = (block: Block) => {
@@ -125,7 +120,6 @@ function listKey({ part, daemon }: Block): string {
   return `${part}\n${daemon}`;
 }
 
-/** Joins lists that print the same seats. */
 function joinSeated(contents: ReadonlyMap<Block, string>, lists: Lists): void {
   const seated = new Map<string, Block>();
   for (const [block, content] of contents) {

@@ -38,8 +38,8 @@ function steps(tool: readonly string[], address: string): readonly Step[] {
 }
 
 /**
- * Combines the members of all answers with the features of the first answer that has any; all members know the same
- * licenses.
+ * Combines the members of all answers with the features of the first answer that has any: all members have
+ * the same licenses.
  */
 function merge(readings: readonly Reading[]): Reading {
   const up = readings.filter(({ members }) => members.some(({ status }) => status === "up"));
@@ -55,7 +55,6 @@ function merge(readings: readonly Reading[]): Reading {
   };
 }
 
-/** X-Formation LM-X License Manager, queried with lmxendutil. */
 export const lmx: Manager = {
   name: "lmx",
   title: "LM-X",
@@ -64,7 +63,6 @@ export const lmx: Manager = {
   steps,
   until: "all",
   merge,
-  /** lmxendutil takes host and port of the member that answered. */
   commands: {
     status: {
       utility: "lmxendutil",

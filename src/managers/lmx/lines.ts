@@ -9,9 +9,8 @@ import { endOfDay, isDate, localToUtc } from "../../domain/time/zone.ts";
 import type { Unit } from "../../domain/words.ts";
 import { compareCounts, singlePoolFeature, sumOfCounts } from "../reading-parts.ts";
 
-/** LM-X End-user Utility v3.32 */
 export const TOOL_VERSION = /^LM-X End-user Utility (v\S{1,60})$/;
-/** Lines around the report: rules, the copyright, the shell's echo of the command in pasted outputs. */
+/** Rules, the copyright, and the shell's echo of the command in pasted outputs. */
 export const FRAME = /^(?:-{8,}|\+{8,}|Copyright \(C\) .*X-Formation.*|[$#%>] .*\blmxendutil\b.*)$/;
 /** `LM-X License Server on 6200@host:`, the heading of one server's part. */
 export const SERVER = /^LM-X License Server on (\d{1,5})@([^\s@]+):$/;
@@ -19,11 +18,9 @@ export const SERVER = /^LM-X License Server on (\d{1,5})@([^\s@]+):$/;
 export const SERVER_VERSION = /^Server version: (v\S{1,60})(?: Uptime: .*)?$/;
 /** Some versions print the vendor between the heading and the version. */
 export const VENDOR = /^Vendor \S.*:$/;
-/** The heading above {@link NO_SERVERS}. */
 export const SERVER_LIST = /^LM-X license server\(s\):$/;
 export const NO_SERVERS = /^There are no license server\(s\) available\.$/;
 export const XF_ERROR = /^XF Error: (?:.*)$/s;
-/** `Key type: EXCLUSIVE License sharing: CUSTOM VIRTUAL`. */
 export const KEY_TYPE = /^Key type: (\S+)(?: License sharing:.*)?$/s;
 /**
  * Denials of the last 24 hours. This is a sliding window, not a counter, so the difference between two polls is not
@@ -137,7 +134,6 @@ export function parseDates(text: string, zone: string): Expiry | null {
 
 export type FeatureDraft = ReturnType<typeof createFeatureDraft>;
 
-/** Creates a feature's block, to which the parser adds the following lines. */
 export function createFeatureDraft(head: NonNullable<ReturnType<typeof parseFeatureLine>>) {
   return {
     head,
@@ -163,7 +159,6 @@ export function readFeature({ head, keyType, expiry, counts, checkouts, cut }: F
   );
 }
 
-/** Features that count Altair units, by region of the world. */
 const UNITS = /^(?:HyperWorks|GlobalZone(?:AM|EU|AP))$/i;
 
 /**

@@ -28,7 +28,6 @@ import {
 } from "./lines.ts";
 import { memberOfStep } from "./step-name.ts";
 
-/** Words of an error that means that no server answered. */
 const UNREACHABLE = /connect|network|host|respon|time|resolv|reach|available/i;
 
 /**
@@ -50,7 +49,6 @@ export function createLmxParser({ zone, step }: ParseContext): ReadingParser {
 
   let member: Mutable<MemberReading> | null = null;
   let feature: FeatureDraft | null = null;
-  /** Last holder; more lines about it may follow. */
   let holder: Mutable<CheckoutReading> | null = null;
   let awaitsTimes = false;
   /** No line followed the heading of the last server's part or of the list of servers. */
@@ -81,7 +79,7 @@ export function createLmxParser({ zone, step }: ParseContext): ReadingParser {
 
   function addError(message: string, failed: Mutable<MemberReading> | null): true {
     const error = toolError(message, UNREACHABLE.test(message) ? "unreachable" : "query");
-    // The server broke off.
+    // The server stopped in the middle of its answer.
     if (feature !== null) cut = true;
     closeFeature();
     if (failed === null) errors.push(error);
@@ -101,7 +99,6 @@ export function createLmxParser({ zone, step }: ParseContext): ReadingParser {
     }
     const version = SERVER_VERSION.exec(text)?.[1];
     if (version !== undefined) {
-      // The heading of this server is missing.
       if (member === null || member.error !== null) cut = true;
       else Object.assign(member, { status: "up", version });
       return true;
@@ -137,7 +134,6 @@ export function createLmxParser({ zone, step }: ParseContext): ReadingParser {
     return keyType !== undefined || expiry !== null;
   }
 
-  /** Reads lines that begin with a number. */
   function takeCountLine(text: string): boolean {
     if (feature === null) return false;
     closeHolder();
@@ -199,7 +195,6 @@ export function createLmxParser({ zone, step }: ParseContext): ReadingParser {
     else feature.cut = true;
   }
 
-  /** Reports whether a last line without line end is complete by its grammar. */
   function closesItself(rest: string): boolean {
     const text = trimBlanks(rest);
     return text === "" || parseCounts(text) !== null || NO_SERVERS.test(text) || /^XF Error: .*!$/.test(text);

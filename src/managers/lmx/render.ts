@@ -42,7 +42,6 @@ export function renderLmx(reading: Reading, { zone, step }: RenderOptions): stri
 
 const UNREACHABLE = "XF Error: Unable to connect to license server!";
 
-/** Prints one block per pool: LM-X prints versions of a feature separately. */
 function printFeature(feature: FeatureReading, zone: string): string[] {
   return feature.pools.flatMap((pool, index) => {
     const { version, kind, expiry, total, used, unlimited } = pool;

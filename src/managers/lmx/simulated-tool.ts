@@ -44,7 +44,7 @@ export const simulatedLmxendutil: SimulatedTool = {
   },
 };
 
-/** lmxendutil prints no handles, and the IP address of a holder's host. */
+/** lmxendutil prints no handles, but the IP address of a holder's host. */
 function reading(server: SimulatedServer): ReadingParts {
   const { version, silent } = server;
   const error = silent ? toolError("XF Error: Unable to connect to license server!", "unreachable") : null;

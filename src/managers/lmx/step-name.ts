@@ -5,7 +5,6 @@ export const DEFAULT_PORT = 6200;
 
 type Place = Pick<MemberReading, "host" | "port">;
 
-/** Returns the member's name as in the heading. */
 export function nameOf({ host, port }: Place): string {
   return `${port ?? DEFAULT_PORT}@${host}`;
 }

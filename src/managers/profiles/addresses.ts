@@ -43,14 +43,13 @@ export function placesIn(text: string): readonly string[] {
   return [...text.matchAll(PLACEHOLDER)].map(([, name = ""]) => name);
 }
 
-/** Fills in the given values; other placeholders stay. */
 export function fillIn(template: string, values: Readonly<Record<string, string>>): string {
   return template.replace(PLACEHOLDER, (whole, name: string) => values[name] ?? whole);
 }
 
 /**
- * Parses `port@host`, `host:port` or `host`, or several separated by commas. A path is allowed if the profile does
- * not use `{host}`.
+ * Parses `port@host`, `host:port` or `host`, or several separated by commas. Accepts a path if the profile
+ * does not use `{host}`.
  */
 export function parseProfileAddress(
   profile: Templates & { readonly name?: string | undefined; readonly port?: number | undefined },

@@ -9,7 +9,6 @@ import { POOL_KINDS, type PoolKind } from "../../domain/words.ts";
 import type { Profile } from "../profile.ts";
 import { compareCounts, singlePoolFeature, sumOfCounts } from "../reading-parts.ts";
 
-/** A feature while its lines are read. */
 export type Block = ReturnType<typeof createBlock>;
 
 export function createBlock(daemon: string, name: string) {
@@ -30,13 +29,11 @@ export function createBlock(daemon: string, name: string) {
     checkouts: [] as CheckoutReading[],
     queue: [] as CheckoutReading[],
     assigned: [] as AssignedReading[],
-    /** Every row of users printed a count. */
     everyCount: true,
     cut: false,
   };
 }
 
-/** Creates a function that builds features from their blocks. */
 export function blockReader(profile: Profile) {
   const { unit = "seats", sum_users: sumUsers = false } = profile;
   const listsUsers = profile.match?.checkout !== undefined || profile.users !== undefined;
@@ -87,7 +84,7 @@ function plus(a: number | null, b: number | null): number | null {
   return a === null || b === null ? null : a + b;
 }
 
-/** Subtracts the counts; null if more is free than exists. */
+/** Null if more is free than exists. */
 function minus(a: number | null, b: number | null): number | null {
   return a === null || b === null || b > a ? null : a - b;
 }

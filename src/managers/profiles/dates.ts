@@ -1,15 +1,11 @@
 import { MINUTE_MS } from "../../domain/time/clock.ts";
 import { isDate, localToUtc, wallClock } from "../../domain/time/zone.ts";
 
-/** A time as printed by a manager. */
 export interface Moment {
-  /** Day as printed. */
   readonly day: readonly [year: number, month: number, day: number];
-  /** Epoch ms. */
   readonly at: number;
 }
 
-/** Returns null if the text does not match. */
 export type ReadDate = (text: string, zone: string) => Moment | null;
 
 const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
@@ -34,14 +30,13 @@ const PARTS: readonly (readonly [letters: string, expression: string])[] = [
   ["a", "(?<a>[AaPp])\\.?[Mm]\\.?"],
   ["X", "(?<X>[Zz]|[+-]\\d\\d:?\\d\\d)"],
 ];
-/** Splits a pattern; `*` matches any text. */
+/** In a pattern, `*` matches any text. */
 const TOKEN = new RegExp(`${PARTS.map(([letters]) => letters).join("|")}|'[^']*'|[A-Za-z]+|\\s+|.`, "gu");
 
 export const ISO_DATES = ["yyyy-MM-dd", "yyyy-MM-dd HH:mm", "yyyy-MM-dd HH:mm:ss", "yyyy-MM-ddTHH:mm:ssX"];
 const ISO =
   /^\s*(?<y>\d{4})-(?<M>\d\d)-(?<d>\d\d)(?:[T ](?<H>\d\d):(?<m>\d\d)(?::(?<s>\d\d)(?:\.(?<f>\d{1,9}))?)?\s?(?<X>[Zz]|[+-]\d\d:?\d\d)?)?\s*$/u;
 
-/** Milliseconds per unit of a Unix time. */
 const EPOCHS: Readonly<Record<string, number>> = { unix: 1000, unix_ms: 1 };
 
 /**

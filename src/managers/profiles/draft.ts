@@ -27,7 +27,7 @@ interface Group {
   readonly members: readonly Block[];
 }
 
-/** Parses a count. Other text (`-`, `n/a`, empty) means unknown, not 0. */
+/** Other text (`-`, `n/a`, empty) means unknown, not 0. */
 export function countOf(text: string | undefined): number | null {
   const digits = text?.trim() ?? "";
   const count = /^\d{1,16}$/.test(digits) ? Number(digits) : Number.NaN;
@@ -36,7 +36,6 @@ export function countOf(text: string | undefined): number | null {
 
 const nameOf = (text: string | undefined) => (text === undefined || text === "" ? null : text);
 
-/** Placeholders for a missing date. */
 const NO_DATE = ["", "-", "n/a"];
 
 /** Collects the facts of a text, for all formats, and builds the reading. */
@@ -65,7 +64,7 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
   let member: Mutable<MemberReading> | null = null;
   let block: Block | null = null;
   let closed = 0;
-  /** False after an unreadable date: the row is kept without the date, but counts as not understood. */
+  /** False after an unreadable date: the row is kept without it, but counts as not understood. */
   let isWhole = true;
 
   function moment(read: typeof readStart, value: string | undefined): Moment | null {
@@ -94,7 +93,6 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
     return true;
   }
 
-  /** Adds an error to the last member, or to the query without one. */
   function fail(kind: ToolError["kind"], message = "no error message"): true {
     const error = toolError(message, kind);
     if (kind === "unreachable" && member !== null) Object.assign(member, { status: "down", error });
@@ -113,7 +111,6 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
     return describe(block, facts);
   }
 
-  /** Merges the facts of a line into a feature. */
   function describe(own: Block, facts: Facts): true {
     const isUnlimited =
       (facts.total !== undefined && unlimited.has(facts.total.trim().toLowerCase())) ||
@@ -131,7 +128,7 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
     return addUse(own, facts);
   }
 
-  /** Adds up the use if several lines of a feature each print a part. */
+  /** Several lines of a feature may each print a part of its use. */
   function addUse(own: Block, facts: Facts): true {
     const used = countOf(facts.used);
     if (used !== null) own.used = (own.used ?? 0) + used;
@@ -151,7 +148,6 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
 
   const nextGroup = () => (groups.size === 0 ? profile.name : `${profile.name} ${groups.size + 1}`);
 
-  /** Makes the features since the last group line share one group. */
   function closeGroup(): void {
     const name = [...groups.keys()].at(-1) ?? profile.name;
     for (const each of blocks.slice(closed)) each.group ??= name;
@@ -159,7 +155,6 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
     block = null;
   }
 
-  /** Adds a row of users below its feature, or one that names it. */
   function addPerson(kind: Kind, facts: Facts): boolean {
     if (facts.name !== undefined) elsewhere.push({ kind, facts });
     else if (block === null) return false;
@@ -199,7 +194,8 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
   }
 
   /**
-   * Adds the rows that named their feature to the first block of that name with free room, else to the first block.
+   * Adds each row that names its feature to the first block of that name with free room, else to the first
+   * block.
    */
   function seatThoseElsewhere(): void {
     for (const { kind, facts } of elsewhere) {
@@ -244,20 +240,20 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
       recognised ||= isTaken;
       return isTaken && isWhole;
     },
-    /** Marks the text as an answer, even if it lists nothing. */
     recognise(): void {
       recognised = true;
       isAnswer = true;
     },
     /**
-     * Records a line or object that was not understood; the last feature, or the whole answer, may be incomplete.
+     * Records a line or object that was not understood: the last feature or the whole answer may be
+     * incomplete.
      */
     lose(text: string, line: number): void {
       unparsed.add(text, line);
       if (block === null) stray = true;
       else block.cut = true;
     },
-    /** Reports whether the text contains only an error, which needs no end mark. */
+    /** Reports whether the text has only an error, which needs no end mark. */
     isFailure: () => blocks.length === 0 && (errors.length > 0 || [...members.values()].some(isDown)),
     /** `cut`: the end of the text is missing. `problem`: why the text could not be parsed. */
     read(cut: boolean, problem?: string): Reading {

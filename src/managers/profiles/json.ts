@@ -4,7 +4,6 @@ import { createDraft } from "./draft.ts";
 import type { Progress } from "./lines.ts";
 import { listAt, parseJson, textAt, textsAt } from "./paths.ts";
 
-/** Paths of the facts in an object. */
 type Fields = readonly (readonly [name: FactName | "user@host", paths: readonly string[]])[];
 
 /** Creates a parser of JSON: `features` is the path of the list, `fields` the paths in each element. */

@@ -101,7 +101,6 @@ export function createLicmondParser(profile: Profile, { zone, now, maxAgeMs }: P
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Returns the objects of a list; other elements are rejected. */
 function recordsOf(list: unknown, reject: (text: string, place: number) => void): readonly Fields[] {
   if (!Array.isArray(list)) return [];
   return list.flatMap((each: unknown, index) => {
@@ -215,7 +214,6 @@ function partOf(part: Fields) {
   } as const;
 }
 
-/** Returns the script's own `error` and the server's error in the form of `licmond parse`. */
 function errorsOf(answer: Fields, server: Fields): ToolError[] {
   const own = text(answer.error);
   const { code, message } = isObject(server.error) ? server.error : {};
@@ -232,7 +230,6 @@ function text(value: unknown): string | null {
   return typeof value === "string" && value !== "" ? value : null;
 }
 
-/** Returns a non-negative integer; other values are unknown. */
 function countOf(value: unknown): number | null {
   return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : null;
 }

@@ -11,7 +11,6 @@ export type Progress = (expression: number, line: number) => void;
 interface Rule {
   readonly kind: LineKind;
   readonly expression: RegExp;
-  /** Index among all expressions of the profile. */
   readonly index: number;
 }
 
@@ -42,7 +41,6 @@ export function linesReader(profile: Profile) {
       if (text.length > MAX_LINE || !matches(text)) draft.lose(text, lineNumber);
     }
 
-    /** Reports whether a rule matched the line and understood all of it. */
     function matches(text: string): boolean {
       const isEnd = takeEnd(text);
       for (const { kind, expression, index } of rules) {

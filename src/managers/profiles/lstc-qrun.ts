@@ -35,7 +35,6 @@ export const simulatedLstcQrun: SimulatedTool = {
   },
 };
 
-/** Prints the programs of a group, which share its seats. */
 function table({ features }: Reading): string {
   const used = features.reduce((sum, feature) => sum + (feature.used ?? 0), 0);
   const total = features[0]?.total ?? 0;
@@ -52,13 +51,12 @@ function table({ features }: Reading): string {
   return `${[...programs, `                   LICENSE GROUP ${counts(String(used), waiting)}`].join("\n")}\n`;
 }
 
-/** Prints a date as `12/30/2026`. */
 function printDate({ pools }: FeatureReading): string {
   const [year, month, day] = pools[0]?.expiry.expiresOn?.split("-") ?? [];
   return `${month}/${day}/${year}`;
 }
 
-/** lstc_qrun prints programs and the processes of their jobs, but neither times nor handles. */
+/** lstc_qrun prints neither times nor handles. */
 function reading(server: SimulatedServer): ReadingParts {
   const { silent } = server;
   const members = server.members.map(({ host, port }) => {

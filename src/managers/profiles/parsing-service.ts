@@ -10,9 +10,7 @@ import { createXfParser } from "./xf-custom.ts";
 
 export type ProfileParser = (context: ParseContext, progress: Progress) => ReadingParser | TextParser;
 
-/**
- * Creates the parser of a profile's answers, with its expressions compiled. Throws if an expression is invalid.
- */
+/** Compiles the expressions of a profile. Throws if one is invalid. */
 export function profileReader(profile: Profile): ProfileParser {
   switch (profile.format) {
     case "lines":
@@ -26,22 +24,19 @@ export function profileReader(profile: Profile): ProfileParser {
   }
 }
 
-/** A request to parse an answer with a profile. */
 export interface ParseOrder {
   readonly id: number;
   readonly profile: Profile;
   readonly bytes: Uint8Array;
-  /** The answer hit the size limit, or may be cut. */
   readonly truncated: boolean;
   readonly context: Omit<ParseContext, "knownHosts">;
   /**
-   * Three 32-bit numbers that the worker updates: index of the current expression, number of the current line, and
-   * whether parsing has started.
+   * Three 32-bit numbers that the worker updates: the index of the current expression, the number of the
+   * current line, and whether parsing has started.
    */
   readonly progress: SharedArrayBuffer;
 }
 
-/** Sent in parts; the last one has `isLast`. */
 export type ParseAnswer =
   | { readonly id: number; readonly pieces: readonly string[]; readonly isLast: boolean }
   | { readonly id: number; readonly failure: string };
@@ -49,7 +44,7 @@ export type ParseAnswer =
 /** Chunks per message; a message is received in one to two milliseconds. */
 const AT_ONCE = 32;
 
-/** Maximum number of compiled profiles to keep; more than a site has. */
+/** More compiled profiles than a site has. */
 const MAX_KEPT = 64;
 
 /** Handles parse requests in the worker and caches compiled profiles. Never throws, unless `send` does. */

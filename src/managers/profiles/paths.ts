@@ -1,8 +1,6 @@
 /** Paths in a JSON value: in `a.b[].c`, `[]` means each element of a list; "" is the value itself. */
 
-/**
- * Maximum nesting of an answer. License lists are not as deep, and a hostile answer could exhaust the stack.
- */
+/** License lists are not as deep, and a hostile answer could exhaust the stack. */
 export const MAX_DEPTH = 64;
 
 const PATH = /^(?:[^.[\]]+(?:\[\])*|(?:\[\])+)(?:\.[^.[\]]+(?:\[\])*)*$/u;
@@ -11,7 +9,6 @@ export function isPath(path: string): boolean {
   return path === "" || PATH.test(path);
 }
 
-/** Returns all values at a path, in order. */
 export function valuesAt(value: unknown, path: string): readonly unknown[] {
   let found: readonly unknown[] = [value];
   for (const step of path === "" ? [] : path.split(".")) {
@@ -24,7 +21,6 @@ export function valuesAt(value: unknown, path: string): readonly unknown[] {
   return found;
 }
 
-/** Returns the strings, numbers and booleans at these paths, as texts. */
 export function textsAt(value: unknown, paths: readonly string[]): readonly string[] {
   return paths
     .flatMap((path) => valuesAt(value, path))
@@ -32,13 +28,12 @@ export function textsAt(value: unknown, paths: readonly string[]): readonly stri
     .map(String);
 }
 
-/** Returns the first non-empty text at these paths, else an empty one. */
 export function textAt(value: unknown, paths: readonly string[]): string | undefined {
   const texts = textsAt(value, paths);
   return texts.find((text) => text !== "") ?? texts[0];
 }
 
-/** Returns the elements of the list at the first path that has one; null if none has. */
+/** Returns the list at the first path that has one; null if none has. */
 export function listAt(value: unknown, paths: readonly string[]): readonly unknown[] | null {
   for (const path of paths) {
     const found = valuesAt(value, path);
@@ -64,7 +59,6 @@ export function parseJson(text: string): { readonly value: unknown } | { readonl
   }
 }
 
-/** Returns the maximum nesting of brackets outside strings. */
 function depthOf(text: string): number {
   let depth = 0;
   let deepest = 0;

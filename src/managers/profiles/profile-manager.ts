@@ -5,7 +5,6 @@ import { fillIn, parseProfileAddress, templatesOf } from "./addresses.ts";
 import { simulatedLstcQrun } from "./lstc-qrun.ts";
 import { parseJson, textAt } from "./paths.ts";
 
-/** Simulated tools of profiles, by manager. */
 const SIMULATED_TOOLS: Readonly<Record<string, SimulatedTool>> = { lsdyna: simulatedLstcQrun };
 
 /** Creates the manager that a profile describes. It has no commands and no debug log. */
@@ -60,7 +59,6 @@ export function profileManager(profile: Profile): Manager {
 
 type Values = Readonly<Record<string, string>>;
 
-/** Returns the name of a step: `port@host`. */
 function nameOf(member: { readonly host: string; readonly port: number | null } | undefined): string {
   if (member === undefined) return "";
   return member.port === null ? member.host : `${member.port}@${member.host}`;

@@ -17,7 +17,6 @@ export function chunksOf(reading: Reading): string[] {
   return pieces;
 }
 
-/** Joins the chunks of a reading, one per step. */
 export function* joinChunks([head = "{}", ...pieces]: readonly string[]): Generator<void, Reading> {
   const features: (FeatureReading & { checkouts: CheckoutReading[] })[] = [];
   for (const piece of pieces) {

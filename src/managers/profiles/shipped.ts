@@ -25,12 +25,10 @@ export const SHIPPED: readonly string[] = [...TEXTS.keys()];
 
 const read = new Map<string, Profile>();
 
-/** Returns the TOML of a shipped profile, or undefined. */
 export function shippedText(name: string): string | undefined {
   return TEXTS.get(name);
 }
 
-/** Returns a shipped profile, parsed on first use. */
 export function shippedProfile(name: string): Profile | undefined {
   const text = TEXTS.get(name);
   return text === undefined ? undefined : read.getOrInsertComputed(name, () => profileOf(text));

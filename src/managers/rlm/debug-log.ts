@@ -17,15 +17,12 @@ const EVENT = /^(OUT|IN|DENIED): +/;
 const CODE = /\s*\((-\d{1,4})\)\s*$/;
 const EXIT = /\bexiting\b/i;
 const MAX_SAMPLES = 20;
-/** Maximum characters of a reason. */
 const MAX_REASON = 300;
-/**
- * Maximum days that a line may be older than the previous one. Servers write a line every midnight.
- */
+/** Servers write a line every midnight, so a line is rarely older than the previous one. */
 const BACK_DAYS = 31;
 const HALF_YEAR_DAYS = 182;
 
-/** Parses the start of a line, `MM/DD HH:MM (isv)`; null if it is missing or the time is impossible. */
+/** Parses `MM/DD HH:MM (isv)`; null if it is missing or the time is impossible. */
 function readHead(line: string) {
   const found = HEAD.exec(line);
   if (found === null) return null;
@@ -103,7 +100,6 @@ function createReader({ zone, start, inferred = false, onEvent, onNotice }: Read
   let { day, second } = start;
   /** Approximate day of the next lines in the server's zone; null = unknown. */
   let nearDay: number | null = null;
-  /** A denial whose reason may follow. */
   let denial: LicenseEvent | null = null;
 
   function emitDenial(): void {
@@ -160,7 +156,6 @@ function createReader({ zone, start, inferred = false, onEvent, onNotice }: Read
       emitDenial();
       if (takeEvent(line, message, isv, at)) return;
       counts.otherMessages++;
-      // rlm restarted the ISV server.
       if (message.startsWith("Server started on ")) onEvent({ kind: "DAEMON_UP", at, daemon: isv });
       else if (message.startsWith("License server started on "))
         onEvent({ kind: "DAEMON_UP", at, daemon: null });

@@ -23,7 +23,7 @@ export type ProductDraft = ReturnType<typeof createProductDraft>;
  */
 const ROAM_PRODUCT = "rlm_roam";
 
-/** An ISV server while its sections are read; there may be four. */
+/** An ISV server while its sections are read. */
 function createDaemonDraft(daemon: string) {
   const products = new Map<string, ProductDraft>();
   return {
@@ -33,7 +33,6 @@ function createDaemonDraft(daemon: string) {
     /** The text ended within the pool section. */
     poolsOpen: false,
     usageSection: false,
-    /** Headings of the sections read so far. */
     sections: new Set<string>(),
     /** A section was printed twice, or the text is cut within the pools: any product may be incomplete. */
     inDoubt: false,
@@ -41,7 +40,6 @@ function createDaemonDraft(daemon: string) {
     version: null as string | null,
     error: null as ToolError | null,
     totals: null as Mutable<DaemonTotals> | null,
-    /** Port from the section headings; null before the first one. */
     port: null as number | null,
     headers: createHeaders(),
     products,
@@ -59,7 +57,7 @@ function createProductDraft(daemon: string, name: string) {
   let fromReservations = 0;
 
   const draft = {
-    /** The text ended within its lines, or a line was not understood. */
+    /** The output ended inside this product's lines, or one of them was not understood. */
     cut: false,
     addPool({ number, version }: PoolHeader, counts: PoolCounts | null): void {
       // rlmstat does not show whether counted seats are floating or node-locked.
@@ -121,13 +119,12 @@ function createProductDraft(daemon: string, name: string) {
   return draft;
 }
 
-/** Returns null if the list is empty or contains null. */
+/** Null if the list is empty or contains null. */
 function sum(values: readonly (number | null)[]): number | null {
   if (values.length === 0 || values.includes(null)) return null;
   return values.reduce<number>((total, value) => total + (value ?? 0), 0);
 }
 
-/** Collects members, daemons, errors and unparsed lines, and builds the reading. */
 export function createReport() {
   const members = new Map<string, MemberDraft>();
   const daemons = new Map<string, DaemonDraft>();
@@ -139,17 +136,14 @@ export function createReport() {
     reportTime: null as number | null,
     recognised: false,
     cut: false,
-    /** A line outside a product was not understood. */
     stray: false,
-    /** Returns the rlm server at this address, created if new. Host names ignore case. */
+    /** Host names ignore case. */
     member(host: string, port: number | null, status: "up" | "down"): MemberDraft {
       return members.getOrInsertComputed(`${port}@${host.toLowerCase()}`, () =>
         memberReading(host, port, status),
       );
     },
-    /** Returns the ISV server with this name, created if new. */
     daemon: (name: string) => daemons.getOrInsertComputed(name, () => createDaemonDraft(name)),
-    /** Reports whether neither an ISV server nor an error was read. */
     isEmpty: () =>
       daemons.size + wholeErrors.length === 0 && members.values().every(({ error }) => error === null),
     addError(block: ErrorBlock): void {
@@ -160,7 +154,6 @@ export function createReport() {
         report.member(block.host, block.port, "down").error = error;
       else wholeErrors.push(error);
     },
-    /** Records a line that no rule matched. */
     reject: unparsed.add,
     read(): Reading {
       const features: FeatureReading[] = [];

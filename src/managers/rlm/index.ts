@@ -5,7 +5,7 @@ import { createRlmParser } from "./parser.ts";
 import { renderRlm } from "./render.ts";
 import { simulatedRlmstat } from "./simulated-tool.ts";
 
-/** Default port of rlm (RLM License Administration, "The RLM server"). */
+/** RLM License Administration, "The RLM server". */
 const DEFAULT_PORT = 5053;
 
 const HOST = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])$/;
@@ -56,7 +56,6 @@ function utility(tool: readonly string[], name: string): readonly string[] {
   return utilityOf(tool, name, name === "rlmremove" ? ["rlmstat", "rlmutil"] : ["rlmstat"]);
 }
 
-/** Reprise License Manager, queried with `rlmutil rlmstat -a`. */
 export const rlm: Manager = {
   name: "rlm",
   title: "RLM",

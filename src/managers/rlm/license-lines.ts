@@ -2,7 +2,6 @@ import { parseExpiry } from "../../domain/expiry.ts";
 import { type Expiry, UNKNOWN_EXPIRY } from "../../domain/reading.ts";
 import { endOfText, execAt, isDigit, skipBlanks } from "../blanks-and-digits.ts";
 
-/** Maximum length of a header; real ones are far shorter. */
 const MAX_HEADER = 1024;
 
 const POOL_NUMBER = /^(.*), pool: (\w+)$/s;
@@ -23,14 +22,12 @@ export function parsePoolHeader(line: string) {
   return { product, version, number, certain: version !== null || number !== null };
 }
 
-/** Contents of a line of counts; null if a count is not printed. */
 export interface PoolCounts {
   readonly kind: "counted" | "uncounted" | "token";
   readonly total: number | null;
   readonly used: number | null;
   readonly reserved: number | null;
   readonly expiry: Expiry;
-  /** A part of the line was not understood. */
   readonly unknownRest: boolean;
 }
 
@@ -87,20 +84,18 @@ export function isPoolDetail(line: string): boolean {
   return text.length < MAX_HEADER && text.split(", ").every((part) => DETAIL.test(part));
 }
 
-/** Product and version in a header of the pool section. */
 interface Owner {
   readonly product: string;
   readonly version: string | null;
 }
 
-/** Contents of a usage line, as printed. */
 export type UsageLine = NonNullable<ReturnType<typeof parseUsageLine>>;
 type Headers = ReturnType<typeof createHeaders>;
 
-/** Collects the headers of the pool section, to separate colons in a product's name from the one after it. */
+/** Collects the headers of the pool section, which show where a product's name ends and its user begins. */
 export function createHeaders() {
   const owners = new Map<string, Owner>();
-  /** Lengths of the headers, to skip most colons quickly. */
+  /** Lengths of the headers: most colons are not at such a distance. */
   const lengths = new Set<number>();
   return {
     add(owner: Owner): void {
@@ -148,15 +143,14 @@ export function parseUsageLine(line: string, headers: Headers) {
     owner.version === null ? owner.product.length : owner.product.length + 1 + owner.version.length;
   const host = at < begin || at + 1 === whoEnd ? null : line.slice(at + 1, whoEnd);
   return {
-    /** License that the seat was taken from. */
     owner,
     user: line.slice(begin + header + 2, userEnd),
     host,
-    /** Version that the client requested, if printed (rlmstat before v3 and `-f`). */
+    /** Printed by rlmstat before v3 and with `-f`. */
     requested: old?.[2] ?? null,
     counts,
     handle: counts.handle ?? old?.[3] ?? null,
-    /** Text attached by the application (`rlmstat -I`). */
+    /** Attached by the application (`rlmstat -I`). */
     isvData: beforeData === null ? null : line.slice(dataAt + 4, end - 1),
     roaming: counts.roaming || (host !== null && host.length <= 7 && /^roam(?:ing)?$/i.test(host)),
   };
@@ -176,7 +170,6 @@ function ownerOf(line: string, begin: number, end: number): Owner | null {
   return first <= begin || first + 2 > end ? null : takeVersion(line.slice(begin, first));
 }
 
-/** Splits `PRODUCT vVER`; the version is null if it is not printed. */
 function takeVersion(text: string): Owner {
   const [, product = text, version = null] = WITH_VERSION.exec(text) ?? [];
   return { product, version };
@@ -215,7 +208,6 @@ function parseCounts(line: string, end: number) {
   return { begin, seats, reserved, month, day, minutes, handle: found[5] ?? null, roaming };
 }
 
-/** Returns the start of the digits before `end`; at most nine. */
 function digitsBefore(line: string, end: number): number {
   let begin = end;
   while (end - begin < 9 && isDigit(line.charCodeAt(begin - 1))) begin--;

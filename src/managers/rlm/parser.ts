@@ -32,7 +32,6 @@ import {
   TOOL_VERSION,
 } from "./sections.ts";
 
-/** For lines outside sections, where no headers are known. */
 const NO_HEADERS = createHeaders();
 
 type State = "top" | "rlm" | "table" | "isv" | "pools" | "usage" | "repeated" | "error" | "advice";
@@ -129,7 +128,6 @@ export function createRlmParser({ zone, now }: ParseContext): ReadingParser {
     return true;
   }
 
-  /** Reads lines that mean the same in any section. */
   function takeAnywhere(text: string): boolean {
     const header = parseSectionHeader(text);
     if (header !== null) return enter(header);
@@ -236,9 +234,7 @@ export function createRlmParser({ zone, now }: ParseContext): ReadingParser {
     isv: (text) => takeServerLine(text) || takeLoose(text),
     table: (text) => takeTableLine(text) || takeLoose(text),
     pools: (text) => takeBanner(text) || takePoolLine(text),
-    // Usage lines were tried first.
     usage: takeBanner,
-    // A second copy adds nothing.
     repeated: () => true,
     error: takeErrorLine,
     advice: (text) => ADVICE_POINT.test(text) || takeLoose(text),
@@ -254,7 +250,6 @@ export function createRlmParser({ zone, now }: ParseContext): ReadingParser {
     else lose(text, lineNumber);
   }
 
-  /** Reports whether a last line without line end is complete by its grammar. */
   function closesItself(text: string): boolean {
     if (text.trim() === "" || state === "error" || state === "advice") return true;
     if (state === "usage" && daemon !== null)

@@ -67,7 +67,7 @@ function printServerTable(daemons: readonly DaemonReading[]): string[] {
   return ["\t--------- ISV servers ----------", "\t   Name           Port Running Restarts", ...rows];
 }
 
-/** Prints the lines of a server about itself. `daemon` is null for rlm, which counts no checkouts. */
+/** `daemon` is null for rlm, which counts no checkouts. */
 function printServer(
   name: string,
   version: string | null,
@@ -170,15 +170,13 @@ function withVersion(name: string, version: string | null): string {
   return version === null ? name : `${name} ${version}`;
 }
 
-/** Prints `Wed Nov  3 12:32:30 2021` from a local time. */
+/** Prints `Wed Nov  3 12:32:30 2021`. */
 function printLongTime(local: number): string {
-  // `Wed, 03 Nov 2021 12:32:30 GMT`
   const [weekday, day, month, year, time] = new Date(local).toUTCString().split(/,? /);
   return `${weekday} ${month} ${String(Number(day)).padStart(2)} ${time} ${year}`;
 }
 
-/** Prints `11/03 12:32` from a local time. */
+/** Prints `11/03 12:32`. */
 function printYearless(local: number): string {
-  // `2021-11-03T12:32:30.000Z`
   return new Date(local).toISOString().slice(5, 16).replace("-", "/").replace("T", " ");
 }

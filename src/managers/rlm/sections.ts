@@ -68,7 +68,6 @@ const FACTS = [
   new RegExp(String.raw`^\s*${UPTIME}(?:\s+${UPTIME}){0,2}\s*$`),
 ];
 
-/** Reports whether the line is a server fact that licmond does not use. */
 export function isServerFact(line: string): boolean {
   return FACTS.some((fact) => fact.test(line));
 }
@@ -97,10 +96,8 @@ const CONNECT = /^\s*Error connecting to "([^"]*)" server\s*$/;
 const ATTEMPT = /^\s*Connection attempted to host: "(.*)" on port (\d{1,9})\s*$/s;
 const CODED = /^\s*\S.*\((?:-\d{1,6}|comm: -?\d{1,6}|errno: -?\d{1,6})\)\s*$/s;
 
-/** RLM status -17: communications error with the license server. */
 const COMM_ERROR = -17;
 
-/** Lines of one error. */
 export interface ErrorBlock {
   /** `rlm`, or the name of the ISV server that did not answer; null if not printed. */
   readonly server: string | null;

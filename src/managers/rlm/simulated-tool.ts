@@ -36,7 +36,6 @@ Copyright (C) 2006-2017, Reprise Software, Inc. All rights reserved.
     reading,
   );
 
-/** rlmstat prints the server's clock with seconds, and counters since the server's start. */
 function reading(server: SimulatedServer): ReadingParts {
   const { version, instant, silent } = server;
   const head = { reportTime: Math.floor(instant / 1000) * 1000, toolVersion: version };

@@ -12,7 +12,6 @@ import { type createTimeReader, parseCount, parseExpiry, parseLimit, parseStatus
 export type FeatureDraft = ReturnType<typeof createFeatureDraft>;
 export type ClientDraft = ReturnType<typeof createClientDraft>;
 
-/** A client that holds or waits for tokens, while its lines are read. */
 export function createClientDraft() {
   return {
     user: undefined as string | null | undefined,
@@ -23,7 +22,7 @@ export function createClientDraft() {
     count: 1,
     startedAt: undefined as number | null | undefined,
     borrowed: false,
-    /** Its last line, about commuter tokens, was read. */
+    /** The last line, about commuter tokens, was read. */
     isWhole: false,
   };
 }
@@ -40,7 +39,7 @@ export function createFeatureDraft() {
     expiry: null as Expiry | null,
     clients: [] as ClientDraft[],
     queued: [] as ClientDraft[],
-    /** The text ended within its lines, or a line was not understood. */
+    /** The output ended inside this block, or a line of it was not understood. */
     cut: false,
   };
 }
@@ -85,7 +84,6 @@ function putCount(draft: ClientDraft, value: string): boolean {
   return true;
 }
 
-/** Keys of a client that licmond reads. */
 export const CLIENT_KEYS: ReadonlyMap<
   string,
   Put<ClientDraft, ReturnType<typeof createTimeReader>>

@@ -6,7 +6,6 @@ import { simulatedLsmon } from "./simulated-tool.ts";
 
 const HOST = /^(?:[A-Za-z0-9_][A-Za-z0-9._-]*|[0-9A-Fa-f]*:[0-9A-Fa-f:.]+)$/;
 
-/** Parses a host, as `lsmon` takes it; a port is not possible. */
 function parseAddress(address: string): ParsedAddress | AddressProblem {
   const unsafe = unsafeText(address);
   if (unsafe !== null) return problem(unsafe);
@@ -21,15 +20,12 @@ function problem(reason: string): AddressProblem {
   return { problem: `not a Sentinel RMS address: ${reason}. Expected a host name, e.g. lic1` };
 }
 
-/** Sentinel RMS (SentinelLM), queried with lsmon. */
 export const rms: Manager = {
   name: "rms",
   title: "Sentinel RMS",
   tools: ["lsmon"],
   parseAddress,
-  /**
-   * With an interval, lsmon would print forever. On Windows it waits for Enter at the end, so its stdin is closed.
-   */
+  /** On Windows lsmon waits for Enter at the end, so its stdin is closed. */
   steps: (tool, address) => [{ name: address, argv: [...tool, address], env: {} }],
   commands: { status: { utility: "lsmon", forms: [{ argv: ["{address}"] }] } },
   utility: (tool) => tool,

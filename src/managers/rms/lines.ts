@@ -11,7 +11,6 @@ export const COPYRIGHT = /^Copyright \(C\) /;
 export const CONTACT = /^\[Contacting .{1,80} server on host "(.*)"\]$/s;
 /** Last line of lsmon on Windows; on Unix the output has no end mark. */
 export const END_MARK = /^Press Enter to continue(?: \.){3}$/;
-/** A server that answers but has nothing to serve. */
 export const NO_LICENSE = /^(?:No licensed features\.|There is no license in the server .*)$/s;
 /** Advice that does not apply: licmond always names the host. */
 export const ADVICE = /^Try setting the LSHOST environment variable\.$/;
@@ -24,7 +23,6 @@ const NO_ANSWER =
 const REFUSAL =
   /^Error\b|not authorized|Client-server version mismatch|clock tamper|not supported on this license server|[Ii]nternal error|Could not understand the message/;
 
-/** Returns the kind of an error; null if the line is not an error. */
 export function errorKind(text: string): "unreachable" | "query" | null {
   if (text.length > 500) return null;
   if (NO_ANSWER.test(text)) return "unreachable";
@@ -77,9 +75,7 @@ export function parseEntry(line: string) {
   return section === undefined ? ({ key, value } as const) : ({ section } as const);
 }
 
-/**
- * Reports whether the key is free text of the vendor, which is printed for a feature but not for its licenses.
- */
+/** The vendor's free text is printed for a feature but not for its licenses. */
 export function isVendorInformation(key: string): boolean {
   return key.endsWith("vendor information");
 }
@@ -97,7 +93,8 @@ export function unquote(value: string): string | null {
 const STATUS = /^(?:(?:Running|Queued) since (.*)|This license is being held\.)$/;
 
 /**
- * Returns the start time as printed; "" for a token that is held for a disconnected client. Null for other texts.
+ * Returns the printed start time; "" for a token that is held for a disconnected client. Null for other
+ * texts.
  */
 export function parseStatus(value: string): string | null {
   const found = STATUS.exec(value);
@@ -163,7 +160,6 @@ export function createTimeReader(zone: string) {
   return (text: string): number | null => known.getOrInsertComputed(text, read);
 }
 
-/** Prints a local time in RMS's format. */
 export function printTime(local: number): string {
   const date = new Date(local);
   const time = date.toISOString().slice(11, 19);

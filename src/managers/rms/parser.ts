@@ -49,16 +49,13 @@ export function createRmsParser({ zone, step }: ParseContext): ReadingParser {
   let section: Section | null = null;
   let feature: FeatureDraft | null = null;
   let client: ClientDraft | null = null;
-  /**
-   * Last key of the feature's own entries and of the section; the entries of every license end with the same key.
-   */
+  /** The entries of every license end with the same key as those of the feature. */
   let lastOfFeature = "";
   let lastKey = "";
   let toolVersion: string | null = null;
   let recognised = false;
   let cut = false;
   let stray = false;
-  /** The server answered, or an error was printed. */
   let answered = false;
   let ended = false;
   let lineNumber = 0;
@@ -145,7 +142,7 @@ export function createRmsParser({ zone, step }: ParseContext): ReadingParser {
     if (kind === null) return false;
     const error = toolError(message, kind);
     if (step !== undefined) member ??= memberReading(step, null, "unknown");
-    // The server broke off.
+    // The server stopped in the middle of its answer.
     if (features.length > 0 || feature !== null) cut = true;
     if (member === null || member.error !== null) errors.push(error);
     else Object.assign(member, { status: "down", error });
@@ -171,7 +168,6 @@ export function createRmsParser({ zone, step }: ParseContext): ReadingParser {
     else feature.cut = true;
   }
 
-  /** Reports whether a last line without line end is complete by its grammar. */
   function closesItself(rest: string): boolean {
     const text = trimBlanks(rest);
     return text === "" || END_MARK.test(text) || NO_LICENSE.test(text);
@@ -212,7 +208,6 @@ export function createRmsParser({ zone, step }: ParseContext): ReadingParser {
   };
 }
 
-/** Leaves out features without a name. */
 function read(draft: FeatureDraft, endsClients: boolean): FeatureReading[] {
   return draft.name === null ? [] : [readFeature(draft, draft.name, endsClients)];
 }

@@ -37,7 +37,6 @@ export function renderRms(reading: Reading, { address, zone }: RenderOptions): s
   return lines.join("\n");
 }
 
-/** Prints one block per pool: RMS prints versions of a feature separately. */
 function printFeature(feature: FeatureReading, zone: string): string[] {
   return feature.pools.flatMap((pool, index) => {
     const ofPool = (row: { readonly pool: number | null }) => (row.pool ?? 0) === index;

@@ -31,7 +31,6 @@ export const simulatedLsmon: SimulatedTool = {
   },
 };
 
-/** lsmon prints clients and queued clients, one version per feature, and neither daemons nor handles. */
 function reading(server: SimulatedServer): ReadingParts {
   const { version, silent } = server;
   const message = "Server name not set, or monitor cannot talk to the server.";

@@ -26,7 +26,6 @@ export function readHead(line: string) {
   };
 }
 
-/** Returns the second of the day, or -1 if the time is impossible. */
 function secondOf([, hours, minutes, seconds]: RegExpExecArray): number {
   const [hour, minute, second] = [Number(hours), Number(minutes), Number(seconds)];
   if (hour > 23 || minute > 59 || second > 60) return -1;

@@ -2,7 +2,6 @@ import { isBlank, skipBlanks } from "../../blanks-and-digits.ts";
 import { LICENSE_EVENTS, type LicenseEvent, type LicenseEventKind } from "../../debug-log/debug-log.ts";
 import type { Mutable } from "../../reading-parts.ts";
 
-/** Contents of an event after `OUT: `, `DENIED: ` etc. */
 type SeatWords = Omit<LicenseEvent, "kind" | "at" | "daemon">;
 type Tail = Mutable<Omit<SeatWords, "feature" | "user" | "host">>;
 

@@ -33,7 +33,6 @@ interface Dated<Event> {
   readonly day: number;
   readonly second: number;
 }
-/** Includes the text from which the event was parsed. */
 type Waiting = Dated<LicenseEvent> & { readonly text: string; readonly from: number };
 
 export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
@@ -47,7 +46,7 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
   /** Approximate time of the next lines, in seconds of the server's clock; null = unknown. */
   let nearNow: number | null = null;
 
-  /** Event of the previous line; this line may continue it. */
+  /** Event of the previous line, which the next line may continue. */
   let waiting: Waiting | null = null;
   /** Events since an uncertain midnight. */
   let held: Dated<DebugLogEvent>[] = [];
@@ -72,7 +71,6 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
     waiting = null;
   }
 
-  /** `printed`: day printed before the time; null = none. */
   function dayOfLine(second: number, printed: number | null): number {
     const day = dates.dayOf(second);
     if (printed !== null) {
@@ -114,7 +112,7 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
     };
   }
 
-  /** Reads a line without a time: a continuation of an event or of another message. */
+  /** Reads a line without a time, which may continue an event. */
   function headless(text: string): void {
     if (text.trim() === "") return;
     const rest = text.trimStart();
@@ -202,7 +200,6 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
   return reader;
 }
 
-/** Debug log of FlexNet's vendor daemons and lmgrd. */
 export const debugLog: DebugLog = {
   title: "FlexNet debug log",
   createReader: createDebugLogReader,
