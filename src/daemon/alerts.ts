@@ -55,7 +55,10 @@ export function createAlertService(deps: AlertServiceDeps) {
   const engine = createAlertEngine({
     ...deps,
     rows,
-    commit: bus.commit,
+    // The alert is on disk before its event. A kill between the two commits, which follow each other at once, loses only
+    // the event.
+    commit: (work, events) =>
+      bus.commit(() => store.state.write(work, { durable: events.length > 0 }), events),
     outbox: dispatcher,
     settings: () => settings,
   });

@@ -1,6 +1,7 @@
 import type { RandomBytes } from "../domain/keys.ts";
 import { DAY_MS } from "../domain/time/clock.ts";
 import { createDirty, packedKey } from "../history/buckets.ts";
+import { createAlerts } from "../store/alerts.ts";
 import type { Store } from "../store/open/open.ts";
 import { RECORDED, type Recorded } from "./recording.ts";
 
@@ -80,8 +81,9 @@ export function createOutbox(store: Store, random: RandomBytes) {
      -- Those of a server that was removed from the configuration end when it was last read.
      UNION ALL SELECT '${RECORDED.ended}', sessions.id FROM last_read JOIN sessions USING (server_id)
        WHERE ended_at >= read_at AND ended_at < min(until_at, ?1) AND end_reason = 'unobserved'
-     UNION ALL SELECT '${RECORDED.event}', max(events.id) FROM events JOIN alerts ON alerts.id = json_extract(body, '$.alert')
-       WHERE type = 'alert' AND at >= ?1 AND started_at < ?1 GROUP BY alerts.id`,
+     UNION ALL SELECT '${RECORDED.event}', max(id) FROM events
+       WHERE type = 'alert' AND at >= ?1 AND unixepoch(json_extract(body, '$.startedAt'), 'subsec') * 1000 < ?1
+       GROUP BY json_extract(body, '$.alert')`,
   );
   /** Imported sessions have negative ids; they and denials may be of any age. */
   const waiting = sqlite.query<{ day: number }, [number]>(
@@ -90,6 +92,7 @@ export function createOutbox(store: Store, random: RandomBytes) {
          WHERE seq > ?1 AND kind = '${RECORDED.ended}' AND key < 0
        UNION ALL SELECT at FROM fleet_outbox JOIN denials ON id = key WHERE seq > ?1 AND kind = '${RECORDED.denial}')`,
   );
+  const alerts = createAlerts(store);
   const oldest = sqlite.query<{ at: number | null }, []>(
     `SELECT min(at) AS at FROM (
        SELECT min(at) AS at FROM samples
@@ -97,7 +100,7 @@ export function createOutbox(store: Store, random: RandomBytes) {
        UNION ALL SELECT * FROM (SELECT day * ${DAY_MS} FROM packed_days
          WHERE key >= ${packedKey("rollups", 0)} ORDER BY key LIMIT 1)
        UNION ALL SELECT min(from_at) FROM coverage UNION ALL SELECT min(from_at) FROM server_statuses
-       UNION ALL SELECT min(at) FROM denials UNION ALL SELECT min(started_at) FROM alerts
+       UNION ALL SELECT min(at) FROM denials
        UNION ALL SELECT min(ended_at) FROM sessions WHERE ended_at IS NOT NULL)`,
   );
   /** Skips a day that is over until its rows are packed. */
@@ -132,7 +135,7 @@ export function createOutbox(store: Store, random: RandomBytes) {
       setMark.run("epoch", Buffer.from(random(8)).toString("hex"));
       setMark.run("cursor", edges.get()?.head ?? 0);
       setMark.run("drained", now);
-      resync(oldest.get()?.at ?? now, now);
+      resync(Math.min(oldest.get()?.at ?? now, alerts.oldest() ?? now), now);
     });
   }
 

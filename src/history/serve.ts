@@ -1,5 +1,6 @@
 import { Database } from "bun:sqlite";
 import { messageOf } from "../domain/error-code.ts";
+import { attachState } from "../store/database/read-only.ts";
 import { asStoreError, type StoreError, type StoreErrorCode } from "../store/database/store-error.ts";
 import { createReader, type Reader } from "./reader.ts";
 
@@ -67,6 +68,7 @@ export function sqliteBackend(): Backend<Reader> {
     const sqlite = new Database(path, { readonly: true, strict: true });
     sqlite.run("PRAGMA busy_timeout = 5000; PRAGMA query_only = ON");
     sqlite.run("PRAGMA cache_size = -32000; PRAGMA temp_store = MEMORY");
+    attachState(sqlite, path);
     open = { path, sqlite };
     return sqlite;
   }

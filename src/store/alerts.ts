@@ -1,7 +1,6 @@
-import { and, asc, eq, gt, gte, inArray, isNotNull, isNull, lt, max, type SQL } from "drizzle-orm";
 import type { Alert, AlertSubject } from "../domain/alerts.ts";
-import type { Db } from "./database/database-file.ts";
-import { alertBaselines, alerts, alertWatches } from "./database/schema.ts";
+import { alerts } from "./database/schema.ts";
+import { tableOf } from "./database/table.ts";
 import type { Store } from "./open/open.ts";
 
 /** Alerts deleted in one transaction. */
@@ -9,78 +8,70 @@ const STEP_ROWS = 500;
 
 export type Alerts = ReturnType<typeof createAlerts>;
 
-/** Stored alerts, and the evaluator's state between polls. Writes run in the caller's transaction. */
-export function createAlerts(store: Store) {
-  const { db, read, state } = store;
-  const ids = db.select({ id: max(alerts.id) }).from(alerts);
-  const newest = read(() => ids.get());
-  // Ids of alerts that were deleted from licmond.db are not reused.
-  const given = state.sqlite.query<{ id: number }, []>(
+/** Stored alerts, and the evaluator's state between polls. Writes run in the caller's transaction on state.db. */
+export function createAlerts({ state }: Pick<Store, "state">) {
+  const { sqlite, read } = state;
+  const table = tableOf(alerts);
+  const list = (condition: string) => {
+    const select = sqlite.query<unknown, number[]>(
+      `SELECT ${table.columns} FROM alerts WHERE ${condition} ORDER BY id`,
+    );
+    return (...values: number[]): Alert[] => read(() => select.all(...values)).map(table.row);
+  };
+  const firing = list("resolved_at IS NULL");
+  const startedIn = list("started_at >= ? AND started_at < ?");
+  const silencedPast = list("silenced_until > ? AND resolved_at IS NOT NULL");
+  const byId = list("id = ?");
+  const oldest = sqlite.query<{ at: number | null }, []>("SELECT min(started_at) AS at FROM alerts");
+  const put = sqlite.query(`INSERT OR REPLACE ${table.into}`);
+  const remove = sqlite.query<null, [number]>(
+    `DELETE FROM alerts WHERE id IN
+       (SELECT id FROM alerts WHERE resolved_at < ? ORDER BY resolved_at LIMIT ${STEP_ROWS})`,
+  );
+  const watches = createBodies(state, "alert_watches", "subject");
+  const baselines = createBodies(state, "alert_baselines", "server");
+  // Also above alerts that were deleted.
+  const given = sqlite.query<{ id: number }, []>(
     "SELECT seq AS id FROM sqlite_sequence WHERE name = 'alerts'",
   );
-  let last = Math.max(newest?.id ?? 0, state.read(() => given.get())?.id ?? 0);
-
-  const those = (condition: SQL | undefined): Alert[] =>
-    read(() => db.select().from(alerts).where(condition).orderBy(asc(alerts.id)).all()).map(
-      ({ told, ...row }) => ({ ...row, told: JSON.parse(told) as Alert["told"] }),
-    );
+  let last = read(() => given.get())?.id ?? 0;
 
   return {
     /** Returns ids for new alerts, above everything stored. */
     nextId: () => ++last,
     /** Returns firing alerts by id. */
-    firing: () => those(isNull(alerts.resolvedAt)),
+    firing: () => firing(),
     /** Returns alerts that began in [from, until), epoch ms. */
-    startedIn: (from: number, until: number) =>
-      those(and(gte(alerts.startedAt, from), lt(alerts.startedAt, until))),
-    get: (id: number): Alert | null => those(eq(alerts.id, id))[0] ?? null,
+    startedIn: (from: number, until: number) => startedIn(from, until),
+    /** Returns when the oldest alert began; null without alerts. */
+    oldest: () => read(() => oldest.get())?.at ?? null,
+    get: (id: number): Alert | null => byId(id)[0] ?? null,
     /** Returns resolved alerts that are still silenced at `now`. */
-    silencedPast: (now: number) => those(and(gt(alerts.silencedUntil, now), isNotNull(alerts.resolvedAt))),
+    silencedPast: (now: number) => silencedPast(now),
     /** Inserts or replaces. */
-    write(alert: Alert): void {
-      const { id, ...rest } = { ...alert, told: JSON.stringify(alert.told) };
-      const put = (into: Db) => {
-        const row = into.insert(alerts).values({ id, ...rest });
-        row.onConflictDoUpdate({ target: alerts.id, set: rest }).run();
-      };
-      put(db);
-      const isOver = alert.resolvedAt !== null && alert.silencedUntil === null;
-      store.inState((into) => (isOver ? into.delete(alerts).where(eq(alerts.id, id)).run() : put(into)));
-    },
+    write: (alert: Alert): void => void put.run(table.values(alert)),
     watches: () =>
-      read(() => db.select().from(alertWatches).all()).map(({ subject, body }) => ({
-        subject: JSON.parse(subject) as AlertSubject,
-        body,
-      })),
+      watches.all().map(([subject, body]) => ({ subject: JSON.parse(subject) as AlertSubject, body })),
     /** A null body deletes the watch. */
-    writeWatch({ rule, server, daemon, feature, detail }: AlertSubject, body: string | null): void {
-      const subject = JSON.stringify({ rule, server, daemon, feature, detail });
-      const target = alertWatches.subject;
-      store.inBoth((each) => {
-        if (body === null) return void each.delete(alertWatches).where(eq(target, subject)).run();
-        const put = each.insert(alertWatches).values({ subject, body });
-        put.onConflictDoUpdate({ target, set: { body } }).run();
-      });
-    },
+    writeWatch: ({ rule, server, daemon, feature, detail }: AlertSubject, body: string | null): void =>
+      watches.put(JSON.stringify({ rule, server, daemon, feature, detail }), body),
     /** By server. */
-    baselines: (): Map<string, string> =>
-      new Map(read(() => db.select().from(alertBaselines).all()).map(({ server, body }) => [server, body])),
-    writeBaseline(server: string, body: string | null): void {
-      const target = alertBaselines.server;
-      if (body === null) return void db.delete(alertBaselines).where(eq(target, server)).run();
-      const put = db.insert(alertBaselines).values({ server, body });
-      put.onConflictDoUpdate({ target, set: { body } }).run();
-    },
+    baselines: () => new Map(baselines.all()),
+    writeBaseline: baselines.put,
     /** Deletes one step of alerts that ended before an instant and returns their number. */
-    retainStep: (endedBefore: number): number =>
-      store.transaction(() => {
-        const doomed = db
-          .select({ id: alerts.id })
-          .from(alerts)
-          .where(and(isNotNull(alerts.resolvedAt), lt(alerts.resolvedAt, endedBefore)))
-          .orderBy(asc(alerts.resolvedAt))
-          .limit(STEP_ROWS);
-        return db.delete(alerts).where(inArray(alerts.id, doomed)).returning({ id: alerts.id }).all().length;
-      }),
+    retainStep: (endedBefore: number): number => state.transaction(() => remove.run(endedBefore).changes),
+  };
+}
+
+/** Rows of a key and a JSON text. */
+function createBodies({ sqlite, read }: Store["state"], table: string, key: string) {
+  const all = sqlite.query<{ key: string; body: string }, []>(`SELECT ${key} AS key, body FROM ${table}`);
+  const replace = sqlite.query<null, [string, string]>(`INSERT OR REPLACE INTO ${table} VALUES (?, ?)`);
+  const remove = sqlite.query<null, [string]>(`DELETE FROM ${table} WHERE ${key} = ?`);
+  return {
+    all: () => read(() => all.all()).map(({ key, body }) => [key, body] as const),
+    /** A null body deletes the row. */
+    put: (key: string, body: string | null): void =>
+      void (body === null ? remove.run(key) : replace.run(key, body)),
   };
 }

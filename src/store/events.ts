@@ -1,4 +1,3 @@
-import type { Database } from "bun:sqlite";
 import type { EventType, StoredEvent } from "../domain/events.ts";
 import { HOUR_MS } from "../domain/time/clock.ts";
 import type { DatabaseFile } from "./database/database-file.ts";
@@ -60,7 +59,7 @@ export function createEvents(store: Store) {
       };
       insert.run(row);
       if (!isLog) return;
-      if (event.source === "audit") store.inState(({ $client }) => keepAuditLine($client, row));
+      if (event.source === "audit") store.transaction(({ after }) => after(() => keepAuditLine(store, row)));
       countLine(row.at, event.level, event.source, 1);
       marks.add("log_bytes", json.length);
     },
@@ -86,12 +85,18 @@ export function createEvents(store: Store) {
   };
 }
 
-/** Copies a line of the audit trail to state.db, which keeps the newest ones. */
-function keepAuditLine(state: Database, row: Row): void {
-  state.query<null, [Row]>(`INSERT OR IGNORE ${ROW}`).run(row);
-  state.run(
-    `DELETE FROM events WHERE id <= (SELECT id FROM events ORDER BY id DESC LIMIT 1 OFFSET ${AUDIT_LINES})`,
-  );
+/** Repeats a line of the audit trail in state.db, from which a new licmond.db takes the newest ones. */
+function keepAuditLine({ state }: Store, row: Row): void {
+  try {
+    state.write(() => {
+      state.sqlite.query<null, [Row]>(`INSERT OR IGNORE ${ROW}`).run(row);
+      state.sqlite.run(
+        `DELETE FROM events WHERE id <= (SELECT id FROM events ORDER BY id DESC LIMIT 1 OFFSET ${AUDIT_LINES})`,
+      );
+    });
+  } catch {
+    // The line itself is stored; the check of state.db reports why it cannot be written.
+  }
 }
 
 type MarkName =

@@ -1,8 +1,8 @@
-import { and, asc, eq, gt, isNull, or, sql } from "drizzle-orm";
+import type { Database } from "bun:sqlite";
 import type { NewKey, RandomBytes } from "../domain/keys.ts";
 import type { Clock } from "../domain/time/clock.ts";
-import type { Db } from "./database/database-file.ts";
 import { apiKeys } from "./database/schema.ts";
+import { tableOf } from "./database/table.ts";
 import { type CreateKeyResult, createKeyBook } from "./key-book.ts";
 import type { Store } from "./open/open.ts";
 
@@ -29,11 +29,17 @@ export function createKeys({ store, clock, random }: KeysDeps) {
     "INSERT OR REPLACE INTO key_uses VALUES (?, ?)",
   );
   const used = new Map(store.read(() => storedUses.all()).map(({ id, at }) => [id, at]));
-  const rows = (db: Db) => db.select().from(apiKeys);
-  const inOrder = (db: Db) => rows(db).orderBy(asc(apiKeys.createdAt), asc(apiKeys.id));
-  const byId = rows(state.db)
-    .where(eq(apiKeys.id, sql.placeholder("id")))
-    .prepare();
+  const { columns, into, row: toRow, values } = tableOf(apiKeys);
+  /** Returns the first key that matches; `sqlite` may be the copy of state.db. */
+  const first = (
+    sqlite: Database,
+    condition: string,
+    ...parameters: (string | number)[]
+  ): Row | undefined => {
+    const found = sqlite.query(`SELECT ${columns} FROM api_keys WHERE ${condition}`).get(...parameters);
+    return found === null ? undefined : toRow(found);
+  };
+  const all = state.sqlite.query(`SELECT ${columns} FROM api_keys ORDER BY created_at, id`);
 
   /**
    * Rows cached until the file changes, so that a change by another process applies at once. Checking for a change costs
@@ -45,7 +51,7 @@ export function createKeys({ store, clock, random }: KeysDeps) {
     const version = state.dataVersion();
     if (version !== keptVersion || kept.size >= MAX_KEPT) kept.clear();
     keptVersion = version;
-    const row = kept.get(id) ?? state.read(() => byId.get({ id }));
+    const row = kept.get(id) ?? state.read(() => first(state.sqlite, "id = ?", id));
     if (row !== undefined) kept.set(id, row);
     return row;
   }
@@ -59,7 +65,7 @@ export function createKeys({ store, clock, random }: KeysDeps) {
   const book = createKeyBook({
     rows: {
       byId: rowOf,
-      all: () => state.read(() => inOrder(state.db).all()),
+      all: () => state.read(() => all.all()).map(toRow),
       usedAt: (id) => used.get(id) ?? null,
     },
     clock,
@@ -67,8 +73,7 @@ export function createKeys({ store, clock, random }: KeysDeps) {
     ofSites: false,
   });
   const { get, list, find, count, verify, touch } = book;
-  const isActive = () =>
-    and(isNull(apiKeys.revokedAt), or(isNull(apiKeys.expiresAt), gt(apiKeys.expiresAt, clock.now())));
+  const isActive = "revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)";
 
   return {
     get,
@@ -81,12 +86,11 @@ export function createKeys({ store, clock, random }: KeysDeps) {
     /** Creates a key. Throws RangeError if `keyProblem` refuses it; callers ask that first. */
     create(wanted: NewKey, parts?: Parameters<typeof book.make>[1]): CreateKeyResult {
       const { row, presented } = book.make(wanted, parts);
-      return change((db): CreateKeyResult => {
-        const taken = rows(db)
-          .where(and(eq(apiKeys.name, wanted.name), isActive()))
-          .get();
+      const now = clock.now();
+      return change((sqlite): CreateKeyResult => {
+        const taken = first(sqlite, `name = ? AND ${isActive}`, wanted.name, now);
         if (taken !== undefined) return { outcome: "name-taken", key: book.record(taken) };
-        db.insert(apiKeys).values(row).run();
+        sqlite.query(`INSERT ${into}`).run(values(row));
         return { outcome: "created", key: book.record(row), presented };
       });
     },
@@ -94,11 +98,11 @@ export function createKeys({ store, clock, random }: KeysDeps) {
     /** Revokes a key; `gone` if it was revoked before. */
     revoke(id: string): "revoked" | "gone" | "unknown" {
       const revokedAt = clock.now();
-      return change((db) => {
-        const row = rows(db).where(eq(apiKeys.id, id)).get();
+      return change((sqlite) => {
+        const row = first(sqlite, "id = ?", id);
         if (row === undefined) return "unknown";
         if (row.revokedAt !== null) return "gone";
-        db.update(apiKeys).set({ revokedAt }).where(eq(apiKeys.id, id)).run();
+        sqlite.run("UPDATE api_keys SET revoked_at = ? WHERE id = ?", [revokedAt, id]);
         return "revoked";
       });
     },

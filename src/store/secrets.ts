@@ -1,5 +1,4 @@
 import type { Database } from "bun:sqlite";
-import { dirname, join } from "node:path";
 import { type RandomBytes, systemRandom } from "../domain/keys.ts";
 import type { Rows } from "./conditions.ts";
 import { pathsOf } from "./database/files.ts";
@@ -19,18 +18,17 @@ export function installationSecret(
   const known = state.read(() => secretIn(state.sqlite));
   if (known !== null) return known;
   const made = Buffer.from(random(SECRET_BYTES));
-  return state.change(({ $client: sqlite }) => {
+  return state.change((sqlite) => {
     // Another process may have been first.
     sqlite.run("INSERT OR IGNORE INTO secrets (name, value) VALUES ('pseudonyms', ?)", [made]);
     return secretIn(sqlite) ?? made;
   });
 }
 
-/** Reads the secret in a worker that only has licmond.db; null if it was never created. */
+/** Reads the secret in a worker that has attached state.db; null if it was never created. */
 export function storedSecret(read: Rows): Uint8Array | null {
-  const [main] = read.all<{ file: string }>("SELECT file FROM pragma_database_list WHERE name = 'main'");
-  using sqlite = openReader(join(dirname(main?.file ?? ""), "state.db"));
-  return secretIn(sqlite);
+  const [found] = read.all<{ value: Uint8Array }>(`SELECT value FROM state.${THE_SECRET}`);
+  return found?.value ?? null;
 }
 
 /**
@@ -53,11 +51,9 @@ export function installationId(secret: Uint8Array): string {
   return new Bun.CryptoHasher("sha256", secret).update("installation id").digest("hex").slice(0, 8);
 }
 
-/** Prepared SQL, because drizzle would cost the history worker some megabytes of memory. */
+const THE_SECRET = "secrets WHERE name = 'pseudonyms'";
+
 function secretIn(sqlite: Database): Buffer | null {
-  const query = sqlite.query<{ value: Uint8Array }, []>(
-    "SELECT value FROM secrets WHERE name = 'pseudonyms'",
-  );
-  const found = query.get()?.value;
+  const found = sqlite.query<{ value: Uint8Array }, []>(`SELECT value FROM ${THE_SECRET}`).get()?.value;
   return found === undefined ? null : Buffer.from(found);
 }

@@ -1,10 +1,11 @@
-import { eq, inArray } from "drizzle-orm";
+import type { Database } from "bun:sqlite";
 import { signIns } from "./database/schema.ts";
+import { tableOf } from "./database/table.ts";
 import type { Store } from "./open/open.ts";
 import { codeHash, createSignInBook, type Grant, MAX_CODES, type SignInBookDeps } from "./sign-in-book.ts";
 
 export interface SignInsDeps extends SignInBookDeps {
-  readonly state: Pick<Store["state"], "db" | "read" | "change" | "transaction">;
+  readonly state: Pick<Store["state"], "sqlite" | "read" | "change" | "transaction">;
 }
 
 export type SignIns = ReturnType<typeof createSignIns>;
@@ -14,7 +15,12 @@ export function createSignIns({ state, ...deps }: SignInsDeps) {
   const { clock } = deps;
   const book = createSignInBook(deps);
   const { verify, holds, list, touch } = book;
-  book.show(state.read(() => state.db.select().from(signIns).all()));
+  const { columns, into, row: rowOf, values } = tableOf(signIns);
+  book.show(state.read(() => state.sqlite.query(`SELECT ${columns} FROM sign_ins`).all()).map(rowOf));
+  const remove = (sqlite: Database, id: string) => void sqlite.run("DELETE FROM sign_ins WHERE id = ?", [id]);
+  const noteUse = state.sqlite.query<null, [number, string]>(
+    "UPDATE sign_ins SET last_used_at = ? WHERE id = ?",
+  );
   /** Unused links by the hash of their code. They end with the daemon. */
   const codes = new Map<string, Grant & { readonly until: number }>();
 
@@ -29,9 +35,9 @@ export function createSignIns({ state, ...deps }: SignInsDeps) {
      */
     create(grant: Grant, stay: boolean, browser: string | null, replaced: string | null = null) {
       const { row, ended, made } = book.make(grant, stay, browser, replaced);
-      state.change((db) => {
-        db.delete(signIns).where(inArray(signIns.id, ended)).run();
-        db.insert(signIns).values(row).run();
+      state.change((sqlite) => {
+        for (const each of ended) remove(sqlite, each);
+        sqlite.query(`INSERT ${into}`).run(values(row));
       });
       for (const each of ended) book.remove(each);
       book.add(row);
@@ -40,7 +46,7 @@ export function createSignIns({ state, ...deps }: SignInsDeps) {
 
     /** Signs out for good. Throws StoreError. */
     end(id: string): void {
-      state.change((db) => void db.delete(signIns).where(eq(signIns.id, id)).run());
+      state.change((sqlite) => remove(sqlite, id));
       book.remove(id);
     },
 
@@ -49,8 +55,7 @@ export function createSignIns({ state, ...deps }: SignInsDeps) {
       const noted = book.uses();
       if (noted.length === 0) return;
       state.transaction(() => {
-        for (const [id, lastUsedAt] of noted)
-          state.db.update(signIns).set({ lastUsedAt }).where(eq(signIns.id, id)).run();
+        for (const [id, lastUsedAt] of noted) noteUse.run(lastUsedAt, id);
       });
       book.written(noted);
     },

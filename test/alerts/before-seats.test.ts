@@ -69,39 +69,38 @@ test.each<[string, (typeof FILES)[number][]]>([
   ["the one of 0.1", ["licmond.db"]],
 ])("usage, seats_exhausted and queue of a feature are one alert, from %s", (_, files) => {
   const store = open(before(FULL, files));
-  for (const { sqlite } of [store, store.state]) {
-    const rows = sqlite
-      .query<Record<string, unknown>, []>(
-        `SELECT id, rule, severity, feature, value, peak_value AS peak, started_at AS startedAt, fired_at AS firedAt, told
+  const { sqlite } = store.state;
+  const rows = sqlite
+    .query<Record<string, unknown>, []>(
+      `SELECT id, rule, severity, feature, value, peak_value AS peak, started_at AS startedAt, fired_at AS firedAt, told
          FROM alerts WHERE resolved_at IS NULL ORDER BY id`,
-      )
-      .all();
-    for (const { id, startedAt, firedAt } of rows)
-      expect([startedAt, firedAt]).toEqual([NOON + Number(id), NOON + Number(id)]);
-    const told = rows.map((row) => Object.keys(JSON.parse(String(row.told)) as object).sort());
-    expect(
-      rows.map(({ id, rule, severity, feature, value, peak }, index) => {
-        return [id, rule, severity, feature, value, peak, told[index]];
-      }),
-    ).toEqual([
-      [4, "seats", "critical", "compiler", 100, 100, ["mail", "pager"]],
-      [7, "seats", "warning", "linker", null, null, []],
-      [8, "server_down", "critical", null, null, null, ["mail"]],
-    ]);
-    const watched = sqlite.query<{ subject: string; body: string }, []>("SELECT * FROM alert_watches").all();
-    expect(
-      watched
-        .map(({ subject, body }) => {
-          const { rule, feature } = JSON.parse(subject) as Record<string, string>;
-          return [rule, feature ?? "", (JSON.parse(body) as { level: number }).level];
-        })
-        .sort(),
-    ).toEqual([
-      ["seats", "compiler", 2],
-      ["seats", "linker", 1],
-      ["server_down", "", 1],
-    ]);
-  }
+    )
+    .all();
+  for (const { id, startedAt, firedAt } of rows)
+    expect([startedAt, firedAt]).toEqual([NOON + Number(id), NOON + Number(id)]);
+  const told = rows.map((row) => Object.keys(JSON.parse(String(row.told)) as object).sort());
+  expect(
+    rows.map(({ id, rule, severity, feature, value, peak }, index) => {
+      return [id, rule, severity, feature, value, peak, told[index]];
+    }),
+  ).toEqual([
+    [4, "seats", "critical", "compiler", 100, 100, ["mail", "pager"]],
+    [7, "seats", "warning", "linker", null, null, []],
+    [8, "server_down", "critical", null, null, null, ["mail"]],
+  ]);
+  const watched = sqlite.query<{ subject: string; body: string }, []>("SELECT * FROM alert_watches").all();
+  expect(
+    watched
+      .map(({ subject, body }) => {
+        const { rule, feature } = JSON.parse(subject) as Record<string, string>;
+        return [rule, feature ?? "", (JSON.parse(body) as { level: number }).level];
+      })
+      .sort(),
+  ).toEqual([
+    ["seats", "compiler", 2],
+    ["seats", "linker", 1],
+    ["server_down", "", 1],
+  ]);
   expect(createAlerts(store).get(3)).toMatchObject({ rule: "seats", resolvedAt: 9, peakValue: 90 });
   expect(createAlerts(store).get(9)).toMatchObject({ value: 110, threshold: 100, peakValue: 110 });
 });

@@ -115,7 +115,9 @@ describe("seats", () => {
     rig.usage(1);
     rig.usage(1);
     expect(rig.said()).toEqual(["seats resolved warning"]);
-    expect(rig.store.sqlite.query("SELECT peak_value AS peak FROM alerts").all()).toEqual([{ peak: 100 }]);
+    expect(rig.store.state.sqlite.query("SELECT peak_value AS peak FROM alerts").all()).toEqual([
+      { peak: 100 },
+    ]);
   });
 
   test("must last for `for`, twice as long to end, and begins again after a gap", () => {
@@ -557,7 +559,7 @@ describe("a restart", () => {
     rig.restart();
     rig.pass(2);
     expect(rig.said()).toEqual([]);
-    expect(rig.store.sqlite.query("SELECT id FROM alerts").all()).toHaveLength(2);
+    expect(rig.store.state.sqlite.query("SELECT id FROM alerts").all()).toHaveLength(2);
   });
 
   test("sends changes that cannot be stored, and stores them later", async () => {

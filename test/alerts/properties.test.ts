@@ -62,7 +62,7 @@ test("each firing has one start and at most one end, one row, and a change of se
           }
         }
       }
-      const stored = rig.store.sqlite.query<{ id: number }, []>("SELECT id FROM alerts").all();
+      const stored = rig.store.state.sqlite.query<{ id: number }, []>("SELECT id FROM alerts").all();
       expect(stored.map(({ id }) => id).sort()).toEqual([...open.keys(), ...over].sort());
       expect(rig.alerts.firing().map(({ id }) => id)).toEqual([...open.keys()].sort((a, b) => a - b));
       // Told at most as often as it changed, and never of an end without its begin.

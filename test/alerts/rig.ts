@@ -83,7 +83,7 @@ export function createRig(
       async commit(work, told) {
         events.push(...(told as EventInput<AlertEvent>[]));
         if (rig.failing) throw new Error("no space");
-        store.transaction(work);
+        store.state.write(work);
       },
       outbox: {
         nextId: queue.nextId,

@@ -47,7 +47,7 @@ function createBench() {
     waiting,
     stand(index: number) {
       const { work, done } = waiting[index] ?? {};
-      if (work !== undefined) database.transaction(work);
+      if (work !== undefined) database.state.write(work);
       done?.resolve();
     },
     fail: (index: number) => waiting[index]?.done.reject(new Error("disk full")),

@@ -192,15 +192,11 @@ describe("the outbox", () => {
     const { store } = rig;
     await rig.poll(a.outcome());
     createDenials(store).write([{ denial: denial(a.NOON), told: false }]);
-    store.sqlite.run(
-      `INSERT INTO alerts (id, rule, severity, message, started_at, told) VALUES (1, 'server_down', 'critical', 'm', ?, '{}')`,
-      [a.NOON],
-    );
     const midnight = Math.ceil(a.NOON / DAY_MS) * DAY_MS;
     for (const id of [1, 2])
-      store.sqlite.run("INSERT INTO events (id, at, type, body) VALUES (?, ?, 'alert', '{\"alert\":1}')", [
+      store.sqlite.run("INSERT INTO events (id, at, type, body) VALUES (?1, ?1, 'alert', ?2)", [
         midnight + id,
-        midnight + id,
+        JSON.stringify({ alert: 1, startedAt: new Date(a.NOON).toISOString() }),
       ]);
     const { head } = outbox.edges();
     outbox.acknowledged(head, 0, midnight);

@@ -21,7 +21,7 @@ beforeEach(() => {
   rig = createRig({ settings: { heldHours: 24, recoveries: 1 } });
   at = bench({
     clock: { now: () => rig.now },
-    history: historyPort(() => createReader(rig.store.sqlite, { now: rig.now })),
+    history: historyPort(() => createReader(rig.store.state.sqlite, { now: rig.now })),
     alerts: rig.engine,
   });
   // The server has not been read, so any feature name is accepted.

@@ -1,5 +1,4 @@
 import { type Treaty, treaty } from "@elysiajs/eden";
-import { drizzle } from "drizzle-orm/bun-sqlite";
 import { createExecutor } from "../../src/collector/execute/executor.ts";
 import type { RescanRow } from "../../src/collector/outcomes.ts";
 import type { CommandRequest, CommandResult } from "../../src/collector/run-command.ts";
@@ -389,9 +388,14 @@ export const NEW_KEY: Omit<NewKey, "name"> = {
 
 /** Real sign-ins on an in-memory database. */
 function memorySignIns(keyOf: (id: string) => KeyRecord | null, now: () => number) {
-  const db = drizzle(stateOf(null));
-  const change = <T>(work: (on: typeof db) => T) => work(db);
-  const state = { db, read: <T>(work: () => T) => work(), change, transaction: <T>(work: () => T) => work() };
+  const sqlite = stateOf(null);
+  const change = <T>(work: (on: typeof sqlite) => T) => work(sqlite);
+  const state = {
+    sqlite,
+    read: <T>(work: () => T) => work(),
+    change,
+    transaction: <T>(work: () => T) => work(),
+  };
   return createSignIns({ state: state as unknown as SignInsDeps["state"], keyOf, clock: { now } });
 }
 

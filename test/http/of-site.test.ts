@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createReader } from "../../src/history/reader.ts";
 import { createEncoder } from "../../src/http/streams/encode.ts";
 import { createDenials } from "../../src/store/denials.ts";
 import * as a from "../domain/make.ts";
 import { createRig } from "../history/rig.ts";
-import { cleanUp } from "../store/place.ts";
+import { cleanUp, openBoth } from "../store/place.ts";
 import { historyPort } from "./history-port.ts";
 import { type Bench, bench, denial, monitored, picture } from "./make.ts";
 import { PSEUDONYMS } from "./streams/rig.ts";
@@ -32,12 +33,13 @@ async function both(): Promise<Record<"plain" | "sited", Bench>> {
     );
   }
   createDenials(rig.store).absorb(denial(START + 5 * MINUTE), [START + 5 * MINUTE], START);
-  rig.store.sqlite.run(
+  rig.store.state.sqlite.run(
     `INSERT INTO alerts (id, rule, severity, server, message, started_at, fired_at, told)
      VALUES (1, 'server_down', 'critical', 'eda', 'down', ${START}, ${START}, '{}'), (2, 'disk', 'warning', NULL, 'full', ${START}, ${START}, '{}')`,
   );
   const now = START + 120 * MINUTE;
-  const history = historyPort(() => rig.reader(now));
+  const both = openBoth(rig.store);
+  const history = historyPort(() => createReader(both, { now }));
   const benchOf = (site?: string) => {
     const made = bench({ history });
     const settings = { ...made.deps.settings(), ...(site !== undefined && { ofSite: site }) };

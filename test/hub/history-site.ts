@@ -13,7 +13,7 @@ import { SERVERS } from "../../src/simulator/servers.ts";
 import { createRig } from "../history/rig.ts";
 import { historyPort } from "../http/history-port.ts";
 import { bench } from "../http/make.ts";
-import { temporaryDirectory } from "../store/place.ts";
+import { openBoth, temporaryDirectory } from "../store/place.ts";
 import { recordingLog } from "../store/recording-log.ts";
 import { until } from "../until.ts";
 
@@ -51,8 +51,9 @@ export async function makeSite(wanted: SiteWanted) {
   rig.clock.time = joined;
   recordFacts(rig.store, false);
 
+  const both = openBoth(rig.store);
   const daemon = bench({
-    history: historyPort(() => createReader(rig.store.sqlite, { now: rig.clock.time })),
+    history: historyPort(() => createReader(both, { now: rig.clock.time })),
     settings: () => ({ ...bench().deps.settings(), products: demo.config.products }),
   });
 

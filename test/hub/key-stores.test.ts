@@ -318,15 +318,15 @@ describe("keys in SQLite alone", () => {
   test("a use costs no write before flush, and stays noted if it cannot be written", async () => {
     const { keys, store } = make();
     const { key } = await created(keys);
-    const writes = () => store.db.get<number[]>("SELECT total_changes()")?.[0];
+    const writes = () => Number(store.sqlite.query("SELECT total_changes()").values()[0]?.[0]);
     const before = writes();
     keys.touch(key.id, NOW + 3);
     expect(writes()).toBe(before);
-    store.db.run("PRAGMA query_only = ON");
+    store.sqlite.run("PRAGMA query_only = ON");
     expect(() => keys.flush()).toThrow(/cannot be written/);
-    store.db.run("PRAGMA query_only = OFF");
+    store.sqlite.run("PRAGMA query_only = OFF");
     keys.flush();
-    expect(store.db.get<number[]>("SELECT at FROM key_uses")).toEqual([NOW + 3]);
+    expect(store.sqlite.query("SELECT at FROM key_uses").values()).toEqual([[NOW + 3]]);
     const written = writes();
     keys.flush();
     expect(writes()).toBe(written);
@@ -337,7 +337,7 @@ describe("keys in SQLite alone", () => {
     const { key, presented } = await created(keys);
     const beside = openStore(store.directory, { mode: "cli" });
     const other = createKeys({ store: beside, clock });
-    beside.state.db.run(`UPDATE api_keys SET daily_quota = 7 WHERE id = '${key.id}'`);
+    beside.state.sqlite.run(`UPDATE api_keys SET daily_quota = 7 WHERE id = '${key.id}'`);
     expect(keys.verify(presented)).toMatchObject({ outcome: "valid", key: { dailyQuota: 7 } });
     const before = store.state.dataVersion();
     other.revoke(key.id);

@@ -5,9 +5,8 @@ import type { AlertRow, DenialRow, SessionRow } from "../../src/fleet/protocol.t
 import { createReader } from "../../src/history/reader.ts";
 import type { SessionOrder } from "../../src/history/sessions/session-order.ts";
 import { sortable } from "../../src/http/answers/list.ts";
-import { MIGRATIONS } from "../../src/store/migrations/migrations.ts";
 import { freePort } from "../free-port.ts";
-import { historyPort } from "../http/history-port.ts";
+import { HISTORY_AND_ALERTS, historyPort } from "../http/history-port.ts";
 import { type Bench, bench, picture } from "../http/make.ts";
 import { pictureStates } from "./pictures.ts";
 import { HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
@@ -91,7 +90,7 @@ const ALERTS = Array.from({ length: 40 }, (_, n): AlertRow => {
 /** A site's database with the same rows. */
 function siteDatabase(): Database {
   const database = new Database(":memory:", { strict: true });
-  for (const { sql } of MIGRATIONS) database.run(sql);
+  for (const { sql } of HISTORY_AND_ALERTS) database.run(sql);
   for (const id of SERVERS) {
     database.run("INSERT INTO servers VALUES (?, 'flexnet', '', '', 0, 0)", [id]);
     database.run(

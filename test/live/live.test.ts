@@ -98,7 +98,9 @@ describe("a poll", () => {
     const { live, store, changes } = make();
     const before = live.snapshot();
     const stored: number[] = [];
-    live.subscribe(() => stored.push(store.db.get<number[]>("SELECT count(*) FROM pictures")?.[0] ?? 0));
+    live.subscribe(() =>
+      stored.push(Number(store.sqlite.query("SELECT count(*) FROM pictures").values()[0]?.[0])),
+    );
     const after = await live.record(a.outcome(), a.NOON + 60_000);
     expect(after).toMatchObject({ state: "ok", status: "up", nextPollAt: a.NOON + 60_000 });
     expect(stored).toEqual([1]);
@@ -157,14 +159,14 @@ describe("a poll", () => {
 describe("a store that fails", () => {
   test("does not keep the numbers from being shown; it is told once, and once when it works again", async () => {
     const { live, store, log, changes } = make();
-    store.db.run("PRAGMA query_only = ON");
+    store.sqlite.run("PRAGMA query_only = ON");
     for (const n of [1, 2, 3]) await live.record(a.outcome({ finishedAt: a.NOON + n }), null);
     expect(live.snapshot().servers[0]).toMatchObject({ state: "ok", collectedAt: a.NOON + 3 });
     expect(changes).toHaveLength(3);
     expect(log.lines.map(({ level }) => level)).toEqual(["error"]);
     expect(log.lines[0]?.fields.error).toContain("cannot be written");
     expect(log.lines[0]?.fields.fix).not.toBeNull();
-    store.db.run("PRAGMA query_only = OFF");
+    store.sqlite.run("PRAGMA query_only = OFF");
     await live.record(a.outcome({ finishedAt: a.NOON + 4 }), null);
     expect(log.lines.map(({ message }) => message).slice(1)).toEqual(["Pictures are stored again"]);
     await live.stop();
@@ -189,12 +191,12 @@ describe("a store that fails", () => {
 
   test("at the start is made up for by the first poll", async () => {
     const store = open(temporaryDirectory());
-    store.db.run("PRAGMA query_only = ON");
+    store.sqlite.run("PRAGMA query_only = ON");
     const { live, log } = make([a.server()], store);
-    store.db.run("PRAGMA query_only = OFF");
+    store.sqlite.run("PRAGMA query_only = OFF");
     await live.record(a.outcome(), null);
     expect(log.lines.map(({ level }) => level)).toEqual(["error", "info"]);
-    expect(store.db.get<number[]>("SELECT count(*) FROM pictures")).toEqual([1]);
+    expect(store.sqlite.query("SELECT count(*) FROM pictures").values()).toEqual([[1]]);
   });
 });
 
@@ -358,10 +360,10 @@ describe("a server that is taken out of the config", () => {
     const { live, store, log } = make([EDA, CAD]);
     await live.record(poll(a.NOON, [seat("ada")]), null);
     await live.record(poll(a.NOON, [], "cad"), null);
-    store.db.run("PRAGMA query_only = ON");
+    store.sqlite.run("PRAGMA query_only = ON");
     live.setServers([CAD]);
     await live.record(poll(a.NOON + MINUTE, [], "cad"), null);
-    store.db.run("PRAGMA query_only = OFF");
+    store.sqlite.run("PRAGMA query_only = OFF");
     expect(sessionsIn(store)).toMatchObject([{ user: "ada", endedAt: null }]);
     await live.record(poll(a.NOON + 2 * MINUTE, [], "cad"), null);
     await live.stop();
@@ -510,13 +512,13 @@ describe("the events of a poll", () => {
     const store = open(temporaryDirectory());
     const { live, told, log } = make([a.server()], store);
     await live.record(held(0, ["ann", "bob"]), null);
-    store.db.run("PRAGMA query_only = ON");
+    store.sqlite.run("PRAGMA query_only = ON");
     await live.record(held(1, ["bob"]), null);
     await live.record(held(2, ["bob", "cy", "dan"]), null);
     await live.record(a.failedPoll({ finishedAt: a.NOON + 3 * MINUTE }), null);
     expect(texts(told)).toEqual(["eda unknown up", "eda up down"]);
     expect(log.lines.filter(({ level }) => level === "error")).toHaveLength(1);
-    store.db.run("PRAGMA query_only = OFF");
+    store.sqlite.run("PRAGMA query_only = OFF");
     told.length = 0;
     await live.record(held(4, ["bob", "cy"]), null);
     expect(texts(told)).toEqual(["eda down up", "checkin ann", "checkout cy"]);

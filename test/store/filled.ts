@@ -52,7 +52,7 @@ export function fill(store: Store, { keys = 30, events = 500 } = {}): Filled {
   const quotas = createQuotas({ store, clock });
   quotas.take("k", { daily: 10, monthly: 10 });
   quotas.flush();
-  store.transaction(() => createAlerts(store).write(OPEN_ALERT));
+  store.state.write(() => createAlerts(store).write(OPEN_ALERT));
   const log = createEvents(store);
   const first = Date.now() - events;
   log.reserve(first + events);

@@ -16,7 +16,7 @@ import { copiesOf } from "../../src/store/open/before-upgrade.ts";
 import type { Store } from "../../src/store/open/open.ts";
 import { createQuotas } from "../../src/store/quotas.ts";
 import { storedSecret } from "../../src/store/secrets.ts";
-import { cleanUp, later, open, quickDirectory } from "./place.ts";
+import { cleanUp, later, open, openBoth, quickDirectory } from "./place.ts";
 import { plainKey } from "./plain-key.ts";
 import { recordingLog } from "./recording-log.ts";
 
@@ -110,7 +110,8 @@ function holdsAll(store: Store): void {
   expect(alerts.watches()).toHaveLength(2);
   expect(createNotifications(store, 0).load()).toHaveLength(1);
   expect(createEvents(store).highestReserved()).toBe(RESERVED);
-  const read = { all: <Row>(query: string) => store.sqlite.query<Row, []>(query).all() };
+  const both = openBoth(store);
+  const read = { all: <Row>(query: string) => both.query<Row, []>(query).all() };
   expect(Buffer.from(storedSecret(read) ?? [])).toEqual(SECRET);
 }
 

@@ -100,7 +100,7 @@ describe("a stored picture", () => {
   test("of an unchanged reading writes its head alone, though the times went on", async () => {
     const { pictures, save, store } = make();
     await save(picture([a.feature()]));
-    const writes = () => store.db.get<number[]>("SELECT total_changes()")?.[0] ?? 0;
+    const writes = () => Number(store.sqlite.query("SELECT total_changes()").values()[0]?.[0]);
     const before = writes();
     await save(picture([a.feature()], "eda", a.NOON + 60_000));
     expect(writes() - before).toBe(1);
@@ -121,13 +121,13 @@ describe("a stored picture", () => {
     const old = picture([a.feature({ checkouts: checkouts(600) })]);
     await save(old);
     // Migrations leave pages free.
-    store.db.run("VACUUM");
-    const [pages = 0] = store.db.get<number[]>("PRAGMA page_count") ?? [];
-    store.db.run(`PRAGMA max_page_count = ${pages + 2}`);
+    store.sqlite.run("VACUUM");
+    const pages = Number(store.sqlite.query("PRAGMA page_count").values()[0]?.[0]);
+    store.sqlite.run(`PRAGMA max_page_count = ${pages + 2}`);
     const large = picture([a.feature({ checkouts: checkouts(20_000, 5_000) })]);
     await expect(save(large)).rejects.toMatchObject({ code: "FULL" });
     expect(pictures.load().get("eda")).toEqual(old);
-    store.db.run("PRAGMA max_page_count = 1000000");
+    store.sqlite.run("PRAGMA max_page_count = 1000000");
     await save(large);
     expect(pictures.load().get("eda")).toEqual(large);
   });
@@ -157,7 +157,7 @@ describe("a picture that cannot be read costs only itself", () => {
     await save(picture([a.feature()]));
     const other = picture([a.feature({ name: "other" })], "rlm");
     await save(other);
-    store.db.run(damage);
+    store.sqlite.run(damage);
     expect([...pictures.load()]).toEqual([["rlm", other]]);
     expect(log.lines.map(({ level, fields }) => [level, fields.server])).toEqual([["warn", "eda"]]);
     const next = picture([a.feature({ name: "next" })]);
@@ -189,7 +189,7 @@ describe("known hosts", () => {
     const hosts = createKnownHostsStore(store, log);
     hosts.save("eda", ["ws1"]);
     for (const damage of ["{", "{}", "7"]) {
-      store.db.run(`UPDATE known_hosts SET hosts = '${damage}'`);
+      store.sqlite.run(`UPDATE known_hosts SET hosts = '${damage}'`);
       expect(hosts.load("eda")).toEqual([]);
     }
     expect(log.lines.map(({ level }) => level)).toEqual(["warn", "warn", "warn"]);

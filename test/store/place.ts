@@ -1,6 +1,8 @@
+import { Database } from "bun:sqlite";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { attachState } from "../../src/store/database/read-only.ts";
 import { openStore, type Store, type StoreOptions } from "../../src/store/open/open.ts";
 import { recordingLog } from "./recording-log.ts";
 
@@ -32,6 +34,14 @@ export function open(directory: string, options: Partial<StoreOptions> = {}): St
   const store = openStore({ directory, log: recordingLog(), lockWaitMs: 0, ...options });
   later(() => store.close());
   return store;
+}
+
+/** Opens both databases of a store for reading, as the history worker does. */
+export function openBoth({ path }: Store): Database {
+  const sqlite = new Database(path, { readonly: true, strict: true });
+  attachState(sqlite, path);
+  later(() => sqlite.close());
+  return sqlite;
 }
 
 export const fixedClock = (start: number) => {

@@ -74,8 +74,8 @@ describe("a quota", () => {
 });
 
 describe("what was counted", () => {
-  const writes = ({ db }: ReturnType<typeof make>["store"]) =>
-    db.get<number[]>("SELECT total_changes()")?.[0] ?? -1;
+  const writes = ({ sqlite }: ReturnType<typeof make>["store"]) =>
+    Number(sqlite.query("SELECT total_changes()").values()[0]?.[0]);
 
   test("costs no write until flush, and then one row a key", () => {
     const { quotas, store } = make();
@@ -103,9 +103,9 @@ describe("what was counted", () => {
   test("stays to be written when it cannot be written", () => {
     const { quotas, store, clock } = make();
     takeTimes(quotas, 3, null, null);
-    store.db.run("PRAGMA query_only = ON");
+    store.sqlite.run("PRAGMA query_only = ON");
     expect(() => quotas.flush()).toThrow(/cannot be written/);
-    store.db.run("PRAGMA query_only = OFF");
+    store.sqlite.run("PRAGMA query_only = OFF");
     quotas.flush();
     expect(createQuotas({ store, clock }).used("k").month).toBe(3);
   });
@@ -117,7 +117,7 @@ describe("what was counted", () => {
     clock.time = APRIL + DAY;
     quotas.take("k", { daily: null, monthly: null });
     quotas.flush();
-    expect(store.db.all("SELECT key_id, month_count FROM quota_counts")).toEqual([
+    expect(store.sqlite.query("SELECT key_id, month_count FROM quota_counts").all()).toEqual([
       { key_id: "k", month_count: 1 } as never,
     ]);
   });

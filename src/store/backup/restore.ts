@@ -19,13 +19,13 @@ import {
   requireSpace,
 } from "../database/files.ts";
 import { APPLICATION_ID, assertOurs, schemaVersion } from "../database/migrate.ts";
-import { stateOf } from "../database/precious.ts";
+import { replaceAlerts, stateOf } from "../database/precious.ts";
 import { openReader } from "../database/read-only.ts";
 import { asStoreError, StoreError } from "../database/store-error.ts";
 import { MIGRATIONS, STATE_MIGRATIONS } from "../migrations/migrations.ts";
 import { copiesOf, upgradeFinished } from "../open/before-upgrade.ts";
 import { lockDirectory } from "../open/open.ts";
-import { type CarriedOver, carryOver, putState, settleState, takeInState } from "../open/state-files.ts";
+import { type CarriedOver, carryOver, putState, repairState, takeInState } from "../open/state-files.ts";
 import type { OnStep } from "./back-up.ts";
 import { type DatabaseReport, inWorker } from "./worker.ts";
 
@@ -91,6 +91,8 @@ export async function restore({
     // Sessions that were signed out since must not become valid again.
     state.run("DELETE FROM sign_ins");
     removeDatabase(fresh);
+    // A backup of keys must not bring back ended alerts and delivered messages.
+    if (existsSync(paths.state)) replaceAlerts(state, paths.state);
     const carried = carryOver(state, paths.state, 0, false);
     const aside = putState(paths, state, "replaced", now);
     return { report: { ...report, path: paths.state }, aside, ...carried };
@@ -118,7 +120,7 @@ function settlePresent(paths: Paths, log: Log, now: number): void {
     }
   };
   tolerate(() => {
-    if (settleState(paths, true, log, now) === "none") takeIn(paths, false, now);
+    if (repairState(paths, true, log, now) === "none") takeIn(paths, false, now);
   });
   if (!existsSync(paths.history)) return;
   refuseOther(paths.history);

@@ -1,7 +1,6 @@
 import { Database } from "bun:sqlite";
 import { accessSync, constants, readdirSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
-import { type BunSQLiteDatabase, drizzle } from "drizzle-orm/bun-sqlite";
 import { messageOf } from "../../domain/error-code.ts";
 import type { Log } from "../../domain/log.ts";
 import type { Migration } from "../migrations/migrations.ts";
@@ -26,8 +25,6 @@ export interface DatabaseCheck {
 
 const WORKS: DatabaseCheck = { ok: true, message: "The database works", code: null };
 const ASIDE = "The database works; a damaged one was moved aside and is still in the storage directory";
-
-export type Db = BunSQLiteDatabase & { readonly $client: Database };
 
 /** An open database file, `licmond.db` or `state.db`. */
 export type DatabaseFile = ReturnType<typeof createDatabaseFile>;
@@ -122,8 +119,7 @@ export function createDatabaseFile(
 
   return {
     path,
-    db: drizzle(sqlite) as Db,
-    /** The connection behind `db`, for prepared SQL. Wrap its reads in `read` as well. */
+    /** For prepared statements; wrap reads in `read`. */
     sqlite,
     schemaVersion: schemaVersion(sqlite),
     read,

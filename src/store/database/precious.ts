@@ -1,8 +1,8 @@
 import { Database, type SQLQueryBindings } from "bun:sqlite";
 import { existsSync, readFileSync } from "node:fs";
-import { MIGRATIONS, STATE_MIGRATIONS } from "../migrations/migrations.ts";
+import { ALERTS_MOVED, STATE_MIGRATIONS } from "../migrations/migrations.ts";
 import type { Paths } from "./files.ts";
-import { migrate, schemaVersion } from "./migrate.ts";
+import { APPLICATION_ID, migrate, schemaVersion } from "./migrate.ts";
 import { copyDatabase, openReader, tableNames } from "./read-only.ts";
 
 type Row = Readonly<Record<string, SQLQueryBindings>>;
@@ -13,36 +13,39 @@ type Rows = Readonly<Record<string, readonly Row[]>>;
 /** Queries by the table that they read. */
 type Queries = Readonly<Record<string, string>>;
 
-/** Number of audit lines kept in both files; changes of keys and settings are rare. */
+/** Number of audit lines that state.db repeats, for a new licmond.db; changes of keys and settings are rare. */
 export const AUDIT_LINES = 1_000;
-
-/**
- * Rows of licmond.db with a second copy in state.db, from which they are restored: the next polls do not
- * recreate them.
- */
-export const GIVEN_BACK: Queries = {
-  alerts: "SELECT * FROM alerts WHERE resolved_at IS NULL OR silenced_until > unixepoch() * 1000",
-  alert_watches: "SELECT * FROM alert_watches",
-  notifications: "SELECT * FROM notifications",
-};
-
-/**
- * Also the newest audit lines, which are restored only to a new licmond.db, because retention deletes old
- * ones.
- */
-export const IN_BOTH: Queries = {
-  ...GIVEN_BACK,
+export const AUDIT: Queries = {
   events: `SELECT * FROM events WHERE source = 'audit' ORDER BY id DESC LIMIT ${AUDIT_LINES}`,
 };
 
-/** Rows that are only in state.db; a backup or a licmond.db of 0.1 contains both files in one. */
-const IN_STATE: Queries = {
+const KEYS: Queries = {
   api_keys: "SELECT * FROM api_keys",
   secrets: "SELECT * FROM secrets",
   event_marks: "SELECT * FROM event_marks WHERE name IN ('reserved', 'keys_told')",
 };
 
-export const IN_ONE_FILE: Queries = { ...IN_BOTH, ...IN_STATE };
+/** Rows that were in licmond.db before schema 34. */
+export const ALERTS: Queries = {
+  alerts: "SELECT * FROM alerts",
+  alert_watches: "SELECT * FROM alert_watches",
+  alert_baselines: "SELECT * FROM alert_baselines",
+  notifications: "SELECT * FROM notifications",
+};
+
+/** Rows of state.db that a backup of both files contains. */
+const IN_BACKUP: Queries = { ...KEYS, ...ALERTS };
+
+/** Rows that the copy of state.db contains. It is rewritten often, so ended alerts are left out, except for the highest id. */
+export const IN_COPY: Queries = {
+  ...KEYS,
+  ...ALERTS,
+  ...AUDIT,
+  event_marks: "SELECT * FROM event_marks",
+  sign_ins: "SELECT * FROM sign_ins",
+  alerts: `SELECT * FROM alerts WHERE resolved_at IS NULL OR silenced_until > unixepoch() * 1000
+     OR id = (SELECT max(id) FROM alerts)`,
+};
 
 /** Reads rows, skipping tables that an older schema lacks. */
 export function readRows(sqlite: Database, queries: Queries): Rows {
@@ -73,12 +76,58 @@ export function stateOf(bytes: Uint8Array | null): Database {
   return sqlite;
 }
 
-/** Returns an up-to-date state.db in memory, with rows of one that has taken some migrations. */
-export function stateWith(rows: Rows, taken: typeof STATE_MIGRATIONS): Database {
+/** Replaces the alerts of a state.db by those of the one at `path`. If that is older, they are in licmond.db. */
+export function replaceAlerts(state: Database, path: string): void {
+  for (const table of Object.keys(ALERTS)) state.run(`DELETE FROM ${table}`);
+  using present = openReader(path);
+  if (schemaVersion(present) === STATE_MIGRATIONS.length) moveAlerts(state, path);
+}
+
+/**
+ * Moves alerts of an older licmond.db at `path` into an up-to-date state.db, and waits for the disk. Its rows win over the
+ * copies that state.db had until then. Can be repeated.
+ */
+export function moveAlerts(state: Database, path: string): void {
+  state.run("PRAGMA synchronous = FULL");
+  state.run("ATTACH ? AS history", [path]);
+  try {
+    const copy = (table: string) =>
+      void state.run(`INSERT OR REPLACE INTO main.${table} SELECT * FROM history.${table}`);
+    state.transaction(() => Object.keys(ALERTS).forEach(copy)).immediate();
+  } finally {
+    state.run("DETACH history");
+    state.run("PRAGMA synchronous = NORMAL");
+  }
+}
+
+/** Writes the rows of {@link IN_COPY} to the empty file `to`. */
+export function copyState(sqlite: Database, to: string): void {
+  const made = sqlite
+    .query<{ sql: string }, []>("SELECT sql FROM sqlite_schema WHERE sql LIKE 'CREATE %'")
+    .all();
+  sqlite.run("ATTACH ? AS copy", [to]);
+  try {
+    // The file is discarded unless it completes, and is synced before it gets its name.
+    sqlite.run("PRAGMA copy.journal_mode = OFF; PRAGMA copy.synchronous = OFF");
+    sqlite.transaction(() => {
+      for (const { sql } of made)
+        if (!sql.includes(" sqlite_")) sqlite.run(sql.replace(/^CREATE (UNIQUE )?(TABLE|INDEX) /, "$&copy."));
+      for (const [table, query] of Object.entries(IN_COPY)) sqlite.run(`INSERT INTO copy.${table} ${query}`);
+      sqlite.run(
+        `PRAGMA copy.application_id = ${APPLICATION_ID}; PRAGMA copy.user_version = ${schemaVersion(sqlite)}`,
+      );
+    })();
+  } finally {
+    sqlite.run("DETACH copy");
+  }
+}
+
+/** Returns a state.db in memory with rows, in the schema that belongs to a schema of licmond.db. */
+export function stateWith(rows: Rows, schema: number): Database {
   const sqlite = new Database(":memory:");
+  const taken = STATE_MIGRATIONS.filter(({ since }) => since <= schema);
   migrate(sqlite, "state.db", taken);
   putRows(sqlite, rows);
-  migrate(sqlite, "state.db", STATE_MIGRATIONS);
   return sqlite;
 }
 
@@ -94,28 +143,37 @@ export function copyBoth({ history, state: statePath }: Paths, to: string): void
   using state = openReader(statePath);
   // The copy is discarded unless it completes, and is synced before it gets its name.
   copy.run("PRAGMA journal_mode = MEMORY");
-  const tables = state.query<{ sql: string }, []>(
-    "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name IN ('api_keys', 'secrets')",
+  const known = tableNames(copy);
+  const tables = state.query<{ name: string; sql: string }, []>(
+    "SELECT name, sql FROM sqlite_schema WHERE type = 'table'",
   );
-  for (const table of tables.all()) copy.run(table.sql);
-  putRows(copy, readRows(state, IN_STATE));
+  for (const { name, sql } of tables.all()) if (name in IN_BACKUP && !known.includes(name)) copy.run(sql);
+  putRows(copy, readRows(state, IN_BACKUP));
 }
+
+/** Queries for the state that a licmond.db contains: alerts of an older schema are moved by the upgrade. */
+const stateQueries = (schema: number): Queries => (schema < ALERTS_MOVED ? KEYS : IN_BACKUP);
 
 /**
  * Returns the state contained in a licmond.db, in memory; null if it has none. If `sqlite` is null
  * (unreadable), the side copy of 0.1 is used. Throws SQLite's errors.
  */
 export function stateIn(sqlite: Database | null, path: string): Database | null {
+  if (sqlite !== null && !tableNames(sqlite).includes("api_keys")) return null;
   const side = sideCopy(path);
-  const rows = sqlite === null ? side : readRows(sqlite, IN_ONE_FILE);
+  const schema = sqlite === null ? 0 : schemaVersion(sqlite);
+  const rows = sqlite === null ? side : readRows(sqlite, { ...stateQueries(schema), ...AUDIT });
   if (rows?.api_keys === undefined) return null;
-  // Pending migrations of licmond.db change these rows, too.
-  const ahead = MIGRATIONS.slice(sqlite === null ? 0 : schemaVersion(sqlite)).map(({ sql }) => sql);
-  const next = STATE_MIGRATIONS.findIndex(({ sql }) => ahead.includes(sql));
-  const state = stateWith(rows, next < 0 ? STATE_MIGRATIONS : STATE_MIGRATIONS.slice(0, next));
+  const state = stateWith(rows, schema);
   // 0.1 wrote the side copy before it confirmed a revocation.
   for (const row of side?.api_keys ?? []) revoke(state, row);
   return state;
+}
+
+/** Removes the state that {@link stateIn} returned from the licmond.db of a backup. */
+export function dropState(sqlite: Database): void {
+  for (const table of Object.keys(stateQueries(schemaVersion(sqlite))))
+    if (table !== "event_marks") sqlite.run(`DROP TABLE IF EXISTS "${table}"`);
 }
 
 /** Revokes the key of a revoked row. */

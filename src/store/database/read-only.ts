@@ -1,5 +1,6 @@
 import { constants, Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
+import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
 import { MIGRATIONS, type Migration } from "../migrations/migrations.ts";
 import { COMPANIONS, pathsOf, refuseOther } from "./files.ts";
@@ -12,6 +13,11 @@ export function openReader(path: string): Database {
   const sqlite = new Database(path, { readonly: true, strict: true });
   sqlite.run("PRAGMA busy_timeout = 5000");
   return sqlite;
+}
+
+/** Makes the tables of state.db readable in a connection to the licmond.db at `path`. */
+export function attachState(sqlite: Database, path: string): void {
+  sqlite.run("ATTACH ? AS state", [pathsOf(dirname(path)).state]);
 }
 
 /** Opens a file that no process uses, without leaving a trace. A log next to it is read, too. */

@@ -1,5 +1,5 @@
 import { blob, integer, real, sqliteTable, text } from "drizzle-orm/sqlite-core";
-import { ALERT_RULES, SEVERITIES } from "../../domain/alerts.ts";
+import { ALERT_RULES, type Alert, SEVERITIES } from "../../domain/alerts.ts";
 import { ROLES } from "../../domain/words.ts";
 
 /**
@@ -66,19 +66,9 @@ export const alerts = sqliteTable("alerts", {
   acknowledgedBy: text("acknowledged_by"),
   comment: text(),
   silencedUntil: integer("silenced_until"),
-  told: text().notNull(),
+  told: text({ mode: "json" }).$type<Alert["told"]>().notNull(),
   firedAt: integer("fired_at").notNull(),
   peakValue: real("peak_value"),
-});
-
-export const alertWatches = sqliteTable("alert_watches", {
-  subject: text().primaryKey(),
-  body: text().notNull(),
-});
-
-export const alertBaselines = sqliteTable("alert_baselines", {
-  server: text().primaryKey(),
-  body: text().notNull(),
 });
 
 export const notifications = sqliteTable("notifications", {

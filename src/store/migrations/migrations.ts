@@ -31,8 +31,10 @@ import denialsByReason from "./0030-denials-by-reason.sql" with { type: "text" }
 import sessionsByAWrongClock from "./0031-sessions-by-a-wrong-clock.sql" with { type: "text" };
 import seatHoursOfReadTime from "./0032-seat-hours-of-read-time.sql" with { type: "text" };
 import packedDays from "./0033-packed-days.sql" with { type: "text" };
+import alertsOnlyInState from "./0034-alerts-only-in-state.sql" with { type: "text" };
 import state from "./state/0001-state.sql" with { type: "text" };
 import signIns from "./state/0003-sign-ins.sql" with { type: "text" };
+import alertsOnlyHere from "./state/0004-alerts-only-here.sql" with { type: "text" };
 
 /** One migration of the schema. Never change a released migration; add a new one. */
 export interface Migration {
@@ -76,12 +78,17 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0031-sessions-by-a-wrong-clock", sql: sessionsByAWrongClock },
   { name: "0032-seat-hours-of-read-time", sql: seatHoursOfReadTime },
   { name: "0033-packed-days", sql: packedDays },
+  { name: "0034-alerts-only-in-state", sql: alertsOnlyInState },
 ];
 
-/** Migrations of `state.db`. */
-export const STATE_MIGRATIONS: readonly Migration[] = [
-  { name: "0001-state", sql: state },
-  // Both files have the same table.
-  { name: "0002-alerts-on-seats", sql: alertsOnSeats },
-  { name: "0003-sign-ins", sql: signIns },
+/** Schema of licmond.db without alerts. */
+export const ALERTS_MOVED = 34;
+
+/** Migrations of `state.db`. `since`: the schema of licmond.db that appeared with it. */
+export const STATE_MIGRATIONS: readonly (Migration & { readonly since: number })[] = [
+  { name: "0001-state", sql: state, since: 0 },
+  // Until schema 34 both files had this table.
+  { name: "0002-alerts-on-seats", sql: alertsOnSeats, since: 23 },
+  { name: "0003-sign-ins", sql: signIns, since: 26 },
+  { name: "0004-alerts-only-here", sql: alertsOnlyHere, since: ALERTS_MOVED },
 ];

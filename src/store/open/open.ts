@@ -2,12 +2,7 @@ import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Log } from "../../domain/log.ts";
-import {
-  createDatabaseFile,
-  type DatabaseCheck,
-  type Db,
-  openConnection,
-} from "../database/database-file.ts";
+import { createDatabaseFile, type DatabaseCheck, openConnection } from "../database/database-file.ts";
 import { ensureDirectory, ensurePrivateFile, type Paths, pathsOf } from "../database/files.ts";
 import { schemaVersion } from "../database/migrate.ts";
 import { asStoreError, errorCode, StoreError } from "../database/store-error.ts";
@@ -106,26 +101,11 @@ function assemble(
   });
   const state = createStateFile(stateFile, paths.stateCopy, log);
   let closed = false;
-  try {
-    if (lock !== null) state.settle(file);
-  } catch (error) {
-    // Another program has a database locked, or the disk is full: the next start does it.
-    if (!(error instanceof StoreError) || (error.code !== "BUSY" && error.code !== "FULL")) throw error;
-  }
-
-  /** Writes to state.db once the transaction that runs is committed: rows that both files have. */
-  const inState = (work: (state: Db) => void): void =>
-    file.transaction(({ after }) => after(() => state.follow(work)));
+  if (lock !== null) state.copyIfOld();
   return {
     ...file,
     directory: dirname(paths.history),
     state,
-    inState,
-    /** Writes the same to both: here in the transaction that runs, to state.db once that is committed. */
-    inBoth(work: (each: Db) => void): void {
-      work(file.db);
-      inState(work);
-    },
     sizeBytes: () => file.sizeBytes() + state.sizeBytes(),
     checkDatabase(): DatabaseCheck {
       const checks = [file.checkDatabase(), state.checkDatabase()] as const;

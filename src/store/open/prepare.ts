@@ -12,13 +12,13 @@ import {
   removeLeftovers,
 } from "../database/files.ts";
 import { migrate, schemaVersion } from "../database/migrate.ts";
-import { IN_BOTH, putRows, readRows, stateOf, stateWith } from "../database/precious.ts";
+import { AUDIT, moveAlerts, putRows, readRows } from "../database/precious.ts";
 import { tableNames } from "../database/read-only.ts";
 import { StoreError } from "../database/store-error.ts";
-import { MIGRATIONS, type Migration, STATE_MIGRATIONS } from "../migrations/migrations.ts";
+import { ALERTS_MOVED, MIGRATIONS, type Migration, STATE_MIGRATIONS } from "../migrations/migrations.ts";
 import { copyBeforeUpgrade, upgradeFinished } from "./before-upgrade.ts";
 import { checkBeforeOpening, damageMet, forgetDamage } from "./start-check.ts";
-import { BACKUP, markOf, settleState, takeInState, WITHOUT_KEYS } from "./state-files.ts";
+import { BACKUP, markOf, repairState, takeInState, WITHOUT_KEYS } from "./state-files.ts";
 
 export interface PrepareOptions {
   readonly log: Log;
@@ -57,7 +57,7 @@ export function prepareFiles(paths: Paths, options: PrepareOptions): Prepared {
   if (leftovers.length > 0)
     log.warn("Removed unfinished files of a killed licmond", { files: leftovers.join(", ") });
   const [isMissing, isStateMissing] = [fileSize(paths.history) === 0, fileSize(paths.state) === 0];
-  const origin = settleState(paths, mayMove, log, now);
+  const origin = repairState(paths, mayMove, log, now);
   const damage = mayMove ? damageOf(paths.history, migrations, options) : null;
   if (origin === "none" && (damage !== null || isMissing)) takeInState(paths, null, false, now);
   const hasBegunAnew = damage !== null || (isMissing && existsSync(paths.state));
@@ -66,7 +66,7 @@ export function prepareFiles(paths: Paths, options: PrepareOptions): Prepared {
     log.error("The database is damaged or missing: continuing with a new one, history is lost", {
       reason: damage?.message ?? `${paths.history} is not there`,
       movedTo,
-      kept: "API keys, open alerts, the newest lines of the audit trail",
+      kept: "API keys, alerts, the newest lines of the audit trail",
       fix: `${BACKUP}, or go on; then move the damaged files away`,
     });
   }
@@ -99,21 +99,20 @@ function damageOf(path: string, migrations: readonly Migration[], { log, onProgr
 }
 
 /**
- * Replaces a damaged or missing licmond.db with a new one that has the rows kept in state.db. The new file is completed
- * first, so that a killed process does not lose the open alerts.
+ * Replaces a damaged or missing licmond.db with a new one that has the audit lines of state.db. The new file is completed
+ * first, so that a killed process does not lose them.
  */
 function beginAnew(paths: Paths, migrations: readonly Migration[], now: number): string | null {
   const fresh = `${paths.history}.rescuing`;
   const deleted = Math.max(markOf(paths.state, "reserved"), now);
-  using kept = existsSync(paths.state) ? openConnection(paths.state, STATE_MIGRATIONS, null) : stateOf(null);
-  using state = stateWith(readRows(kept, IN_BOTH), STATE_MIGRATIONS.slice(0, schemaVersion(kept)));
+  using state = existsSync(paths.state) ? openConnection(paths.state, STATE_MIGRATIONS, null) : null;
   makeFresh(fresh);
   const sqlite = new Database(fresh, { readwrite: true, strict: true });
   try {
     // The file is discarded unless it completes, and is synced before it is put in place.
     sqlite.run("PRAGMA journal_mode = MEMORY");
     migrate(sqlite, fresh, migrations);
-    putRows(sqlite, readRows(state, IN_BOTH));
+    if (state !== null) putRows(sqlite, readRows(state, AUDIT));
     sqlite.run(
       `INSERT INTO event_marks (name, value) VALUES ('deleted_logs', ?1), ('deleted_events', ?1),
          ('log_bytes', (SELECT ifnull(sum(length(body)), 0) FROM events))`,
@@ -172,6 +171,10 @@ function bringUpToDate(
     onProgress?.("upgrade", fileSize(paths.history));
   }
   migrate(state, paths.state, STATE_MIGRATIONS);
+  if (from > 0 && from < ALERTS_MOVED && migrations.length >= ALERTS_MOVED) {
+    migrate(history, paths.history, migrations.slice(0, ALERTS_MOVED - 1));
+    moveAlerts(state, paths.history);
+  }
   migrate(history, paths.history, migrations);
   upgradeFinished(paths);
   // Without its log, the file must not be an older one that contains keys.

@@ -2,8 +2,8 @@ import { Database } from "bun:sqlite";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import type { Log } from "../../domain/log.ts";
 import { exchange, fileSize, makeFresh, type Paths } from "../database/files.ts";
-import { schemaVersion } from "../database/migrate.ts";
-import { IN_ONE_FILE, putRows, readRows, revoke, stateIn, stateOf } from "../database/precious.ts";
+import { migrate, schemaVersion } from "../database/migrate.ts";
+import { dropState, IN_COPY, putRows, readRows, revoke, stateIn, stateOf } from "../database/precious.ts";
 import { openReader, tableNames } from "../database/read-only.ts";
 import { StoreError } from "../database/store-error.ts";
 import { STATE_MIGRATIONS } from "../migrations/migrations.ts";
@@ -17,7 +17,7 @@ export type StateOrigin = "own" | "copy" | "none";
  * one without a usable copy is replaced by an empty one. Throws StoreError `CORRUPT` unless damage `mayMove`
  * it.
  */
-export function settleState(paths: Paths, mayMove: boolean, log: Log, now: number): StateOrigin {
+export function repairState(paths: Paths, mayMove: boolean, log: Log, now: number): StateOrigin {
   const [own, copy] = [look(paths.state), look(paths.stateCopy)];
   const isCopyNewer = copy !== null && copy.changes > (own?.changes ?? -1);
   if (!isCopyNewer && (own === null || own.fault === null)) {
@@ -120,7 +120,7 @@ export function takeInState(
   if (history !== null && isOther) markHole(history, markIn(state, "reserved"));
   putState(paths, state, isOther ? "replaced" : null, now);
   // The migration removes 0.1's rows; until then 0.1 may be started on them.
-  if (history !== null && isBackup) history.run("DROP TABLE api_keys; DROP TABLE secrets;");
+  if (history !== null && isBackup) dropState(history);
   else if (history !== null && names.includes("event_marks")) carryOver(history, paths.state, 0, false);
   return carried;
 }
@@ -136,7 +136,10 @@ export function carryOver(state: Database, path: string, given: number, all: boo
   const names = (keys: readonly KeyRow[]) => keys.map(({ name }) => name);
   using present =
     fileSize(path) === 0 ? stateOf(null) : new Database(path, { readwrite: true, strict: true });
-  if (all) putRows(state, readRows(present, IN_ONE_FILE));
+  if (all) {
+    migrate(state, "state.db", STATE_MIGRATIONS);
+    putRows(state, readRows(present, IN_COPY));
+  }
   const known = new Map(keysOf(state).map((key) => [key.id, key.revoked_at]));
   const revoked = keysOf(present).filter((key) => key.revoked_at !== null && known.get(key.id) === null);
   for (const key of revoked) revoke(state, key);

@@ -24,7 +24,7 @@ dispatcher.configure(targets);
 for (let n = 0; n < Number(count); n++) {
   // Long ago: the group is complete at once.
   const one = note(dispatcher.nextId(), { target: targets[0]?.id ?? "", at: systemClock.now() - 60_000 });
-  store.transaction(() => dispatcher.write([one]));
+  store.state.write(() => dispatcher.write([one]));
   process.stdout.write(`${one.id}\n`);
   dispatcher.send([one]);
   await Bun.sleep(1);

@@ -2,6 +2,7 @@ import { Database } from "bun:sqlite";
 import { afterEach, describe, expect, test } from "bun:test";
 import * as fs from "node:fs";
 import { join } from "node:path";
+import { createAlerts } from "../../../src/store/alerts.ts";
 import { backUp } from "../../../src/store/backup/back-up.ts";
 import { restore } from "../../../src/store/backup/restore.ts";
 import { createEvents } from "../../../src/store/events.ts";
@@ -45,7 +46,7 @@ async function place(afterwards: (store: Store) => void = () => {}) {
 describe("a restore", () => {
   test("puts the backup in place, and what was there beside it", async () => {
     const { directory, file, filled, path } = await place((store) => {
-      store.sqlite.run("DELETE FROM alerts");
+      store.state.sqlite.run("DELETE FROM alerts");
       keysOf(store).create(plainKey({ name: "later" }));
     });
     const before = fs.readFileSync(file);
@@ -58,7 +59,7 @@ describe("a restore", () => {
     expect(asides.map((name) => name.slice(0, 12)).sort()).toEqual(["licmond.db.r", "state.db.rep"]);
     const store = open(directory);
     expect(keysOf(store).verify(filled.keys[1] ?? "").outcome).toBe("valid");
-    expect(store.sqlite.query("SELECT count(*) AS n FROM alerts").get()).toEqual({ n: 1 });
+    expect(store.state.sqlite.query("SELECT count(*) AS n FROM alerts").get()).toEqual({ n: 1 });
     const old = new Database(join(directory, asides.find((name) => name.startsWith("state")) ?? ""));
     later(() => old.close());
     expect(old.query("SELECT count(*) AS n FROM api_keys").get()).toEqual({ n: 31 });
@@ -152,6 +153,19 @@ describe("a restore", () => {
     const store = open(directory);
     expect(keysOf(store).verify(filled.keys[1] ?? "").outcome).toBe("valid");
     expect(createEvents(store).page(0, 1_000)).toHaveLength(500);
+  });
+
+  test("of state.db alone leaves the alerts as they are", async () => {
+    const { directory } = await place();
+    const file = join(quickDirectory(), "state.db");
+    await backUp({ directory, file, only: "state" });
+    const store = open(directory);
+    store.state.sqlite.run("UPDATE alerts SET comment = 'new'; INSERT INTO alert_watches VALUES ('{}', '')");
+    store.close();
+    await bring(directory, file);
+    const { firing, watches } = createAlerts(open(directory));
+    expect(firing()).toMatchObject([{ id: 7, comment: "new" }]);
+    expect(watches()).toHaveLength(1);
   });
 
   test.each([1, 15, MIGRATIONS.length - 1])(

@@ -2,7 +2,6 @@ import { Database } from "bun:sqlite";
 import { afterEach, describe, expect, test } from "bun:test";
 import * as fs from "node:fs";
 import { join } from "node:path";
-import { createAlerts } from "../../../src/store/alerts.ts";
 import { StoreError, type StoreErrorCode } from "../../../src/store/database/store-error.ts";
 import { createKeys } from "../../../src/store/keys.ts";
 import { MIGRATIONS } from "../../../src/store/migrations/migrations.ts";
@@ -32,7 +31,9 @@ const FILES = ["licmond.db", "state.db"]
   .concat("state.db.copy", "licmond.lock");
 /** A write that licmond.db takes. */
 const write = (store: Store, words = "x") =>
-  store.transaction(() => createAlerts(store).writeBaseline(words, words));
+  store.transaction(() =>
+    store.sqlite.run("INSERT OR REPLACE INTO fleet_marks (name, value) VALUES (?1, ?1)", [words]),
+  );
 const modeOf = (path: string) => (fs.statSync(path).mode & 0o777).toString(8);
 const keysOf = (store: Store) => createKeys({ store, clock });
 
@@ -64,9 +65,8 @@ describe("opening a store", () => {
   });
 
   test("has the settings that the house needs", () => {
-    const { db } = open(temporaryDirectory());
-    const pragma = (name: string) =>
-      Object.values(db.get<Record<string, unknown>>(`PRAGMA ${name}`) ?? {})[0];
+    const { sqlite } = open(temporaryDirectory());
+    const pragma = (name: string) => sqlite.query(`PRAGMA ${name}`).values()[0]?.[0];
     expect(pragma("journal_mode")).toBe("wal");
     expect(pragma("synchronous")).toBe(1);
     expect(pragma("foreign_keys")).toBe(1);
@@ -263,7 +263,7 @@ describe("two at once", () => {
       let made = 0;
       const change = () =>
         name === "state.db" ? keys.create(plainKey({ name: `key ${made++}` })).outcome : write(store);
-      file.db.run("PRAGMA busy_timeout = 20");
+      file.sqlite.run("PRAGMA busy_timeout = 20");
       const other = new Database(file.path);
       later(() => other.close());
       other.run("BEGIN IMMEDIATE");
@@ -297,7 +297,7 @@ test("kill -9 at any moment loses nothing that was committed", async () => {
     expect(made.filter((key) => keys.verify(key).outcome !== "valid")).toEqual([]);
     // The one commit that may have stood when the word of it was lost.
     expect(keys.count() - made.length).toBeLessThanOrEqual(rounds.length);
-    expect(store.db.get<string[]>("PRAGMA integrity_check")).toEqual(["ok"]);
+    expect(store.sqlite.query("PRAGMA integrity_check").values()).toEqual([["ok"]]);
     store.close();
   }
 });
@@ -327,19 +327,19 @@ test("unfinished files of a killed licmond are removed by the next daemon, not b
 describe("the check of a working store", () => {
   test("a full or read-only database is told after the write that met it, and no longer once one went well", () => {
     const store = open(temporaryDirectory());
-    const [pages = 0] = store.db.get<number[]>("PRAGMA page_count") ?? [];
+    const pages = Number(store.sqlite.query("PRAGMA page_count").values()[0]?.[0]);
     expect(pages).toBeGreaterThan(0);
-    store.db.run(`PRAGMA max_page_count = ${pages}`);
+    store.sqlite.run(`PRAGMA max_page_count = ${pages}`);
     const fill = () => {
       for (let n = 0; n < 1000; n++) write(store, `${"x".repeat(900)}${n}`);
     };
     expect(failure(fill).code).toBe("FULL");
     const message = "There is no space left for the database";
     expect(store.checkDatabase()).toEqual({ ok: false, message, code: "FULL" });
-    store.db.run("PRAGMA max_page_count = 100000");
+    store.sqlite.run("PRAGMA max_page_count = 100000");
     write(store, "fits again");
     expect(store.checkDatabase()).toEqual({ ok: true, message: "The database works", code: null });
-    store.db.run("PRAGMA query_only = ON");
+    store.sqlite.run("PRAGMA query_only = ON");
     expect(failure(() => write(store)).code).toBe("NOT_WRITABLE");
     expect(store.checkDatabase()).toMatchObject({ ok: false, code: "NOT_WRITABLE" });
   });

@@ -1,8 +1,12 @@
+import { Database } from "bun:sqlite";
 import { afterEach, describe, expect, test } from "bun:test";
 import * as fs from "node:fs";
 import { join } from "node:path";
 import { createAlerts } from "../../../src/store/alerts.ts";
+import { migrate } from "../../../src/store/database/migrate.ts";
+import { tableNames } from "../../../src/store/database/read-only.ts";
 import { createKeys } from "../../../src/store/keys.ts";
+import { ALERTS_MOVED, MIGRATIONS, STATE_MIGRATIONS } from "../../../src/store/migrations/migrations.ts";
 import { createNotifications } from "../../../src/store/notifications.ts";
 import type { Store } from "../../../src/store/open/open.ts";
 import { installationSecret } from "../../../src/store/secrets.ts";
@@ -17,12 +21,10 @@ const clock = { now: () => Date.now() };
 const CAME_BACK = "The state came back from its copy, with the API keys";
 
 /** Files as `kill -9` leaves them, of a store that `fill` filled, by their names. */
-async function killed(more: (store: Store, filled: Filled) => void = () => {}) {
+function killed(more: (store: Store, filled: Filled) => void = () => {}) {
   const store = open(quickDirectory());
   const filled = fill(store, { keys: 4, events: 60 });
   more(store, filled);
-  // What both files have is written to the second one in a microtask.
-  await Promise.resolve();
   const bytes = new Map(
     fs
       .readdirSync(store.directory)
@@ -58,7 +60,7 @@ describe("state.db and its copy", () => {
   test.each(["state.db", "state.db-wal", "state.db.copy", "licmond.db", "licmond.db-wal"])(
     "no key is lost and no revoked one comes back, whichever page of %s is gone",
     async (name) => {
-      const { bytes, filled } = await killed((store) => {
+      const { bytes, filled } = killed((store) => {
         store.state.sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
         revokeAnother(store);
       });
@@ -83,7 +85,7 @@ describe("state.db and its copy", () => {
     ["the copy", /^state\.db\.copy$/],
     ["all of licmond.db", /^licmond\./],
   ])("a key that was revoked stays revoked, and the others work, without %s", async (_, lost) => {
-    const { bytes, filled } = await killed((store) => {
+    const { bytes, filled } = killed((store) => {
       store.state.sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
       revokeAnother(store);
     });
@@ -103,7 +105,7 @@ describe("state.db and its copy", () => {
   });
 
   test("what came back from the copy is said, in the log and by the check", async () => {
-    const { bytes } = await killed((store) => store.state.sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)"));
+    const { bytes } = killed((store) => store.state.sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)"));
     const { store, log } = reopen(bytes, (directory) => fillPage(join(directory, "state.db"), 2));
     expect(log.lines).toMatchObject([{ level: "error", message: CAME_BACK }]);
     expect(fs.existsSync(String(log.lines[0]?.fields.movedTo))).toBe(true);
@@ -111,7 +113,7 @@ describe("state.db and its copy", () => {
   });
 
   test("without a usable copy a damaged one is begun anew, and that is said", async () => {
-    const { bytes } = await killed((store) => store.state.sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)"));
+    const { bytes } = killed((store) => store.state.sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)"));
     const { store, log } = reopen(bytes, (directory) => {
       for (const name of ["state.db", "state.db.copy"]) fillPage(join(directory, name), 1, 0);
     });
@@ -122,7 +124,7 @@ describe("state.db and its copy", () => {
   });
 
   test("a command refuses a damaged one, and puts the copy in the place of a missing one", async () => {
-    const { bytes, filled } = await killed();
+    const { bytes, filled } = killed();
     const place = reopen(bytes);
     place.store.close();
     const directory = quickDirectory();
@@ -135,7 +137,7 @@ describe("state.db and its copy", () => {
   });
 
   test("a key that is revoked while the copy cannot be made stays revoked all the same", async () => {
-    const { bytes, filled } = await killed();
+    const { bytes, filled } = killed();
     const { store, log, directory } = reopen(bytes);
     // Where the new copy would be made.
     fs.mkdirSync(join(directory, `state.db.copy-${process.pid}`));
@@ -160,54 +162,95 @@ test("a secret is made once, is the same for a command and after a restart, and 
   expect(installationSecret(open(quickDirectory()))).not.toEqual(secret);
 });
 
-describe("rows that both files have", () => {
-  /** Ids of the rows that state.db has, once what waits is written. */
-  const idsOf = async ({ state }: Store, table: string) => {
-    await Promise.resolve();
-    const rows = state.sqlite.query<{ id: number }, []>(`SELECT id FROM ${table} ORDER BY id`).all();
-    return rows.map(({ id }) => id);
+describe("alerts", () => {
+  const endedAlert = (store: Store, id: number) => {
+    const alerts = createAlerts(store);
+    const [alert] = alerts.firing();
+    if (alert === undefined) throw new Error("no alert");
+    store.state.write(() => alerts.write({ ...alert, id, silencedUntil: null, resolvedAt: 10 }));
   };
 
-  test("are written to state.db once licmond.db has them, and not after a rollback", async () => {
+  test("are written in one transaction with their notes", () => {
     const store = open(quickDirectory());
     const queue = createNotifications(store, 0);
     const note = { target: "t", kind: "fired", at: 1, alert: "{}" };
     expect(() =>
-      store.transaction(() => {
+      store.state.write(() => {
         queue.write([{ id: 1, ...note }]);
         throw new Error("no");
       }),
     ).toThrow("no");
-    store.transaction(() => queue.write([2, 3].map((id) => ({ id, ...note }))));
-    expect(await idsOf(store, "notifications")).toEqual([2, 3]);
+    store.state.write(() => queue.write([2, 3].map((id) => ({ id, ...note }))));
     queue.remove([2]);
-    expect(await idsOf(store, "notifications")).toEqual([3]);
+    expect(queue.load()).toEqual([{ id: 3, ...note }]);
   });
 
-  test("an alert that is over leaves state.db, but not while its silence goes on", async () => {
-    const store = open(quickDirectory());
-    fill(store, { keys: 1, events: 1 });
-    const alerts = createAlerts(store);
-    const [alert] = alerts.firing();
-    if (alert === undefined) throw new Error("no alert");
-    for (const [id, silencedUntil, left] of [
-      [8, null, [7]],
-      [7, 99, [7]],
-      [7, null, []],
-    ] as const) {
-      store.transaction(() => alerts.write({ ...alert, id, silencedUntil, resolvedAt: 10 }));
-      expect(await idsOf(store, "alerts")).toEqual([...left]);
-    }
-  });
-
-  test("are those of licmond.db again at the next start, as kill -9 may have come between the two", async () => {
-    const { bytes } = await killed((store) => {
-      store.sqlite.run("UPDATE alerts SET resolved_at = 10");
-      store.sqlite.run("INSERT INTO notifications VALUES (4, 't', 'fired', 1, '{}')");
+  test("are in the copy of state.db while they fire, and ids of ended ones are not reused", async () => {
+    const { bytes } = killed((store) => {
+      for (const id of [8, 9]) endedAlert(store, id);
+      store.close();
     });
-    const { store } = reopen(bytes);
-    expect(await idsOf(store, "alerts")).toEqual([]);
-    expect(await idsOf(store, "notifications")).toEqual([4]);
-    expect(createAlerts(store).firing()).toEqual([]);
+    const { store } = reopen(bytes, (directory) => fillPage(join(directory, "state.db"), 1, 0));
+    const alerts = createAlerts(store);
+    expect([7, 8, 9].map((id) => alerts.get(id)?.id ?? null)).toEqual([7, null, 9]);
+    expect(alerts.nextId()).toBe(10);
+  });
+
+  /** Files of a licmond that had alerts in both databases, with alert 7 firing in both. */
+  function beforeTheMove() {
+    const directory = quickDirectory();
+    const files = [
+      ["licmond.db", MIGRATIONS.slice(0, ALERTS_MOVED - 1)],
+      ["state.db", STATE_MIGRATIONS.slice(0, 3)],
+    ] as const;
+    for (const [name, migrations] of files) {
+      using sqlite = new Database(join(directory, name), { create: true });
+      migrate(sqlite, name, migrations);
+      const { columns, rows } = ALERT_ROWS;
+      const insert = sqlite.query(
+        `INSERT INTO alerts (${columns}) VALUES (?, 'disk', 'warning', ?, '{}', 1, 1, ?)`,
+      );
+      for (const [id, message, resolvedAt, file] of rows)
+        if (file === "both" || file === name) insert.run(id, message, resolvedAt);
+      sqlite.run("INSERT INTO alert_watches VALUES ('{}', ?)", [name]);
+      if (name === "state.db") continue;
+      sqlite.run("INSERT INTO notifications VALUES (4, 't', 'fired', 1, '{}')");
+      sqlite.run("INSERT INTO alert_baselines VALUES ('eda', '{}')");
+    }
+    return directory;
+  }
+  const ALERT_ROWS = {
+    columns: "id, rule, severity, message, told, started_at, fired_at, resolved_at",
+    rows: [
+      [6, "ended", 10, "licmond.db"],
+      [7, "fires", null, "both"],
+      // A kill came before state.db followed, and a power cut took the newest rows of licmond.db.
+      [8, "ended since", 12, "licmond.db"],
+      [8, "fires", null, "state.db"],
+      [9, "fires", null, "state.db"],
+    ] as const,
+  };
+
+  test.each(["once", "again, after a kill before licmond.db changed"])("move to state.db %s", (when) => {
+    const directory = beforeTheMove();
+    const path = join(directory, "licmond.db");
+    const before = fs.readFileSync(path);
+    open(directory).close();
+    if (when !== "once") {
+      for (const suffix of ["-wal", "-shm"]) fs.rmSync(path + suffix, { force: true });
+      fs.writeFileSync(path, before);
+    }
+    const store = open(directory);
+    const alerts = createAlerts(store);
+    expect([6, 7, 8, 9].map((id) => alerts.get(id)?.message)).toEqual([
+      "ended",
+      "fires",
+      "ended since",
+      "fires",
+    ]);
+    expect(alerts.watches()).toEqual([{ subject: {}, body: "licmond.db" }] as never);
+    expect([...alerts.baselines()]).toEqual([["eda", "{}"]]);
+    expect(createNotifications(store, 0).load()).toMatchObject([{ id: 4 }]);
+    expect(tableNames(store.sqlite).filter((name) => /alert|notification/.test(name))).toEqual([]);
   });
 });
