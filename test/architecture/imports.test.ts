@@ -10,7 +10,7 @@ import {
 
 const UPPER = "domain managers store history live system config";
 
-/** What each room has, and the rooms that it may import. A room is a folder of `src`, or a file in it. */
+/** Contents of each room (a folder of `src`, or a file in it) and the rooms that it may import. */
 const ROOMS = {
   domain: ["records, events, errors, times and pure rules", ""],
   page: ["the page in the browser (Preact)", "domain"],
@@ -44,7 +44,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = Object.fromEntri
   Object.entries(ROOMS).map(([room, [, others]]) => [room, others.split(" ")]),
 );
 
-/** Packages that one concern brought in, and the rooms in which it lives. */
+/** Packages that serve one concern, and the rooms that may import them. */
 const PACKAGE_LIVES_IN: Readonly<Record<string, readonly string[]>> = {
   "bun:sqlite": ["store", "history", "install"],
   "drizzle-orm": ["store", "history"],
@@ -63,10 +63,10 @@ const PACKAGE_LIVES_IN: Readonly<Record<string, readonly string[]>> = {
   snappyjs: ["export", "cli"],
 };
 
-/** From sources the page is built at the first request; the executable has another module in this one's place. */
+/** Builds the page at the first request; the executable has another module in its place. */
 const PAGE_BUILDER = "src/http/page/files.ts";
 
-/** Folders that hold no code of a room: declarations of file imports, the page, the entry files of workers. */
+/** Folders outside of all rooms: declarations of file imports, the page, entry files of workers. */
 const NO_ROOM = new Set(["types", "dashboard", "workers"]);
 
 const sources = await filesOf("src/**/*");
@@ -77,7 +77,6 @@ function roomOf(path: string): string {
   return path.split("/")[1]?.replace(/\.ts$/, "") ?? "";
 }
 
-/** Every import of `src` with the file it stands in. */
 function* allImports(): Generator<{ from: SourceFile; to: Import }> {
   for (const [from, found] of imports) for (const to of found) yield { from, to };
 }

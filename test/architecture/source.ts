@@ -2,13 +2,13 @@ import { dirname, join, relative } from "node:path";
 
 export const ROOT = join(import.meta.dir, "../..");
 
-/** A file of the project. Paths are relative to the root, with `/`. */
+/** Paths are relative to the root, with `/`. */
 export interface SourceFile {
   readonly path: string;
   readonly text: string;
 }
 
-/** Every file under a folder of the root that matches, in the order of their paths. */
+/** Returns the matching files, sorted by path. */
 export async function filesOf(pattern: string): Promise<SourceFile[]> {
   const paths: string[] = [];
   for await (const path of new Bun.Glob(pattern).scan({ cwd: ROOT, onlyFiles: true, dot: true }))
@@ -24,13 +24,13 @@ export function isTypeScript(file: SourceFile): boolean {
 export interface Import {
   /** As written: `../domain/words.ts`, `elysia`, `node:fs`. */
   readonly specifier: string;
-  /** Path from the root of the file meant; null for packages. */
+  /** Path of the imported file from the root; null for packages. */
   readonly file: string | null;
 }
 
 /**
- * Every import and re-export of a file, type imports included: Bun's own scanner leaves those out, and a type
- * that points the wrong way is a wrong way too.
+ * Returns every import and re-export of a file. Bun's scanner leaves out type imports, which must follow the
+ * rules too.
  */
 export function importsOf(source: SourceFile): Import[] {
   const specifiers = new Set<string>();
@@ -47,18 +47,18 @@ export function importsOf(source: SourceFile): Import[] {
 
 const loaderOf = ({ path }: SourceFile) => (path.endsWith("x") ? "tsx" : "ts");
 
-/** The code of a TypeScript file: without comments and types. */
+/** Returns the code of a file without comments and types. */
 export function codeOf(source: SourceFile): string {
   return new Bun.Transpiler({ loader: loaderOf(source), target: "bun" }).transformSync(source.text);
 }
 
-/** The imports that Bun sees: without those that are only types. */
+/** Returns the imports that Bun sees, without type imports. */
 export function runtimeImportsOf(source: SourceFile): string[] {
   return (
     new Bun.Transpiler({ loader: loaderOf(source), target: "bun" })
       .scanImports(source.text)
       .map((found) => found.path)
-      // What JSX becomes is not written in the file.
+      // JSX compiles to imports that are not in the file.
       .filter((path) => !/^react(?:\/|$)/.test(path))
   );
 }

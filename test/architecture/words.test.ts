@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { codeOf, filesOf, isTypeScript, type SourceFile } from "./source.ts";
 
-/** Lines of the files that match outside of quotes, as `path:line: what`. */
+/** Returns matches outside of quotes as `path:line: match`. */
 function findings(files: readonly SourceFile[], pattern: RegExp): string[] {
   return files.flatMap((file) =>
     file.text
@@ -51,7 +51,10 @@ describe("types are checked everywhere", () => {
 });
 
 describe("no foreign hosts", () => {
-  /** Loopback, names without a dot, RFC 2606 and RFC 6761 names, and those of XML's vocabularies, which nobody asks. */
+  /**
+   * Loopback, names without a dot, names of RFC 2606 and RFC 6761, and XML namespaces, which are never
+   * requested.
+   */
   const OWN =
     /^(?:[a-z][a-z-]*|127(?:\.\d+){3}|0\.0\.0\.0|\[::1?\]|(?:[\w-]+\.)*(?:example(?:\.(?:com|net|org))?|test|invalid)|www\.w3\.org)$/;
   const URL_HOST = /\b(?:https?|wss?|ftp|smtps?):\/\/(?:[^\s/@"'`]*@)?(\[[0-9a-f:.]*\]|[\w.-]+)/gi;
@@ -77,7 +80,7 @@ describe("no foreign hosts", () => {
   });
 
   test("code, scripts, unit and documents name none", async () => {
-    // Comments may cite where a format is written down; the code is what could be asked to go there.
+    // Comments may cite the source of a format; only code could send a request.
     const typescript = [...(await filesOf("src/**/*")), ...(await filesOf("scripts/**/*"))];
     const others = [
       ...(await filesOf("*.{md,json,toml}")),

@@ -16,13 +16,12 @@ export const UNREACHABLE: PollError = {
   details: "Cannot connect (-15,570)",
 };
 
-/** Behavior of a simulated server. */
 const WELL = {
   takesMs: 1000,
   error: null as PollError | null,
   state: "ok" as DataState,
   reading: {} as Partial<Reading>,
-  /** `poll` itself throws. */
+  /** `poll` throws. */
   breaks: false,
 };
 
@@ -34,14 +33,13 @@ interface Poll {
   aborted: boolean;
 }
 
-/** A collector with virtual time and simulated polls, which take a while to abort, like real ones. */
+/** Creates a collector with virtual time and simulated polls, which take a while to abort, like real ones. */
 export function createSite(
   servers: readonly (MonitoredServer | string)[],
   options: {
     readonly concurrency?: number;
     readonly random?: () => number;
     readonly abortTakesMs?: number;
-    /** Ids of servers whose tool hung before the start. */
     readonly hungBefore?: readonly string[];
   } = {},
 ) {
@@ -49,18 +47,15 @@ export function createSite(
   const time = createVirtualTime();
   const begun = time.clock.now();
   const behaviours = new Map<string, typeof WELL>();
-  /** In order of their start. */
   const polls: Poll[] = [];
   const recorded: { outcome: PollOutcome; nextPollAt: number }[] = [];
   const forgotten: string[] = [];
   const log = recordingLog();
-  /** Maximum number of simultaneous polls: in total, and per server. */
   const most = { atOnce: 0, ofOneServer: 0 };
   /** Promise that `record` awaits, and error that it throws. */
   const store = { take: async () => {} };
 
   const behaviourOf = (id: string) => behaviours.get(id) ?? WELL;
-  /** Ids of the servers that are being polled. */
   const running = () => polls.filter(({ endedAt }) => endedAt === null).map(({ id }) => id);
 
   async function poll({ id, address }: MonitoredServer, signal: AbortSignal): Promise<PollOutcome> {
@@ -116,13 +111,12 @@ export function createSite(
     log: log.lines,
     behave: (id: string, behaviour: Partial<typeof WELL>) =>
       void behaviours.set(id, { ...behaviourOf(id), ...behaviour }),
-    /** Start times of a server's polls, in seconds. */
+    /** In seconds. */
     startsOf: (id: string) =>
       polls.filter((each) => each.id === id).map(({ startedAt }) => (startedAt - begun) / 1000),
   };
 }
 
-/** A site with a started collector. */
 export function startSite(...of: Parameters<typeof createSite>) {
   const site = createSite(...of);
   site.collector.start();

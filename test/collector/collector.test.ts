@@ -262,7 +262,7 @@ describe("the log", () => {
     site.behave("a", { error: { ...UNREACHABLE, details: `(-15,570)${"x".repeat(2000)}` } });
     await site.time.pass(400_000);
     const { code, message: error } = UNREACHABLE;
-    // Start of the tool's message, or the file of the host.
+    // The message is cut at 500 characters.
     const details = `(-15,570)${"x".repeat(491)}`;
     expect(loud()).toEqual([
       { level: "error", message: "server does not answer", fields: { server: "a", code, error, details } },
@@ -285,7 +285,6 @@ describe("the status", () => {
     expect(site.collector.status()).toMatchObject({ lastPollAt: null, nextPollAt: null, durationMs });
     site.collector.start();
     await site.time.pass(2500);
-    // Each outcome includes the time of the next poll.
     expect(site.recorded.map(({ nextPollAt }) => nextPollAt - begun)).toEqual([60_000, 60_000]);
     expect(site.collector.status()).toEqual({
       servers: 3,

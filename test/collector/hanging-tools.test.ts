@@ -6,7 +6,7 @@ const TIMED_OUT: PollError = { code: "TIMEOUT", message: "It did not finish.", d
 const HANGS = { takesMs: 30_000, error: TIMED_OUT };
 const MINUTE = 60;
 
-/** Numbers in [0, 1) that are the same in each run. */
+/** Returns the same numbers in [0, 1) in each run. */
 function numbers(): () => number {
   let state = 1;
   return () => {
@@ -30,7 +30,7 @@ test.each([
   for (const id of hanging) site.behave(id, HANGS);
   await site.time.pass(60 * MINUTE * 1000);
 
-  // First cycle: each tool is run once before it is known to hang.
+  // In the first cycle, each tool runs once before it counts as hanging.
   const known = Math.max(
     ...hanging.map((id) => (site.startsOf(id).find((at) => at >= begun) ?? Number.POSITIVE_INFINITY) + 30),
   );
@@ -39,10 +39,9 @@ test.each([
     const later = site.startsOf(id).filter((at) => at >= known);
     expect(longestGap([known, ...later, 65 * MINUTE])).toBeLessThanOrEqual(1.5 * MINUTE);
   }
-  // Hanging tools are polled repeatedly; none is left out.
   for (const id of hanging) expect(site.startsOf(id).at(-1)).toBeGreaterThan(35 * MINUTE);
 
-  // Once they answer, all are back after the maximum back-off.
+  // Once they answer, all are polled regularly after the maximum back-off.
   for (const id of hanging) site.behave(id, { takesMs: 1000, error: null });
   await site.time.pass(13 * MINUTE * 1000);
   expect(site.collector.status().asked).toBe(many + few);

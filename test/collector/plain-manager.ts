@@ -4,8 +4,8 @@ import { createUnparsed } from "../../src/managers/read-output.ts";
 import { member, reading } from "../domain/make.ts";
 
 /**
- * A manager with any steps. An answer contains lines `feature NAME TOTAL`, `server HOST`, `error TEXT`; other lines
- * are unparsed.
+ * Makes a manager with any steps. Its answers have lines `feature NAME TOTAL`, `server HOST` and `error
+ * TEXT`; other lines are unparsed.
  */
 export function plainManager(steps: readonly Step[], more: Partial<Manager> = {}): Manager {
   return {

@@ -130,7 +130,7 @@ describe("errors", () => {
     const result = { started: false, argv: [path], failure } as const;
     expect(pollErrorOf({ result, reading: null, address: "1@x", timeoutMs: 1, explain })).toEqual({
       code: "LICENSE_QUERY_FAILED",
-      // The message is visible to all keys and must not contain a path of the host.
+      // All keys may see the message, so it contains no path of the host.
       message:
         "The tool could not be started: its loader is missing. Run `licmond check` for the file and the fix.",
       details: "Its loader is gone. Fix: `ln -s a b`.",

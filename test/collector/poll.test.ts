@@ -46,7 +46,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** A server whose tool prints this text; the name tells the fake tool how to end. */
+/** Makes a server whose tool prints this text; the file name tells the fake tool how to end. */
 function serverSaying(text: string, ending = "ok", more: Partial<MonitoredServer> = {}): MonitoredServer {
   const file = join(folder, `${ending}.txt`);
   writeFileSync(file, text);
@@ -115,7 +115,6 @@ describe("a poll with a real tool and the real parser", () => {
     expect(outcome.error).toMatchObject({ code: "LICENSE_QUERY_FAILED" });
     expect(outcome.error?.message).toStartWith("lmstat printed more than 16 MiB and was killed;");
     expect(outcome.raw.truncated).toBe(true);
-    // Only the first 1 MiB is kept, as a sample.
     expect(new TextDecoder().decode(outcome.raw.stdout)).toBe(text.slice(0, 2 ** 20));
     expect(outcome.raw.stdout.buffer.byteLength).toBe(2 ** 20);
   });
@@ -125,7 +124,6 @@ describe("a poll with a real tool and the real parser", () => {
       serverSaying("", "then-hang", { timeoutMs: 10_000 }),
       AbortSignal.timeout(50),
     );
-    // Not TIMEOUT, because the signal ended it.
     expect(outcome.error?.code).toBe("LICENSE_QUERY_FAILED");
   });
 
@@ -223,10 +221,9 @@ test("learnt hosts are known in the next poll and after a restart", async () => 
   await asking.poll(serverSaying(UP));
   asking.forget("a");
   expect(kept).toEqual([["old1", "ws1"]]);
-  // A failing store must not lose the reading.
   fails = true;
   expect((await asking.poll(serverSaying(UP))).error).toBeNull();
   expect(warnings).toEqual(["known hosts could not be stored"]);
-  // Only the head of an output is parsed; the rest is equal to the previous one.
+  // Only the head of a repeated output is parsed again.
   expect(seen).toEqual([false, false, true, false, false]);
 });

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Returns the processes of this host, except zombies, whose environment contains `text` (a mark given to a tool). */
+/** Returns the processes whose environment contains `text` (a mark given to a tool); zombies have none. */
 export function processesWith(text: string): number[] {
   return readdirSync("/proc")
     .filter((entry) => /^\d+$/.test(entry))
@@ -8,7 +8,7 @@ export function processesWith(text: string): number[] {
     .map(Number);
 }
 
-/** Waits until no such process is left; returns those that remain at the end. */
+/** Waits until no such process is left; returns those that are left after `withinMs`. */
 export async function processesLeft(text: string, withinMs = 20_000): Promise<number[]> {
   const until = performance.now() + withinMs;
   for (;;) {

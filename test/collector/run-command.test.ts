@@ -16,7 +16,7 @@ const runner = createCommandRunner({
 });
 
 let marks = 0;
-/** An environment variable to find all processes of a command. */
+/** Makes an environment variable that marks all processes of a command. */
 const newMark = () => `${process.pid}-${++marks}-end`;
 
 const request = (tool: string, more: Partial<CommandRequest> = {}, mark = "", ...args: string[]) => ({
@@ -42,20 +42,15 @@ describe("a command that ends by itself", () => {
   const WELL = { exitCode: 0, signal: null, timedOut: false, truncated: false, aborted: false };
   const JUNK = "a\0b\xff\xfe\xc3(\x1b[31m\n";
 
-  test.each<[string, string, string[], Partial<CommandRun>, string, string]>([
-    [
-      "has an exit code",
-      "exit-241",
-      [],
-      { exitCode: 241 },
-      "License server status: 27000@lic1\n",
-      "nothing to",
-    ],
-    ["died of a signal", "die-by-signal", [], { exitCode: null, signal: "SIGSEGV" }, "begun\n", ""],
-    ["has its bytes untouched", "binary", [], {}, JUNK, ""],
-    ["is slower than the quiet time", "slow", ["4"], {}, "line 1\nline 2\nline 3\nline 4\n", ""],
-  ])("%s", async (_, tool, args, ending, said, complained) => {
-    const result = await ran(request(tool, {}, "", ...args));
+  const STATUS = "License server status: 27000@lic1\n";
+
+  test.each<[string, string, Partial<CommandRun>, string, string?]>([
+    ["has an exit code", "exit-241", { exitCode: 241 }, STATUS, "nothing to"],
+    ["died of a signal", "die-by-signal", { exitCode: null, signal: "SIGSEGV" }, "begun\n"],
+    ["has its bytes unchanged", "binary", {}, JUNK],
+    ["is slower than the quiet time", "slow", {}, "line 1\nline 2\nline 3\nline 4\n"],
+  ])("%s", async (_, tool, ending, said, complained = "") => {
+    const result = await ran(request(tool, {}, "", ...(tool === "slow" ? ["4"] : [])));
     expect(result).toMatchObject({ ...WELL, ...ending });
     expect(Buffer.from(result.stdout).toString("latin1")).toBe(said);
     expect(text(result.stderr)).toStartWith(complained);
@@ -108,7 +103,7 @@ describe("a command that does not end", () => {
     const result = await ran(request("leave-group", {}, mark, "60"), impatient);
     expect(text(result.stdout)).toBe("parent done\n");
     expect(result.exitCode).toBe(0);
-    // It is still alive and its stdout is open.
+    // The grandchild is still alive, with its stdout open.
     const left = processesWith(mark);
     for (const pid of left) process.kill(pid, "SIGKILL");
     expect(left).toHaveLength(1);

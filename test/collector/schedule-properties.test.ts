@@ -6,7 +6,6 @@ const IDS = ["a", "b", "c", "d", "e", "f"];
 const id = fc.constantFrom(...IDS);
 const takesMs = fc.nat(30_000);
 
-/** Events of a running collector. */
 const event = fc.oneof(
   fc.record({ kind: fc.constant("pass"), ms: fc.nat(90_000) }),
   fc.record({ kind: fc.constant("poll"), id }),
@@ -57,7 +56,7 @@ test("one poll per server at a time, a limited number in total, and no server st
             await time.pass(each.ms);
           }
         }
-        // Longer than the maximum back-off plus all earlier polls: each enabled server is polled again.
+        // Longer than the maximum back-off plus all earlier polls, so each enabled server is polled again.
         const before = site.polls.length;
         await time.pass(1_500_000);
         const again = new Set(site.polls.slice(before).map((poll) => poll.id));

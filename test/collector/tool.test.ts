@@ -18,7 +18,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Returns an ELF file with a header, one PT_LOAD and optionally one PT_INTERP, without code. */
+/** Makes an ELF file with a header, one PT_LOAD and an optional PT_INTERP, without code. */
 function elfFile(bits: number, machine: number, interpreter: string | null): Uint8Array {
   const wide = bits === 64;
   const [headerSize, entrySize] = wide ? [64, 56] : [52, 32];
@@ -93,18 +93,12 @@ describe("inspectTool", () => {
 
   const lsb = "/lib64/ld-lsb-x86-64.so.3";
   const ownLoader = "/lib/ld-of-nobody.so.9";
+  const oldElf = elfFile(32, sibling, "/lib/ld-lsb.so.3");
 
   test.each<[string, string | Uint8Array, number, StartReason, string, string?]>([
     ["lsb", elfFile(64, native, lsb), 0o755, "missing_loader", `its loader ${lsb} does not`, `so.2 ${lsb}`],
     ["lsb", elfFile(64, native, lsb), 0o755, "missing_loader", "64-bit", "apt install lsb-core"],
-    [
-      "i386",
-      elfFile(32, sibling, "/lib/ld-lsb.so.3"),
-      0o755,
-      "missing_loader",
-      "32-bit",
-      "add-architecture i386",
-    ],
+    ["i386", oldElf, 0o755, "missing_loader", "32-bit", "add-architecture i386"],
     ["own", elfFile(32, sibling, ownLoader), 0o755, "missing_loader", ownLoader, ownLoader],
     ["crlf", "#!/bin/sh\r\necho\r\n", 0o755, "missing_interpreter", "Windows line endings"],
     ["crlf-option", "#!/bin/none -e\r\n", 0o755, "missing_interpreter", "Windows line endings"],
@@ -147,7 +141,7 @@ test.each([
   const tool = put(name, bytes);
   const runner = createCommandRunner({ path: "/usr/bin:/bin", home: "/" });
   const result = await runner.run({ argv: [tool], env: {}, timeoutMs: 20_000 });
-  // Also before running it, unless an emulator can run it.
+  // Already detected before it runs, unless an emulator can run it.
   const emulated = existsSync("/proc/sys/fs/binfmt_misc/status") && inspectTool([tool], "").ok;
   if (!emulated) expect(failureOf(tool)).toMatchObject({ reason: "wrong_format", path: tool });
   expect(result).toMatchObject({ started: false, failure: { reason: "wrong_format", path: tool } });
@@ -197,7 +191,7 @@ test.each([
   const error = Object.assign(new Error("spawn failed"), { code });
   for (const tool of ["/bin/sh", "/no/such/tool"]) {
     const failure = explainStart(error, tool, "/usr/bin");
-    // Not about a file: the message is not secret and is part of the server's record.
+    // The message names no file, because it is part of the server's record.
     expect(failure).toMatchObject({ reason: "other", path: null });
     expect(failure.message).toContain(message);
     expect(failure.fix).toContain(fix);

@@ -4,7 +4,7 @@ import { createTurns } from "../../src/collector/pace.ts";
 
 const wanted = () => true;
 
-/** A clock that advances only with work and rests; the end of each turn is a promise. */
+/** A clock that advances only with work and rests. */
 function virtual() {
   let at = 0;
   const rests: number[] = [];
@@ -47,7 +47,7 @@ test("a caller does not wait after a pause, and never for long", async () => {
   work(100);
   const first = turn().then(() => work(3_600_000));
   expect(rests).toEqual([]);
-  // The process was stopped for an hour.
+  // The process was suspended for an hour.
   await Promise.all([first, turn()]);
   expect(rests).toEqual([50]);
 });
@@ -64,8 +64,8 @@ test("as soon as requests wait, the next turn rests", async () => {
   const { deps, rests, work } = virtual();
   const turn = createTurns(() => deps.now() >= 10 && deps.now() < 40, deps);
   await Promise.all([5, 5, 5, 20, 5].map((ms) => turn().then(() => work(ms))));
-  // Requested at 10, so the third rests until 25 and works until 30; the fourth until 45 and 65, when no request
-  // waits.
+  // Requests wait from 10 to 40: the third turn rests until 25 and works until 30, the fourth until 45 and
+  // 65.
   expect(rests).toEqual([15, 15]);
   expect(deps.now()).toBe(70);
 });

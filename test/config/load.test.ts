@@ -11,7 +11,6 @@ afterEach(cleanUp);
 
 const FILE = "/etc/licmond/licmond.toml";
 
-/** Returns printed problems without the file name. */
 function problemsOf(toml: string, environment: Record<string, string> = {}): string[] {
   const result = interpretConfig(toml, FILE, environment);
   if (result.ok) return [];
@@ -20,7 +19,6 @@ function problemsOf(toml: string, environment: Record<string, string> = {}): str
 
 const SERVER = 'manager = "rlm"\naddress = "5053@lic1.example"\n';
 
-/** Parses a config. Throws if it is invalid. */
 function configOf(toml: string, environment: Record<string, string> = {}): Config {
   const result = interpretConfig(toml, FILE, environment);
   if (!result.ok) throw new Error(problemsOf(toml, environment).join("\n"));
@@ -438,7 +436,6 @@ describe("any text", () => {
   });
 });
 
-/** Loads a file of these bytes. */
 async function load(content: string | Uint8Array) {
   const file = join(temporaryDirectory(), "licmond.toml");
   await Bun.write(file, content);

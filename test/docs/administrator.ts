@@ -1,29 +1,29 @@
-/** Types the commands of documents into a shell, one block after the other, as somebody who reads them does. */
+/** Runs the commands of documents in a shell, block by block. */
 import { type Block, commandsOf, type ShownCommand } from "./markdown.ts";
 import { difference } from "./shape.ts";
 
-/** A shell that the commands go to; each is run by a process of its own. */
+/** A shell that runs each command in a process of its own. */
 export interface Shell {
-  /** Runs it to its end; stdout and stderr together. */
+  /** Returns stdout and stderr together. */
   run(script: string): Promise<{ readonly exitCode: number | null; readonly output: string }>;
-  /** Starts it. Disposing ends it. */
+  /** Disposing ends the command. */
   start(script: string): AsyncDisposable & { output(): string };
-  /** A file that keeps variables and the directory from one command to the next. */
+  /** File that keeps variables and the directory from one command to the next. */
   readonly memory: string;
 }
 
 export interface Administrator {
   /**
-   * Runs the block's commands. Throws where one fails, or prints something else than what is shown; from then on nothing
-   * is run any more.
+   * Runs the block's commands. Throws if one fails or prints other output than the document shows; later
+   * blocks then fail too.
    */
   follow(block: Block): Promise<void>;
 }
 
-/** How long a stream may take to tell what is shown. */
+/** How long a stream may take to print the shown output. */
 const STREAM_DEADLINE_MS = 60_000;
 
-/** `adapt` changes what cannot be as written, e.g. a port. */
+/** `adapt` changes details that cannot be used as written, e.g. a port. */
 export function createAdministrator(shell: Shell, adapt = (command: string) => command): Administrator {
   const script = (command: string) => `touch ${shell.memory}; . ${shell.memory}; cd "$PWD"
 set -a
@@ -42,7 +42,7 @@ exit $code`;
     if (differs !== null) throw new Error(`${where}: ${command}\n${differs}`);
   }
 
-  /** Streams do not end: they are looked at until they have told what is shown. */
+  /** Streams do not end, so this waits for the shown output. */
   async function watch({ command, output }: ShownCommand, where: string): Promise<void> {
     await using running = shell.start(script(command));
     const deadline = performance.now() + STREAM_DEADLINE_MS;

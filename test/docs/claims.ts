@@ -1,4 +1,4 @@
-/** Who runs which block of the documents. `documents.test.ts` sees to it that every block is somebody's. */
+/** Says which test runs which block of the documents. */
 import { join } from "node:path";
 import { type Block, blocksOf } from "./markdown.ts";
 
@@ -10,25 +10,25 @@ export const DOCUMENTS = [
   ...[...new Bun.Glob("docs/**/*.md").scanSync(ROOT)].sort(),
 ];
 
-/** By the names in `<!-- run: NAME -->`: the test that runs them. */
+/** Tests by the names in `<!-- run: NAME -->`. */
 export const RUNNERS: Readonly<Record<string, string>> = {
-  /** `./scripts/demo`, and what is asked of it while it runs. */
+  /** `./scripts/demo`, and requests to it. */
   demo: "test/e2e/readme.test.ts",
   /** JavaScript of a page, against the demo. */
   page: "test/e2e/readme.test.ts",
-  /** What an administrator types on a host with systemd, in the order of the document. */
+  /** Commands on a host with systemd, in the order of the document. */
   host: "test/systemd/readme.test.ts",
   /** The same with the Debian package. */
   package: "test/systemd/readme.test.ts",
   /** A part of a config. */
   config: "test/docs/documents.test.ts",
-  /** Saved outputs, profiles for them, and what licmond makes of these. */
+  /** Saved outputs, profiles for them, and the readings. */
   managers: "test/docs/managers.test.ts",
   /** A fleet: PostgreSQL, hubs, a site, a proxy. */
   fleet: "test/e2e/fleet-document.test.ts",
-  /** Counts of other monitors: SQL that exports them, and the CSV. */
+  /** SQL that exports counts of other monitors, and the CSV. */
   counts: "test/cli/history/import-counts.test.ts",
-  /** Commands for who works on the project, of which `scripts/test` is one. */
+  /** Commands for contributors. */
   develop: "test/docs/documents.test.ts",
 };
 
@@ -36,15 +36,12 @@ const blocks = await Promise.all(
   DOCUMENTS.map(async (file) => blocksOf(await Bun.file(join(ROOT, file)).text(), file)),
 );
 
-/** Of every document, in order. */
 export const BLOCKS: readonly Block[] = blocks.flat();
 
-/** The blocks that name this runner. */
 export function claimed(runner: keyof typeof RUNNERS, file?: string): readonly Block[] {
   return BLOCKS.filter((block) => block.runner === runner && (file === undefined || block.file === file));
 }
 
-/** For a test's name. */
 export function titleOf({ file, line, text }: Block): string {
   return `${file}:${line}: ${text.split("\n", 1)[0]?.slice(0, 60)}`;
 }

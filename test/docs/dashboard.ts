@@ -24,7 +24,7 @@ export async function readDashboard(): Promise<Dashboard> {
   return (await Bun.file(join(DOCS, "prometheus/grafana-dashboard.json")).json()) as Dashboard;
 }
 
-/** Every query of the dashboard, with Grafana's variables filled in as "All" over five minutes. */
+/** Returns all queries of the dashboard, with Grafana's variables replaced by "All" and five minutes. */
 export function expressionsOf({ panels, templating }: Dashboard): string[] {
   const queries = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
   const variables = templating.list.flatMap(({ definition }) => {

@@ -7,14 +7,14 @@ import { profileOf, readBy, summary } from "../managers/profiles/read.ts";
 import { claimed, ROOT, titleOf } from "./claims.ts";
 import { type Block, commandsOf } from "./markdown.ts";
 
-/** What docs/managers.md has is written and typed in its order; what it shows is what is printed, to the letter. */
+/** Follows docs/managers.md in its order and compares each shown output exactly. */
 const FILE = "docs/managers.md";
 const SECRET = "t0k-of-the-document";
 const folder = mkdtempSync(join(tmpdir(), "licmond-docs-"));
 const place = (name: string) => join(folder, name);
 const put = (name: string, text: string, mode = 0o600) => writeFileSync(place(name), text, { mode });
 
-/** Answers as the server of the document does: to its token alone. */
+/** Answers as the server in the document, only to its token. */
 const http = Bun.serve({
   port: 0,
   hostname: "127.0.0.1",
@@ -34,7 +34,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** With what stands elsewhere on this host. */
+/** Replaces paths and addresses by those of this test. */
 function adapted(config: string): string {
   return config
     .replaceAll("/opt/tok/tokstat", place("tokstat"))

@@ -1,12 +1,10 @@
-/** A fenced block of a document, with who runs it. */
+/** A fenced block of a document. */
 export interface Block {
-  /** From the project's root. */
   readonly file: string;
-  /** Of the fence. */
   readonly line: number;
-  /** `sh`, `console`, `toml`, …; empty when the fence names none. */
+  /** `sh`, `console`, `toml`, …; empty if the fence names none. */
   readonly language: string;
-  /** Of the comment `<!-- run: NAME key=value … -->` on the line above the fence, which readers do not see. */
+  /** NAME of the comment `<!-- run: NAME key=value … -->` above the fence, which readers do not see. */
   readonly runner: string | null;
   readonly options: ReadonlyMap<string, string>;
   readonly text: string;
@@ -15,7 +13,7 @@ export interface Block {
 const FENCE = /^ *(`{3,}|~{3,})/;
 const MARKER = /^ *<!-- run: ([a-z]+)((?: [a-z]+=\S+)*) -->$/;
 
-/** Every fenced block. Throws on a marker above nothing, and on a fence that is unusual or does not end. */
+/** Returns all fenced blocks. Throws on a marker without a block, and on an unusual or unclosed fence. */
 export function blocksOf(markdown: string, file: string): Block[] {
   const lines = markdown.split("\n");
   const blocks: Block[] = [];
@@ -25,7 +23,7 @@ export function blocksOf(markdown: string, file: string): Block[] {
     if (/^\s*<!-- *run/.test(line) && !(MARKER.test(line) && FENCE.test(lines[at + 1] ?? "")))
       throw new Error(`${where}: a marker reads <!-- run: NAME --> and stands directly above a block`);
     if (!FENCE.test(line)) continue;
-    // Within a list it is indented.
+    // Blocks in lists are indented.
     const [, indent, language] = /^( *)```(\w*)$/.exec(line) ?? [];
     if (indent === undefined || language === undefined)
       throw new Error(`${where}: a fence is \`\`\`language and nothing else`);
@@ -42,16 +40,16 @@ export function blocksOf(markdown: string, file: string): Block[] {
   return blocks;
 }
 
-/** One command line of a block, and what the document shows of its output. */
+/** A command line, and its output as the document shows it. */
 export interface ShownCommand {
   readonly command: string;
-  /** Null where the document shows commands alone. */
+  /** Null if the document shows no output. */
   readonly output: string | null;
 }
 
 /**
- * The commands of a block: of `sh` each line, of `console` those behind `$ `, with what follows as their output. A line
- * that ends with a backslash or a pipe goes on.
+ * Returns the commands of a block: each line of `sh`, and the lines after `$ ` of `console`, with the lines
+ * below as output. A backslash or a pipe at its end continues a line.
  */
 export function commandsOf({ language, text, file, line }: Block): ShownCommand[] {
   if (language !== "sh" && language !== "console") throw new Error(`${file}:${line}: no commands`);

@@ -28,7 +28,7 @@ const samplesOf = ({ name, type }: { readonly name: string; readonly type: strin
 const NAMES = new Set(FAMILIES.flatMap(samplesOf));
 const read = (file: string) => Bun.file(join(DOCS, file)).text();
 
-/** Metrics that a text asks for: label names and functions have no such prefix. */
+/** Returns the metrics in a text; label names and functions have no such prefix. */
 const asked = (text: string) =>
   new Set([...text.matchAll(/\b(?:license|licmond|process)_\w+/g)].map(([name]) => name));
 

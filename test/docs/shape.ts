@@ -1,9 +1,9 @@
 /**
- * Whether an output is what a document shows of it. Documents show a run of some day: numbers, times and keys are
- * others today, `…` stands for anything (on a line of its own: for any lines), the rest must be there, word for word.
+ * Compares an output with the one that a document shows. Numbers, times and keys may differ, `…` stands for
+ * anything (on its own line: for any lines), and the rest must be equal.
  */
 
-/** How the shown text and the real one differ; null when they do not. */
+/** Returns how the outputs differ, or null. */
 export function difference(shown: string, real: string, isOpenEnded = false): string | null {
   if (shown.trimStart().startsWith("{")) return jsonDifference(shown, real);
   if (isCsv(shown)) return csvDifference(shown, real);
@@ -15,7 +15,10 @@ export function difference(shown: string, real: string, isOpenEnded = false): st
   return `no line is (or not at that place)\n  ${missing}\nin\n${real}`;
 }
 
-/** Index of the first shown line that is not there, as many as there are when something follows; null = all are there. */
+/**
+ * Returns the index of the first shown line that is missing, or the number of lines if more follow; null if
+ * all are there.
+ */
 function match(shown: readonly string[], real: readonly string[], isOpenEnded: boolean): number | null {
   let furthest = 0;
   const from = (i: number, j: number): boolean => {
@@ -36,7 +39,7 @@ function isLine(shown: string, real: string): boolean {
   return new RegExp(`^${pattern}$`).test(shape(real));
 }
 
-/** Numbers with what joins them are one `#`: of a table's row the columns of numbers, of a date the whole. */
+/** Replaces numbers by `#`: columns of a table row, and dates as a whole. */
 function shape(line: string): string {
   return line
     .replace(/\blmk_[\w-]+/g, "lmk_")
@@ -62,7 +65,7 @@ function jsonDifference(shown: string, real: string): string | null {
   return hasKeys(shown, real) ? null : `not all shown keys are there, in their order:\n${real}`;
 }
 
-/** Whether the keys that a text shows are those of the other, in the same order, with nothing between but for an `…`. */
+/** Reports whether the shown keys are those of the other text, in order, with no others except at an `…`. */
 function hasKeys(shown: string, real: string): boolean {
   const parts = shown.split("…").map(keysOf);
   const keys = keysOf(real);

@@ -11,8 +11,6 @@ import {
 } from "../../src/domain/reading.ts";
 import type { MonitoredServer } from "../../src/domain/server.ts";
 
-/** Makers of domain values for tests: everything plausible, each field open to change. */
-
 export const NOON = Date.parse("2026-03-02T12:00:00.000Z");
 
 export const server = (change: Partial<MonitoredServer> = {}): MonitoredServer => ({

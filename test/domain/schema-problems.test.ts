@@ -5,7 +5,7 @@ import { printPath, problemsOf } from "../../src/domain/schema-problems.ts";
 
 const WRONG = Array.from({ length: 10_000 }, () => 0);
 
-/** Counts how many errors are taken of those that TypeBox can find. */
+/** Counts how many errors are taken from TypeBox. */
 function counted(schema: TSchema, value: unknown) {
   let taken = 0;
   function* errors() {

@@ -33,7 +33,7 @@ test("totals include ok, partial and stale features, not failed and unlimited on
 });
 
 test("seats of unknown use are neither used nor available", () => {
-  // A daemon that lists nothing: the license file alone knows its seats.
+  // A daemon lists nothing, so only the license file knows its seats.
   const listed = feature({ name: "listed", total: 6, used: null, checkouts: [] });
   const totals = (...features: FeatureReading[]) => {
     const { seats, utilization } = summarise({ version: 1, servers: [picture("a", features)] });

@@ -4,7 +4,7 @@ import { createHostMetrics, type StatFs } from "../../src/system/host-metrics.ts
 
 const MiB = 1024 * 1024;
 
-/** /proc/stat of two CPUs that were busy and idle for so many ticks. */
+/** /proc/stat of two CPUs with these ticks. */
 const stat = (busy: number, idle: number) =>
   `cpu  ${busy} 0 0 ${idle} 0 0 0 0 0 0\ncpu0 1 0 0 1 0 0 0 0 0 0\ncpu1 1 0 0 1 0 0 0 0 0 0\nintr 5\n`;
 const meminfo = (available: string) =>

@@ -15,7 +15,7 @@ const libc = dlopen("libc.so.6", {
   __errno_location: { args: [], returns: "ptr" },
 }).symbols;
 
-/** The other end of `$NOTIFY_SOCKET`, systemd's part: listens at a path or at `@name`. Bun has no UNIX datagram sockets, so this calls libc, as the daemon does. */
+/** Listens like systemd at a path or at `@name`. Bun has no UNIX datagram sockets, so this calls libc. */
 export function receiveNotifications(name: string) {
   const address = unixAddress(name);
   if (address === null) throw new Error(`no address: ${name}`);
@@ -24,7 +24,7 @@ export function receiveNotifications(name: string) {
     throw new Error(`cannot listen at ${name}: ${lastError()}`);
   const buffer = new Uint8Array(64 * 1024);
   return {
-    /** What came since the last call, one text a datagram. */
+    /** Returns the datagrams since the last call. */
     take() {
       const taken: string[] = [];
       for (;;) {

@@ -40,7 +40,7 @@ test("the clock is monotonic", async () => {
   socket.close();
   if (first === null || second === null) throw new Error("no clock");
   expect(second).toBeGreaterThanOrEqual(first);
-  // /proc/uptime counts the time asleep too, so it is never behind.
+  // /proc/uptime also counts suspended time, so it is never behind.
   const uptime = Number((await Bun.file("/proc/uptime").text()).split(" ")[0]) * 1e6;
   expect(Number(second)).toBeLessThanOrEqual(uptime + 1e6);
   expect(Number(second)).toBeGreaterThan(0);

@@ -28,7 +28,7 @@ describe.skipIf(analyze !== "").each(UNITS)(`%s as systemd-analyze sees it${anal
 
   test("systemd accepts all of it", async () => {
     const file = join(temporaryDirectory(), name);
-    // The binary need not be installed here; anything that can be run stands for it.
+    // The binary need not be installed; any program will do.
     await Bun.write(file, (await Bun.file(unit).text()).replaceAll("/usr/local/bin/licmond", "/bin/true"));
     const { exitCode, output } = await run("systemd-analyze", "verify", "--man=no", file);
     const ours = output.split("\n").filter((line) => line.includes("licmond"));

@@ -10,6 +10,7 @@ import type { ServerPicture } from "../../../src/domain/picture.ts";
 import type { CheckoutReading } from "../../../src/domain/reading.ts";
 import type { ManagerName } from "../../../src/domain/words.ts";
 import { managerOf } from "../../../src/managers/registry.ts";
+import { member } from "../../domain/make.ts";
 import { checkout, feature, monitored, picture } from "../../http/make.ts";
 
 const findTool = ([name = ""]: readonly string[]) => `/opt/tools/${name}`;
@@ -88,17 +89,9 @@ describe("built-in commands", () => {
 
   test("a tool for a single member gets the first that is up", () => {
     const server = monitored("eda", { manager: "lmx", address: "6200@a,6201@b,6202@c" });
-    const members = ["a down", "b up", "c up"].map((each) => {
-      const [host = "", status] = each.split(" ");
-      return {
-        host,
-        port: 6200,
-        status: status === "up" ? "up" : "down",
-        master: false,
-        version: null,
-        error: null,
-      } as const;
-    });
+    const members = ["a", "b", "c"].map((host) =>
+      member({ host, port: 6200, status: host === "a" ? "down" : "up" }),
+    );
     const argv = (more: Partial<ServerPicture>) =>
       asked("status", site("lmx", [], { server, ...more })).argv.slice(1);
     expect(argv({ members })).toEqual(["-licstat", "-host", "b", "-port", "6201"]);
@@ -130,36 +123,23 @@ describe("remove selects a single checkout", () => {
   const flexnet = (...checkouts: readonly CheckoutReading[]) => site("flexnet", checkouts);
   const stale = site("flexnet", [], { features: [feature("solver", { state: "stale", checkouts: [ADA] })] });
 
+  const handle = { handle: "101" };
+  const portless = site("rlm", [ADA], { daemons: [] });
+  const option = flexnet({ ...ADA, user: "-all" });
+  const lines = flexnet({ ...ADA, host: "a\nb" });
+
   test.each<[string, ServerPicture, Arguments, ApiError["code"], RegExp]>([
     ["an unknown handle", flexnet(ADA), { handle: "999" }, "NOT_FOUND", /users\?server=eda/],
-    ["a handle of another feature", flexnet(ADA), { feature: "mesher", handle: "101" }, "NOT_FOUND", /./],
-    ["a user by another case", flexnet(ADA), { ...ada, user: "ADA" }, "NOT_FOUND", /./],
+    ["a handle of another feature", flexnet(ADA), { feature: "mesher", ...handle }, "NOT_FOUND", /./],
+    ["a user in another case", flexnet(ADA), { ...ada, user: "ADA" }, "NOT_FOUND", /./],
     ["nothing", flexnet(ADA), {}, "MISSING_FIELD", /args\.feature/],
     ["no host", flexnet(ADA), { feature: "solver", user: "ada" }, "MISSING_FIELD", /args\.host/],
     ["two seats of one user", flexnet(ADA, twin), ada, "INVALID_FIELD", /2 checkouts/],
-    ["two seats with one handle", flexnet(ADA, same), { handle: "101" }, "INVALID_FIELD", /2 checkouts/],
-    ["a seat that was not seen last time", stale, { handle: "101" }, "CONFLICT", /Rescan/],
-    [
-      "no port",
-      site("rlm", [ADA], { daemons: [] }),
-      { handle: "101" },
-      "INVALID_FIELD",
-      /cannot distinguish/,
-    ],
-    [
-      "an option",
-      flexnet({ ...ADA, user: "-all" }),
-      { handle: "101" },
-      "INVALID_FIELD",
-      /user starts with -/,
-    ],
-    [
-      "a line",
-      flexnet({ ...ADA, host: "a\nb" }),
-      { handle: "101" },
-      "INVALID_FIELD",
-      /host contains control/,
-    ],
+    ["two seats with one handle", flexnet(ADA, same), handle, "INVALID_FIELD", /2 checkouts/],
+    ["a seat that was not seen last time", stale, handle, "CONFLICT", /Rescan/],
+    ["no port", portless, handle, "INVALID_FIELD", /cannot distinguish/],
+    ["an option", option, handle, "INVALID_FIELD", /user starts with -/],
+    ["a line end", lines, handle, "INVALID_FIELD", /host contains control/],
   ])("%s", (_, of, args, code, says) => {
     const error = refusal(() => asked("remove", of, args));
     expect([error.code, error.message]).toEqual([code, expect.stringMatching(says)]);
@@ -182,16 +162,9 @@ describe("remove selects a single checkout", () => {
   });
 
   test("uses the master of a triad", () => {
-    const members = (["down", "up", "up"] as const).map((status, index) => {
-      return {
-        host: `lic${index + 1}`,
-        port: 27_000,
-        version: null,
-        error: null,
-        status,
-        master: index === 2,
-      };
-    });
+    const members = [1, 2, 3].map((n) =>
+      member({ host: `lic${n}`, status: n === 1 ? "down" : "up", master: n === 3 }),
+    );
     expect(asked("remove", site("flexnet", [ADA], { members }), { handle: "101" }).argv).toContain("lic3");
   });
 });
@@ -232,23 +205,10 @@ describe("configured commands", () => {
 });
 
 describe("no argument changes the command", () => {
-  const pieces = [
-    "",
-    "{address}",
-    "{user}",
-    "{handle}",
-    "{host}",
-    "-x",
-    "--all",
-    "a b",
-    "'",
-    '"',
-    "$(id)",
-    "`id`",
-  ];
-  const hard = [";", "&&", "|", "\n", "\0", "\t", "%s", "*", "\\", "../..", "/etc/passwd", "@file", "\u202e"];
+  const pieces =
+    "{address}|{user}|{handle}|{host}|-x|--all|a b|'|\"|$(id)|`id`|;|&&|\n|\0|\t|%s|*|\\|../..|/etc/passwd|@file|\u202e";
   const piece = fc.oneof(
-    fc.constantFrom(...pieces, ...hard),
+    fc.constantFrom("", "|", ...pieces.split("|")),
     fc.string({ unit: "binary", maxLength: 8 }),
     fc.string({ unit: "grapheme", maxLength: 8 }),
   );
@@ -294,7 +254,7 @@ describe("no argument changes the command", () => {
         expect(made).toHaveLength(argv.length);
         for (const [index, element] of argv.entries()) {
           const got = made[index] ?? "";
-          // Computes the result differently from the code: literal parts and values, one after the other.
+          // Computed in another way than in the code.
           const expected = element.split(/(\{[a-z]+\})/).map((part) => values.get(part.slice(1, -1)) ?? part);
           expect(got).toBe(expected.join(""));
           expect(got.startsWith("-")).toBe(element.startsWith("-"));

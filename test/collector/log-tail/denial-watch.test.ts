@@ -38,7 +38,7 @@ let told: EventInput[] = [];
 let failing = false;
 let log = recordingLog();
 let watch: ReturnType<typeof createDenialWatch>;
-/** Only the newest process is alive. */
+/** Only the newest process may commit. */
 let process = 0;
 
 beforeEach(() => {
@@ -229,7 +229,7 @@ describe("a debug log", () => {
     expect(told).toMatchObject([{ user: "ada" }]);
     const messages = log.lines.map(({ message }) => message);
     expect(messages).toEqual(["Denials cannot be stored", "Denials are stored again"]);
-    // Without a stop, another process continues after the stored position.
+    // After a crash, another process continues at the stored position.
     begin();
     appendFileSync(logFile, denied("12:00:40", "bob"));
     await pass(60);
@@ -315,7 +315,7 @@ test("a log_command is followed like a file; time that it may have missed is unk
   await pass(4);
   expect(rows()).toHaveLength(2);
   const [, , last, now] = [null, ...createDenialSources(store).spans("eda")];
-  // The last line came less than a minute after the first span's end; the following ten minutes are unknown.
+  // The first span ends within a minute; the ten minutes until the second are unknown.
   expect((last?.to ?? 0) - T).toBeLessThan(60_000);
   expect((now?.from ?? 0) - T).toBeGreaterThan(600_000);
   expect(log.lines.at(-1)?.message).toContain("did not repeat the last lines");

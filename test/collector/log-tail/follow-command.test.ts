@@ -12,7 +12,6 @@ import { createVirtualTime, type VirtualTime } from "../virtual-time.ts";
 const ARGV = ["ssh", "lic1", "tail", "-F", "/var/log/acmed.log"];
 let time: VirtualTime;
 let follower: Follower<CommandPlace>;
-/** The running process: prints text and ends. */
 let process: CommandRequest & { readonly end: (code: number) => void };
 let starts = 0;
 
@@ -41,7 +40,7 @@ function begin(from: CommandPlace | null = null): void {
 
 const print = (text: string) => process.onStdout?.(Buffer.from(text));
 
-/** Reads until nothing is left: text and markers. */
+/** Reads everything: text and markers. */
 async function read(): Promise<string> {
   let text = "";
   for (;;) {
@@ -53,7 +52,7 @@ async function read(): Promise<string> {
   }
 }
 
-/** A first run that has read old lines and three new ones. */
+/** Starts a command whose old lines and first three new lines have been read. */
 async function begun(): Promise<void> {
   begin();
   print("1 old\n2 old\n");
@@ -98,7 +97,7 @@ test("a log that never pauses is live after half a minute, and so is a late firs
   expect(await read()).toBe("1 first\n");
 });
 
-/** Output of the next start, its text as read, and the text after one more line. */
+/** Output of the next start, the text read from it, and the text after one more line. */
 test.each([
   ["2 old\n3 a\n4 a\n4 a\n5 b\n", "RESUMED 5 b\n", "6\n"],
   ["4 a\n4 a\n5 b\n", "RESUMED 5 b\n", "6\n"],

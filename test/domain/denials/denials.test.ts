@@ -17,118 +17,66 @@ const attempt = (kind: Attempt["kind"], seconds: number, more: Partial<Attempt> 
   ...more,
 });
 const denied = (seconds: number, more?: Partial<Attempt>) => attempt("denied", seconds, more);
-const queued = (seconds: number) => attempt("queued", seconds);
-const granted = (seconds: number, more?: Partial<Attempt>) => attempt("granted", seconds, more);
 
 function episodesOf(...attempts: Attempt[]) {
   const episodes = createEpisodes();
   for (const one of attempts) episodes.take(one);
   const { changed, settled } = episodes.drain(T + 2 * 86_400_000);
   expect(settled).toHaveLength(changed.length);
-  return changed.map(({ denial: { at, until, attempts, outcome, code, reason } }) => {
-    return { at: (at - T) / 1000, until: (until - T) / 1000, attempts, outcome, code, reason };
-  });
+  return changed.map(({ denial: { at, until, attempts, outcome, code } }) =>
+    [`${(at - T) / 1000}-${(until - T) / 1000}`, attempts, outcome, code]
+      .filter((part) => part !== null)
+      .join(" "),
+  );
 }
 
-const other = { server: "cad", daemon: "otherd" };
+/** `d`enied, `g`ranted, `q`ueued or `x` (left the queue) at a second, with options: another reason, user, feature or server. */
+const KINDS = { d: "denied", g: "granted", q: "queued", x: "dequeued" } as const;
+const OPTIONS: Readonly<Record<string, Partial<Attempt>>> = {
+  full: FULL,
+  many: TOO_MANY,
+  bob: { user: "bob" },
+  x: { feature: "x" },
+  cad: { server: "cad", daemon: "otherd" },
+};
+const attemptsOf = (text: string) =>
+  text.split(" ").map((word) => {
+    const [, kind, seconds, option = ""] = /^([dgqx])(\d+):?(\w*)$/.exec(word) ?? [];
+    return attempt(KINDS[kind as keyof typeof KINDS], Number(seconds), OPTIONS[option]);
+  });
 
 describe("episodes", () => {
-  const wasDenied = [{ outcome: "denied" }];
-  const wasGranted = [{ outcome: "granted_later" }];
-  test.each<[string, Attempt[], object[]]>([
-    ["one denial", [denied(0)], [{ at: 0, until: 0, attempts: 1, outcome: "denied" }]],
+  test.each([
+    ["one denial", "d0", "0-0 1 denied"],
+    ["retries share a row", "d0 d30 d90 d380", "0-380 4 denied"],
+    ["a pause starts another row", "d0 d301", "0-0 1 denied, 301-301 1 denied"],
     [
-      "retries are one row",
-      [0, 30, 90, 380].map((at) => denied(at)),
-      [{ at: 0, until: 380, attempts: 4, ...wasDenied[0] }],
+      "each reason has its row",
+      "d0:full d10:many d20:full d30:many",
+      "0-20 2 denied -64, 10-30 2 denied -87",
     ],
-    [
-      "after a pause it is another one",
-      [denied(0), denied(301)],
-      [{ attempts: 1 }, { at: 301, attempts: 1 }],
-    ],
-    [
-      "another reason is another row, and each goes on",
-      [denied(0, FULL), denied(10, TOO_MANY), denied(20, FULL), denied(30, TOO_MANY)],
-      [
-        { at: 0, until: 20, attempts: 2, ...FULL },
-        { at: 10, until: 30, attempts: 2, ...TOO_MANY },
-      ],
-    ],
-    [
-      "another reason in the same second",
-      [denied(0, FULL), denied(0, TOO_MANY)],
-      [
-        { at: 0, attempts: 1, ...FULL },
-        { at: 0, attempts: 1, ...TOO_MANY },
-      ],
-    ],
-    [
-      "a line about the queue states no reason",
-      [denied(0, FULL), queued(1), denied(60, FULL), denied(70, TOO_MANY)],
-      [
-        { at: 0, attempts: 2, outcome: "queued", ...FULL },
-        { at: 70, outcome: "denied", ...TOO_MANY },
-      ],
-    ],
-    [
-      "a wait without a reason takes any",
-      [queued(0), denied(1200, FULL)],
-      [{ at: 0, until: 1200, outcome: "queued" }],
-    ],
-    ["granted within ten seconds", [denied(0), granted(10)], wasGranted],
-    ["granted after that", [denied(0), granted(11)], wasDenied],
-    ["granted two seconds before", [granted(0), denied(2)], wasGranted],
-    ["granted three seconds before", [granted(0), denied(3)], wasDenied],
-    ["granted by another server", [denied(0), granted(4, other)], wasGranted],
-    ["granted to another user", [denied(0), granted(4, { user: "bob" })], wasDenied],
-    ["another feature", [denied(0), granted(4, { feature: "x" })], wasDenied],
-    [
-      "denied again after the grant: another one",
-      [denied(0), granted(5), denied(60)],
-      [
-        { at: 0, ...wasGranted[0] },
-        { at: 60, attempts: 1, ...wasDenied[0] },
-      ],
-    ],
-    [
-      "the grant between two attempts explains both",
-      [denied(0), granted(0), denied(1)],
-      [{ at: 0, until: 1, attempts: 2, ...wasGranted[0] }],
-    ],
-    ["queued", [denied(0), attempt("queued", 1)], [{ attempts: 1, outcome: "queued" }]],
-    [
-      "whoever waits in the queue and is denied meanwhile asks once",
-      [queued(0), denied(1200), denied(3000), attempt("dequeued", 3000), granted(3001)],
-      [{ at: 0, until: 3000, attempts: 3, outcome: "queued" }],
-    ],
-    [
-      "a wait ends when it leaves the queue",
-      [queued(0), attempt("dequeued", 600), denied(1200)],
-      [{ outcome: "queued" }, { at: 1200, outcome: "denied" }],
-    ],
-    [
-      "and when it gets its seats",
-      [queued(0), granted(600), queued(1200)],
-      [
-        { at: 0, outcome: "queued" },
-        { at: 1200, outcome: "queued" },
-      ],
-    ],
-    [
-      "somebody else's wait is another one",
-      [queued(0), denied(1200, { user: "bob" })],
-      [{ at: 0 }, { at: 1200 }],
-    ],
-    [
-      "a wait without an end is given up after a day",
-      [queued(0), denied(90_000)],
-      [{ at: 0 }, { at: 90_000 }],
-    ],
-    ["two servers, two rows", [denied(0), denied(1, other)], [{ attempts: 1 }, { attempts: 1 }]],
-    ["logs a few seconds apart", [granted(8, other), denied(1)], [{ at: 1, ...wasGranted[0] }]],
-  ])("%s", (_name, attempts, expected) => {
-    expect(episodesOf(...attempts)).toMatchObject(expected);
+    ["two reasons in one second", "d0:full d0:many", "0-0 1 denied -64, 0-0 1 denied -87"],
+    ["a queue line has no reason", "d0:full q1 d60:full d70:many", "0-60 2 queued -64, 70-70 1 denied -87"],
+    ["a wait without a reason matches any", "q0 d1200:full", "0-1200 2 queued"],
+    ["granted within ten seconds", "d0 g10", "0-0 1 granted_later"],
+    ["granted later", "d0 g11", "0-0 1 denied"],
+    ["granted two seconds before", "g0 d2", "2-2 1 granted_later"],
+    ["granted three seconds before", "g0 d3", "3-3 1 denied"],
+    ["granted by another server", "d0 g4:cad", "0-0 1 granted_later"],
+    ["granted to another user", "d0 g4:bob", "0-0 1 denied"],
+    ["another feature", "d0 g4:x", "0-0 1 denied"],
+    ["a denial after the grant starts another row", "d0 g5 d60", "0-0 1 granted_later, 60-60 1 denied"],
+    ["a grant between two attempts explains both", "d0 g0 d1", "0-1 2 granted_later"],
+    ["queued", "d0 q1", "0-1 1 queued"],
+    ["denials while waiting belong to the wait", "q0 d1200 d3000 x3000 g3001", "0-3000 3 queued"],
+    ["leaving the queue ends a wait", "q0 x600 d1200", "0-0 1 queued, 1200-1200 1 denied"],
+    ["a grant ends a wait", "q0 g600 q1200", "0-0 1 queued, 1200-1200 1 queued"],
+    ["another user's wait is another row", "q0 d1200:bob", "0-0 1 queued, 1200-1200 1 denied"],
+    ["a wait without an end is given up after a day", "q0 d90000", "0-0 1 queued, 90000-90000 1 denied"],
+    ["each server has its row", "d0 d1:cad", "0-0 1 denied, 1-1 1 denied"],
+    ["logs may be a few seconds apart", "g8:cad d1", "1-1 1 granted_later"],
+  ])("%s", (_name, attempts, rows) => {
+    expect(episodesOf(...attemptsOf(attempts)).join(", ")).toBe(rows);
   });
 
   test("are published once, when their outcome is final", () => {

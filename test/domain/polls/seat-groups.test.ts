@@ -5,117 +5,54 @@ import { applyPoll } from "../../../src/domain/polls/apply-poll.ts";
 import { groupLimit, poolOf, seatSets, sharedSets } from "../../../src/domain/polls/seat-groups.ts";
 import type { FeatureReading } from "../../../src/domain/reading.ts";
 import { sumOfSeats } from "../../../src/domain/stats/spans.ts";
+import type { Unit } from "../../../src/domain/words.ts";
 import { feature, NOON, outcome, reading, server } from "../make.ts";
 
-const named = (name: string, shared: Shared = {}) => ({ name, server: name[0] ?? "", ...shared });
+/** `name`, `name@seatGroup` or `name@seatGroup@unit`; the first letter is the server. */
+const featuresOf = (text: string) =>
+  text.split(" ").flatMap((word) => {
+    const [name = "", group, unit] = word.split("@");
+    if (name === "") return [];
+    const seatGroup = group === undefined ? {} : { seatGroup: group === "package" ? "package a" : group };
+    return [{ name, server: name[0] ?? "", ...seatGroup, ...(unit !== undefined && { unit: unit as Unit }) }];
+  });
 
-test.each<[string, ReturnType<typeof named>[], string[][], string[][]]>([
-  ["nothing", [], [], []],
-  ["features of their own", [named("a"), named("b")], [["a"], ["b"]], [["a"], ["b"]]],
-  [
-    "a group among others",
-    [named("a1", { seatGroup: "0" }), named("b"), named("a2", { seatGroup: "0" })],
-    [["a1", "a2"], ["b"]],
-    [["a1", "a2"], ["b"]],
-  ],
-  [
-    "a name of two servers' groups",
-    [named("a", { seatGroup: "0" }), named("b", { seatGroup: "0" })],
-    [["a"], ["b"]],
-    [["a"], ["b"]],
-  ],
-  [
-    "tokens",
-    [named("a1", { unit: "tokens", seatGroup: "0" }), named("a2", { seatGroup: "0" })],
-    [["a1"], ["a2"]],
-    [["a2"]],
-  ],
-  ["credits", [named("a", { unit: "credits" })], [["a"]], []],
-  [
-    "a package and its components",
-    ["a", "ab", "ac"].map((name) => named(name, { seatGroup: "package a" })),
-    [["a"]],
-    [["a"]],
-  ],
-  [
-    "components without their package",
-    ["ab", "ac"].map((name) => named(name, { seatGroup: "package a" })),
-    [["ab", "ac"]],
-    [["ab", "ac"]],
-  ],
-  [
-    "a group without a name",
-    [named("a", { seatGroup: "" }), named("a", { seatGroup: "" })],
-    [["a", "a"]],
-    [["a", "a"]],
-  ],
-])("sets of %s", (_, features, shared, seats) => {
-  const namesOf = (sets: (typeof features)[]) => sets.map((set) => set.map(({ name }) => name));
-  expect(namesOf(sharedSets(features, (each) => each.server))).toEqual(shared);
-  expect(namesOf(seatSets(features, (each) => each.server))).toEqual(seats);
+test.each([
+  ["nothing", "", "", ""],
+  ["single features", "a b", "a, b", "a, b"],
+  ["a group and a feature", "a1@0 b a2@0", "a1 a2, b", "a1 a2, b"],
+  ["equal names of groups at two servers", "a@0 b@0", "a, b", "a, b"],
+  ["tokens", "a1@0@tokens a2@0", "a1, a2", "a2"],
+  ["credits", "a@1@credits", "a", ""],
+  ["a package and its components", "a@package ab@package ac@package", "a", "a"],
+  ["components without their package", "ab@package ac@package", "ab ac", "ab ac"],
+  ["a group without a name", "a@ a@", "a a", "a a"],
+])("sets of %s", (_, text, shared, seats) => {
+  const features = featuresOf(text);
+  const namesOf = (sets: (typeof features)[]) =>
+    sets.map((set) => set.map(({ name }) => name).join(" ")).join(", ");
+  expect(namesOf(sharedSets(features, (each) => each.server))).toBe(shared);
+  expect(namesOf(seatSets(features, (each) => each.server))).toBe(seats);
 });
 
-type Counts = readonly [total: number | null, used: number | null, unlimited?: boolean];
-test.each<[string, Counts[], "seats" | "tokens", Counts]>([
-  ["one feature", [[4, 9]], "seats", [4, 9, false]],
-  [
-    "members of a group",
-    [
-      [500, 400],
-      [500, 40],
-      [500, 0],
-    ],
-    "seats",
-    [500, 440, false],
-  ],
-  [
-    "members that say another size",
-    [
-      [10, 1],
-      [12, 1],
-    ],
-    "seats",
-    [12, 2, false],
-  ],
-  [
-    "a member that is not known",
-    [
-      [500, 400],
-      [null, null],
-    ],
-    "seats",
-    [500, 400, false],
-  ],
-  [
-    "no member that is known",
-    [
-      [null, null],
-      [null, null],
-    ],
-    "seats",
-    [null, null, false],
-  ],
-  [
-    "a member without a limit",
-    [
-      [500, 400],
-      [null, 7, true],
-    ],
-    "seats",
-    [null, 407, true],
-  ],
-  [
-    "features that charge one pool of tokens",
-    [
-      [100, 30],
-      [100, 30],
-    ],
-    "tokens",
-    [100, 30, false],
-  ],
-])("a pool of %s", (_, members, unit, [total, used, unlimited = false]) => {
-  const features = members.map(([total, used, unlimited = false]) => ({ total, used, unlimited, unit }));
-  expect(poolOf(features)).toEqual({ total, used, unlimited });
+/** `used/total` of each member; `?` is unknown, `∞` unlimited. */
+test.each<[string, string, string, Unit?]>([
+  ["one feature", "9/4", "9/4"],
+  ["members of a group", "400/500 40/500 0/500", "440/500"],
+  ["members that report different sizes", "1/10 1/12", "2/12"],
+  ["an unknown member", "400/500 ?/?", "400/500"],
+  ["unknown members", "?/? ?/?", "?/?"],
+  ["an unlimited member", "400/500 7/∞", "407/∞"],
+  ["features with one pool of tokens", "30/100 30/100", "30/100", "tokens"],
+])("a pool of %s", (_, members, sum, unit = "seats") => {
+  const countOf = (text = "") => (Number.isNaN(Number(text)) ? null : Number(text));
+  const features = members.split(" ").map((member) => {
+    const [used, total] = member.split("/");
+    return { total: countOf(total), used: countOf(used), unlimited: total === "∞", unit };
+  });
+  const { total, used, unlimited } = poolOf(features);
+  expect(`${used ?? "?"}/${unlimited ? "∞" : (total ?? "?")}`).toBe(sum);
+  if (unlimited) expect(total).toBeNull();
 });
 
 describe("a poll", () => {

@@ -16,7 +16,7 @@ import { checkout, daemon, failedPoll, feature, NOON, outcome, reading, server }
 
 const MINUTE = 60_000;
 
-/** A site whose polls are given one by one, a minute apart unless said otherwise. `order` is that of new ids. */
+/** Creates a site whose polls are a minute apart unless given. `order`: order of new ids. */
 function site(timezone = "UTC", begin = NOON, order = (ids: number[]) => ids) {
   let picture: ServerPicture | null = null;
   let shown: ServerPicture | null = null;
@@ -45,7 +45,7 @@ function site(timezone = "UTC", begin = NOON, order = (ids: number[]) => ids) {
       picture = applyPoll(picture, eda, poll, null);
       return track();
     },
-    /** The polled feature holds these seats. */
+    /** Polls a feature with these seats. */
     seats(rows: readonly CheckoutReading[], change: Parameters<typeof feature>[0] = {}, after = MINUTE) {
       return this.read({ features: [feature({ checkouts: rows, used: rows.length, ...change })] }, after);
     },
@@ -57,12 +57,12 @@ function site(timezone = "UTC", begin = NOON, order = (ids: number[]) => ids) {
     restart() {
       tracking = resumeTracking(openSessions(tracking), tracking.begun, picture?.features ?? []);
     },
-    /** From now on the clock is known to be so far ahead; negative = behind, null = it is right. */
+    /** How far the clock is ahead from now on; negative: behind, null: trusted. */
     doubt(ms: number | null) {
       aheadMs = ms;
     },
     open: () => openSessions(tracking),
-    /** Whom the summary counts. */
+    /** Number of users in the summary. */
     users: () => summarise({ version: 1, servers: shown === null ? [] : [shown] }).users,
     /** The checkouts of the picture. */
     shown: () => (shown?.features ?? []).flatMap(({ checkouts }) => checkouts),
@@ -196,7 +196,7 @@ describe("a session", () => {
     expect(changes).toMatchObject({ opened: [], closed: [], changed: [{ id: 1, handle: "77" }] });
   });
 
-  // Polls at 11:59:50 and 12:00:10, between them a checkin and a checkout within the minute of 11:59.
+  // Polls at 11:59:50 and 12:00:10, and between them a checkin and a checkout in the minute 11:59.
   const young = checkout({ user: "ann", handle: "1", display: ":0", startedAt: NOON - MINUTE });
   test.each<[string, Partial<CheckoutReading>]>([
     ["handle", { handle: "2" }],
@@ -432,7 +432,7 @@ test("a start that the tool corrects later is shown", () => {
 describe("a start in an hour that occurs twice", () => {
   const SECOND = Date.parse("2026-10-25T01:30:00Z");
   const FIRST = SECOND - 60 * MINUTE;
-  // What the parsers make of 02:30: the first occurrence.
+  // Parsers read 02:30 as its first occurrence.
   const cy = checkout({ user: "cy", handle: "3", startedAt: FIRST });
 
   test("is the second if an earlier reading shows the seat free, also in the picture and after restarts", () => {
@@ -440,7 +440,7 @@ describe("a start in an hour that occurs twice", () => {
     at.seats([]);
     expect(at.seats([cy], {}, MINUTE + 5_000).opened).toMatchObject([{ user: "cy", startedAt: SECOND }]);
     expect(at.shown()).toMatchObject([{ startedAt: SECOND, beganAt: SECOND }]);
-    // The server restarts: another handle, and the same words.
+    // After a restart of the server, the handle is new and the rest equal.
     const again = at.seats([{ ...cy, handle: "9" }]);
     expect([again.opened, again.closed]).toEqual([[], []]);
     expect(at.shown()).toMatchObject([{ startedAt: SECOND, handle: "9" }]);
@@ -455,7 +455,7 @@ describe("a start in an hour that occurs twice", () => {
     const early = site("Europe/Berlin", FIRST - MINUTE);
     early.seats([]);
     expect(early.seats([cy], {}, 2 * MINUTE).opened).toMatchObject([{ startedAt: FIRST }]);
-    // Taken from its user and taken again at once it keeps its start: the second one is still to come.
+    // A seat that is returned and taken again keeps its start: the second occurrence is still to come.
     early.seats([]);
     expect(early.seats([cy]).opened).toMatchObject([{ startedAt: FIRST }]);
   });

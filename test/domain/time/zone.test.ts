@@ -41,10 +41,10 @@ describe("localToUtc", () => {
     ["Europe/Berlin", [2026, 1, 31, 8, 15], "2026-01-31T07:15:00.000Z"],
     ["Europe/Berlin", [2026, 7, 1, 0, 0], "2026-06-30T22:00:00.000Z"],
     ["Asia/Kolkata", [2026, 7, 1, 0, 0], "2026-06-30T18:30:00.000Z"],
-    // Clocks are set back at 03:00 CEST on 2026-10-25: 02:30 occurs twice, the first counts.
+    // Clocks are set back at 03:00 CEST on 2026-10-25: 02:30 occurs twice, and the first counts.
     ["Europe/Berlin", [2026, 10, 25, 2, 30], "2026-10-25T00:30:00.000Z"],
     ["Europe/Berlin", [2026, 10, 25, 3, 0], "2026-10-25T02:00:00.000Z"],
-    // Clocks are set forward at 02:00 CET on 2026-03-29: 02:30 does not exist, it is read as CET.
+    // Clocks are set forward at 02:00 CET on 2026-03-29: 02:30 does not exist and is read as CET.
     ["Europe/Berlin", [2026, 3, 29, 2, 30], "2026-03-29T01:30:00.000Z"],
     ["America/New_York", [2026, 11, 1, 1, 30], "2026-11-01T05:30:00.000Z"],
     ["UTC", [1, 1, 1, 0, 0], "0001-01-01T00:00:00.000Z"],
@@ -63,7 +63,7 @@ describe("localToUtc", () => {
           const [year = 0, ...parts] = new Date(wall).toISOString().match(/\d+/g)?.map(Number) ?? [];
           const back = localToUtc(zone, year, ...(parts as [number, number]));
           expect(fromWallClock(zone, wall)).toBe(back);
-          // Equal, or the earlier of the two instants that share this wall time.
+          // Equal, or the earlier of two instants with this wall-clock time.
           const gap = instant - back;
           expect(gap === 0 || (gap > 0 && gap <= 3_600_000)).toBe(true);
           expect(back + offsetAt(zone, back)).toBe(wall);

@@ -14,7 +14,10 @@ const library = {
 const runtime = { bun: "1.2.3", source: "https://runtime.example/license", libraries: [library] };
 const manifest = (name: string, license: unknown = "MIT") => ({ name, version: "1.0.0", license });
 
-/** Collects the licenses of a project with these files, of which `used` are bundled, with a Bun 1.2.3 that links one library. */
+/**
+ * Collects the licenses of a project with these files, of which `used` are bundled, with a Bun that links one
+ * library.
+ */
 async function collect(used: readonly string[], files: Readonly<Record<string, unknown>>, bun = "1.2.3") {
   const root = temporaryDirectory();
   const all: Record<string, unknown> = {
