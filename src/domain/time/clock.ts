@@ -1,5 +1,3 @@
-import { countOf } from "../plain-text.ts";
-
 const SECOND_MS = 1_000;
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 3_600_000;
@@ -78,7 +76,8 @@ export function span(ms: number): string {
 
 /** Describes how far the clock is ahead of the stored time; negative means behind. */
 export function clockMessage(offsetMs: number): string {
-  const far = countOf(Math.floor(Math.abs(offsetMs) / DAY_MS), "day");
+  const days = Math.floor(Math.abs(offsetMs) / DAY_MS);
+  const far = days === 1 ? "1 day" : `${days} days`;
   return offsetMs > 0
     ? `The clock is ${far} ahead of the last stored time: retention catches up by one day per hour`
     : `The clock is ${far} behind the last stored time`;
