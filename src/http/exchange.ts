@@ -74,6 +74,7 @@ export const arrivedBySocket = (request: Request, by: Arrival) => void arrivals.
 /** Returns null for a request by TCP. */
 export const arrivalOf = (request: Request): Arrival | null => arrivals.get(request) ?? null;
 
+// The gate sets it before a route runs.
 const unset = null as unknown as Exchange;
 /** Routes `.use` this to get the typed `exchange`. */
 export const gated = new Elysia({ name: "gated" }).decorate("exchange", unset);

@@ -1,21 +1,13 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { HttpSettings } from "../../src/http/deps.ts";
 import type { Listening } from "../../src/http/listen.ts";
-import { readTls } from "../../src/http/tls.ts";
-import { HAS_OPENSSL, selfSigned } from "../certificates.ts";
 import { closeDoors, handshake, serve } from "./doors.ts";
 import { type Ask, type Bench, bench, PLENTY } from "./make.ts";
 
 const WALL = "https://wall.example";
 afterEach(closeDoors);
 
-function site(more: Partial<HttpSettings> = {}): Bench {
-  const settings = { ...bench().deps.settings(), ...more };
-  return bench({ settings: () => settings });
-}
+const site = (settings: Partial<HttpSettings> = {}) => bench({}, settings);
 
 const allowed = ({ headers }: Response) =>
   [...headers.keys()].filter((name) => name.startsWith("access-control-"));
@@ -250,16 +242,4 @@ describe("headers of every answer", () => {
       }
     },
   );
-
-  test.skipIf(!HAS_OPENSSL)("only over TLS, HSTS is set", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "licmond-tls-"));
-    const pair = await selfSigned(folder, "own", Date.now() - 1_000, Date.now() + 86_400_000);
-    const secure = serve(site(), readTls(pair));
-    rmSync(folder, { recursive: true, force: true });
-    const over = async (url: string) =>
-      (await fetch(url, { tls: { rejectUnauthorized: false } })).headers.get("strict-transport-security");
-    for (const path of ["/api/ping", "/api/nowhere", "/swagger"])
-      expect(await over(`https://127.0.0.1:${secure.port}${path}`)).toBe("max-age=86400");
-    expect(await over(`http://127.0.0.1:${serve(site()).port}/api/ping`)).toBeNull();
-  });
 });

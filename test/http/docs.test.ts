@@ -111,27 +111,9 @@ describe("the document", () => {
   });
 });
 
-describe("the page", () => {
-  test("loads its parts from the daemon, without inline scripts", async () => {
-    const page = await at.get("/swagger", { key: null });
-    const html = await page.text();
-    expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
-    expect(page.headers.get("content-security-policy")).toContain("script-src 'self';");
-    const sources = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path = ""]) => path);
-    expect(sources.length).toBe(3);
-    for (const path of sources) {
-      const asset = await at.get(new URL(path, "http://lic/swagger").pathname, { key: null });
-      expect(asset.status).toBe(200);
-      expect(asset.headers.get("content-type")).toMatch(/^text\/(css|javascript); charset=utf-8$/);
-      expect((await asset.text()).length).toBeGreaterThan(100);
-    }
-    expect(html).not.toMatch(/<script>|onload=|https?:\/\//);
-  });
-
-  test("the plugin's own page is not served", async () => {
-    for (const path of ["/page", "/document", "/swagger/page", "/docs"])
-      expect((await at.get(path)).status).toBe(404);
-  });
+test("the plugin's own page is not served", async () => {
+  for (const path of ["/page", "/document", "/swagger/page", "/docs"])
+    expect((await at.get(path)).status).toBe(404);
 });
 
 test("the document is valid against the specification's schema", async () => {

@@ -160,8 +160,7 @@ describe("large answers", () => {
   });
 
   test("with a listed origin they vary by it too", async () => {
-    const settings = bench().deps.settings();
-    const at = bench({ settings: () => ({ ...settings, corsOrigins: ["https://wall.example"] }) });
+    const at = bench({}, { corsOrigins: ["https://wall.example"] });
     at.show(many(40));
     const answer = await at.get("/api/licenses", { headers: { ...GZIP, origin: "https://wall.example" } });
     expect(answer.headers.get("vary")).toBe(`${VARY}, Origin`);

@@ -6,7 +6,7 @@ import type {
   StatsRecord,
   UsageRecord,
 } from "../../src/domain/history-records.ts";
-import type { FeatureReading } from "../../src/domain/reading.ts";
+import type { CheckoutReading, FeatureReading } from "../../src/domain/reading.ts";
 import { HistoryTimeout } from "../../src/history/client.ts";
 import { createSessionImport } from "../../src/history/sessions/import-sessions.ts";
 import { StoreError } from "../../src/store/database/store-error.ts";
@@ -15,8 +15,7 @@ import type { Store } from "../../src/store/open/open.ts";
 import * as a from "../domain/make.ts";
 import { createRig } from "../history/rig.ts";
 import { cleanUp } from "../store/place.ts";
-import { historyPort } from "./history-port.ts";
-import { type Bench, bench, denial, feature, monitored, picture } from "./make.ts";
+import { type Bench, bench, denial, feature, historyBench, monitored, picture, pollMinutes } from "./make.ts";
 import { PSEUDONYMS } from "./streams/rig.ts";
 
 afterEach(cleanUp);
@@ -31,23 +30,17 @@ const START = a.NOON;
  */
 async function site(more: readonly FeatureReading[] = []): Promise<Bench & { store: Store }> {
   const rig = createRig();
-  for (let minute = 0; minute <= 150; minute++) {
-    const at = START + minute * MINUTE;
-    if (minute > 120) {
-      await rig.poll(a.failedPoll({ startedAt: at - 200, finishedAt: at }));
-      continue;
-    }
-    const held = minute < 60 ? [BOB, ANN] : [BOB];
-    const features = [
-      a.feature({ name: "compiler", total: 2, used: held.length, checkouts: held.toReversed() }),
-      a.feature({ name: "viewer, 64 bit", total: 5, used: 0, checkouts: [] }),
-      ...more,
-    ];
-    await rig.poll(a.outcome({ startedAt: at - 200, finishedAt: at, reading: a.reading({ features }) }));
-  }
   const now = START + 150 * MINUTE;
-  const at = bench({ history: historyPort(() => rig.reader(now)) });
-  at.now = now;
+  const compiler = (...checkouts: CheckoutReading[]) =>
+    a.feature({ name: "compiler", total: 2, used: checkouts.length, checkouts });
+  const viewer = a.feature({ name: "viewer, 64 bit", total: 5, used: 0, checkouts: [] });
+  await pollMinutes(rig, START, now, {
+    eda: (at) => {
+      if (at > START + 2 * HOUR) return null;
+      return [at < START + HOUR ? compiler(ANN, BOB) : compiler(BOB), viewer, ...more];
+    },
+  });
+  const at = historyBench(rig, now);
   at.show(picture("eda", { server: monitored("eda", { timezone: "UTC" }) }));
   return Object.assign(at, { store: rig.store });
 }
@@ -410,7 +403,6 @@ describe("refusals", () => {
     [new StoreError("BUSY", "busy", "again"), 500, "DATABASE_ERROR"],
   ])("%p", async (error, status, code) => {
     const failing = bench({ history: { query: () => Promise.reject(error) } });
-    const response = await failing.get("/api/licenses/stats");
-    expect([response.status, await response.json()]).toMatchObject([status, { code }]);
+    expect(await failing.answer("/api/licenses/stats")).toMatchObject({ status, body: { code } });
   });
 });

@@ -7,18 +7,14 @@ import { plainKey } from "../store/plain-key.ts";
 import { closeDoors, handshake, serve } from "./doors.ts";
 import { type Ask, type Bench, bench, PLENTY } from "./make.ts";
 
-type Limited = Bench & {
-  /** Tests change it as a reload would. */
-  settings: HttpSettings;
-  readonly quotas: ReturnType<typeof createQuotas>;
-};
+type Limited = Bench & { readonly quotas: ReturnType<typeof createQuotas> };
 
 /** Creates a daemon with these limits and quotas in a real store. */
 function limited(limits: Partial<HttpSettings["limits"]>, more: Partial<HttpSettings> = {}): Limited {
   const quotas = createQuotas({ store: open(temporaryDirectory()), clock: { now: () => made.now } });
-  const settings = { ...bench().deps.settings(), limits: { ...PLENTY, ...limits }, ...more };
-  const at = bench({ quotas, settings: () => made.settings });
-  const made: Limited = Object.assign(at, { settings, quotas });
+  const made: Limited = Object.assign(bench({ quotas }, { limits: { ...PLENTY, ...limits }, ...more }), {
+    quotas,
+  });
   return made;
 }
 
@@ -33,10 +29,6 @@ function keyWith(at: Bench, change: Partial<NewKey>): string {
 function rateOf({ headers }: Response): readonly number[] | null {
   const values = ["limit", "remaining", "reset"].map((name) => headers.get(`ratelimit-${name}`));
   return values.every((value) => value === null) ? null : values.map(Number);
-}
-
-async function codeOf(response: Response): Promise<unknown> {
-  return ((await response.json()) as { code?: unknown }).code;
 }
 
 afterEach(cleanUp);
@@ -169,8 +161,7 @@ test.each<[string, string, Ask]>([
 ])("the order: the address before %s", async (_, path, ask) => {
   const at = tight();
   await empty(at);
-  const response = await at.get(path, ask);
-  expect([response.status, await codeOf(response)]).toEqual([429, "RATE_LIMIT_EXCEEDED"]);
+  expect(await at.answer(path, ask)).toMatchObject({ status: 429, body: { code: "RATE_LIMIT_EXCEEDED" } });
 });
 
 describe("over a real port", () => {
@@ -396,8 +387,8 @@ describe("a quota", () => {
     expect(used()).toBe(0);
     await at.get(SUMMARY);
     expect(used()).toBe(1);
-    expect(await codeOf(await at.get(SUMMARY))).toBe("QUOTA_EXCEEDED");
-    expect(await codeOf(await at.get(SUMMARY))).toBe("RATE_LIMIT_EXCEEDED");
+    for (const code of ["QUOTA_EXCEEDED", "RATE_LIMIT_EXCEEDED"])
+      expect(await at.answer(SUMMARY)).toMatchObject({ body: { code } });
     expect(used()).toBe(1);
     at.deps.keys.revoke("key000000001");
     expect((await at.get(SUMMARY)).status).toBe(401);

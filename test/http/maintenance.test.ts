@@ -18,8 +18,7 @@ test("maintenance windows: the active ones, and the next start of each", async (
     of(["gone"], -9, 1),
     of(["eda"], -30, 24, "day"),
   ];
-  const settings = { ...bench().deps.settings(), maintenance };
-  const at = bench({ settings: () => settings });
+  const at = bench({}, { maintenance });
   at.show(picture("eda"), picture("cae", { server: monitored("cae", { labels: { site: "stu" } }) }));
   const told = await at.json<{ windows: Record<string, unknown>[]; timezone: string }>("/api/maintenance");
   const hours = (start: number, end: number) => ({ start: iso(start), end: iso(end) });

@@ -1,4 +1,3 @@
-import { type Treaty, treaty } from "@elysiajs/eden";
 import { createExecutor } from "../../src/collector/execute/executor.ts";
 import type { RescanRow } from "../../src/collector/outcomes.ts";
 import type { CommandRequest, CommandResult } from "../../src/collector/run-command.ts";
@@ -8,7 +7,7 @@ import { type KeyRecord, keyState, type NewKey } from "../../src/domain/keys.ts"
 import type { Log, LogFields, LogOf } from "../../src/domain/log.ts";
 import type { FeaturePicture, ServerPicture, Snapshot } from "../../src/domain/picture.ts";
 import type { PollError } from "../../src/domain/poll.ts";
-import type { CheckoutReading } from "../../src/domain/reading.ts";
+import type { CheckoutReading, FeatureReading } from "../../src/domain/reading.ts";
 import type { MonitoredServer } from "../../src/domain/server.ts";
 import type { Role } from "../../src/domain/words.ts";
 import { limitedPicture } from "../../src/http/anonymous/anonymous.ts";
@@ -24,8 +23,9 @@ import type { KeyCheck } from "../../src/store/key-book.ts";
 import type { Keys } from "../../src/store/keys.ts";
 import { createSignIns, type SignInsDeps } from "../../src/store/sign-ins.ts";
 import * as a from "../domain/make.ts";
+import type { createRig } from "../history/rig.ts";
 import { type ApiDocument, type Conformance, createConformance } from "./document.ts";
-import { emptyHistory } from "./history-port.ts";
+import { emptyHistory, historyPort } from "./history-port.ts";
 import { memoryStreams, PSEUDONYMS } from "./streams/rig.ts";
 
 /** 2026-03-01T12:00:00.000Z */
@@ -123,6 +123,8 @@ const ADDRESS = { address: "192.0.2.9", family: "IPv4", prefixLength: 24 } as co
 const fine = (message: string) => ({ status: "healthy", message }) as const;
 const HEALTH = { database: fine("up"), collector: fine("polls"), disk: fine("12 %"), clock: fine("right") };
 
+type Rig = ReturnType<typeof createRig>;
+
 export interface LogLine {
   readonly level: string;
   readonly source: string;
@@ -149,6 +151,22 @@ export const PLENTY: HttpSettings["limits"] = {
   monthlyQuota: null,
 };
 
+const SETTINGS: HttpSettings = {
+  host: "127.0.0.1",
+  port: 0,
+  publicUrl: null,
+  tls: null,
+  maxBodyBytes: 1024,
+  rescanTimeoutMs: 5_000,
+  timezone: "Europe/Berlin",
+  products: [],
+  maintenance: [],
+  page: PRIVATE,
+  corsOrigins: [],
+  trustedProxies: [],
+  limits: PLENTY,
+};
+
 /** A daemon of plain objects. Tests can change every field. */
 export interface Bench {
   readonly app: App;
@@ -161,17 +179,24 @@ export interface Bench {
   /** Server names passed to the collector. */
   readonly rescans: (readonly string[] | null)[];
   now: number;
+  /** Tests change it as a reload would. */
+  settings: HttpSettings;
   show(...servers: ServerPicture[]): void;
   /** Sets how the next polls of a server end; without an error they succeed. */
   fail(server: string, error: PollError | null): void;
   /** Sends a request to the app. Throws if the answer does not match the document. */
   get(path: string, options?: Ask): Promise<Response>;
+  /** Returns status and JSON body. */
+  answer<Body = Refusal>(path: string, ask?: Ask): Promise<{ readonly status: number; readonly body: Body }>;
   /** Returns the body of a 200 answer. */
   json<T = Record<string, unknown>>(path: string, ask?: Ask): Promise<T>;
   /** Sends JSON, as an admin by default. */
   post(path: string, body: object, key?: string | null): Promise<Response>;
-  /** A client typed by the app: paths, queries, bodies, answers and errors. */
-  client(key?: string | null): Treaty.Create<App>;
+}
+
+interface Refusal {
+  readonly code: string;
+  readonly message: string;
 }
 
 export interface Ask {
@@ -181,7 +206,8 @@ export interface Ask {
   readonly body?: string | ReadableStream<Uint8Array>;
 }
 
-export function bench(over: Partial<Bench["deps"]> = {}): Bench {
+/** `settings` differ from the defaults. */
+export function bench(over: Partial<Bench["deps"]> = {}, settings: Partial<HttpSettings> = {}): Bench {
   let snapshot: Snapshot = { version: 1, servers: [picture("eda")] };
   const logged: LogLine[] = [];
   const failures = new Map<string, PollError | null>();
@@ -207,21 +233,7 @@ export function bench(over: Partial<Bench["deps"]> = {}): Bench {
     clock: { now: () => result.now },
     log,
     build: { version: "1.2.3", commit: "abc1234", bun: Bun.version },
-    settings: () => ({
-      host: "127.0.0.1",
-      port: 0,
-      publicUrl: null,
-      tls: null,
-      maxBodyBytes: 1024,
-      rescanTimeoutMs: 5_000,
-      timezone: "Europe/Berlin",
-      products: [],
-      maintenance: [],
-      page: PRIVATE,
-      corsOrigins: [],
-      trustedProxies: [],
-      limits: PLENTY,
-    }),
+    settings: () => result.settings,
     live: { snapshot: () => snapshot },
     pseudonyms: PSEUDONYMS,
     pictures: {
@@ -303,6 +315,7 @@ export function bench(over: Partial<Bench["deps"]> = {}): Bench {
     linesOf: (source) => logged.filter((line) => line.source === source),
     rescans,
     now: NOW,
+    settings: { ...SETTINGS, ...settings },
     show(...servers) {
       snapshot = { version: snapshot.version + 1, servers };
     },
@@ -318,6 +331,10 @@ export function bench(over: Partial<Bench["deps"]> = {}): Bench {
       await hold(deps, method, path, response);
       return response;
     },
+    async answer<Body>(path: string, ask: Ask = {}) {
+      const response = await result.get(path, ask);
+      return { status: response.status, body: (await response.json()) as Body };
+    },
     async json<T>(path: string, ask: Ask = {}) {
       const response = await result.get(path, ask);
       if (response.status !== 200) throw new Error(`${path} → ${response.status}: ${await response.text()}`);
@@ -327,23 +344,36 @@ export function bench(over: Partial<Bench["deps"]> = {}): Bench {
       const headers = { "content-type": "application/json" };
       return result.get(path, { key, method: "POST", body: JSON.stringify(body), headers });
     },
-    client: (key = result.keys.viewer) =>
-      treaty<App>("http://lic", {
-        parseDate: false,
-        // Uses `get`, which checks each answer against the document.
-        fetcher: Object.assign(
-          (url: string | URL | Request, { method, headers, body }: RequestInit = {}) =>
-            result.get(String(url).slice("http://lic".length), {
-              key,
-              method: method ?? "GET",
-              headers: Object.fromEntries(new Headers(headers)),
-              ...(typeof body === "string" && { body }),
-            }),
-          { preconnect() {} },
-        ),
-      }),
   };
   return result;
+}
+
+/** Creates a bench at `now` with the history of a rig. */
+export function historyBench(
+  { reader }: Pick<Rig, "reader">,
+  now: number,
+  settings: Partial<HttpSettings> = {},
+): Bench {
+  const at = bench({ history: historyPort(() => reader(now)) }, settings);
+  at.now = now;
+  return at;
+}
+
+/** Polls servers every minute. A poll without features fails. */
+export async function pollMinutes(
+  { poll }: Pick<Rig, "poll">,
+  from: number,
+  to: number,
+  servers: Readonly<Record<string, (at: number) => readonly FeatureReading[] | null>>,
+): Promise<void> {
+  for (let at = from; at <= to; at += 60_000)
+    for (const [serverId, read] of Object.entries(servers)) {
+      const features = read(at);
+      const times = { startedAt: at - 200, finishedAt: at, serverId };
+      await poll(
+        features === null ? a.failedPoll(times) : a.outcome({ ...times, reading: a.reading({ features }) }),
+      );
+    }
 }
 
 /** All benches share the document. */

@@ -5,8 +5,7 @@ import * as a from "../domain/make.ts";
 import { createRig } from "../history/rig.ts";
 import { cleanUp } from "../store/place.ts";
 import type { ApiDocument } from "./document.ts";
-import { historyPort } from "./history-port.ts";
-import { type Bench, bench, denial, feature, picture } from "./make.ts";
+import { type Bench, bench, denial, feature, historyBench, picture, pollMinutes } from "./make.ts";
 
 afterEach(cleanUp);
 
@@ -28,19 +27,19 @@ const GONE = [
 /** An hour of polls of a server with two daemons that both have a `viewer`; `compiler` and `free` have been removed since. */
 async function site(): Promise<Bench> {
   const rig = createRig();
-  for (let at = START; at <= NOW; at += MINUTE) {
-    const gone = at < START + 10 * MINUTE ? GONE : [];
-    const features = [seats("acmed", "ann", "bob"), seats("betad", "cleo"), ...gone];
-    await rig.poll(a.outcome({ startedAt: at - 200, finishedAt: at, reading: a.reading({ features }) }));
-  }
+  await pollMinutes(rig, START, NOW, {
+    eda: (at) => {
+      const gone = at < START + 10 * MINUTE ? GONE : [];
+      return [seats("acmed", "ann", "bob"), seats("betad", "cleo"), ...gone];
+    },
+  });
   const denied = [
     { daemon: "betad", feature: "viewer" },
     { daemon: "acmed", feature: "viewer" },
     { daemon: "acmed", feature: "never-issued" },
   ].map((of) => ({ denial: denial(START, { user: "dan", host: null, ...of }), told: true }));
   rig.store.transaction(() => createDenials(rig.store).write(denied));
-  const at = bench({ history: historyPort(() => rig.reader(NOW)) });
-  at.now = NOW;
+  const at = historyBench(rig, NOW);
   const viewers = [feature("viewer", { daemon: "acmed" }), feature("viewer", { daemon: "betad", total: 9 })];
   at.show(picture("eda", { features: viewers }));
   return at;
@@ -56,10 +55,8 @@ interface Body {
   readonly cells?: readonly { readonly peakUsed: number | null }[];
 }
 
-async function json(at: Bench, path: string, key = at.keys.viewer) {
-  const response = await at.get(`/api/licenses/${path}`, { key });
-  return { status: response.status, body: (await response.json()) as Body };
-}
+const json = (at: Bench, path: string, key = at.keys.viewer) =>
+  at.answer<Body>(`/api/licenses/${path}`, { key });
 
 const RANGE = `start=${START}&end=${NOW}`;
 

@@ -4,8 +4,7 @@ import type { AvailabilityRecord, OutageRecord } from "../../src/domain/outages.
 import * as a from "../domain/make.ts";
 import { createRig, outcomeOf } from "../history/rig.ts";
 import { cleanUp } from "../store/place.ts";
-import { historyPort } from "./history-port.ts";
-import { type Bench, bench, monitored, picture } from "./make.ts";
+import { type Bench, historyBench, monitored, picture } from "./make.ts";
 
 afterEach(cleanUp);
 
@@ -28,8 +27,7 @@ async function site(): Promise<Bench> {
     await rig.poll(a.failedPoll({ ...failed, serverId: "sim", error: noTool }));
   }
   const now = START + 120 * MINUTE;
-  const at = bench({ history: historyPort(() => rig.reader(now)) });
-  at.now = now;
+  const at = historyBench(rig, now);
   at.show(...SERVERS.map((server) => picture(server.id, { server })));
   return at;
 }
@@ -96,8 +94,6 @@ test.each([
   ["waits?sort=user", 400, '"sort" got "user"; it takes one of server, daemon, feature, count'],
   ["alerts?start=yesterday", 400, '"start" got "yesterday"; it takes a time'],
 ])("%s is %d", async (path, status, message) => {
-  const at = await site();
-  const response = await at.get(`/api/licenses/${path}`);
-  expect(response.status).toBe(status);
-  expect(((await response.json()) as { message: string }).message).toContain(message);
+  const body = { message: expect.stringContaining(message) };
+  expect(await (await site()).answer(`/api/licenses/${path}`)).toMatchObject({ status, body });
 });

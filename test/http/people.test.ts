@@ -4,8 +4,16 @@ import { createDenials } from "../../src/store/denials.ts";
 import * as a from "../domain/make.ts";
 import { createRig } from "../history/rig.ts";
 import { cleanUp } from "../store/place.ts";
-import { historyPort } from "./history-port.ts";
-import { type Bench, bench, denial, feature, monitored, PRIVATE, picture } from "./make.ts";
+import {
+  type Bench,
+  denial,
+  feature,
+  historyBench,
+  monitored,
+  PRIVATE,
+  picture,
+  pollMinutes,
+} from "./make.ts";
 import { PSEUDONYMS } from "./streams/rig.ts";
 
 afterEach(cleanUp);
@@ -28,18 +36,13 @@ async function site(people: "viewer" | "operator" | "off" = "viewer"): Promise<B
     );
     return a.feature({ daemon: "acmed", name, total: 9, used: users.length, checkouts });
   };
-  for (let minute = 0; minute <= 60; minute++) {
-    const poll = { startedAt: START + minute * MINUTE - 200, finishedAt: START + minute * MINUTE };
-    const eda = seats("solver", "ann", ...(minute < 10 ? ["Bob"] : []));
-    const cae = seats("mesher", ...(minute < 30 ? [HOSTILE] : []));
-    await rig.poll(a.outcome({ ...poll, reading: a.reading({ features: [eda] }) }));
-    await rig.poll(a.outcome({ ...poll, serverId: "cae", reading: a.reading({ features: [cae] }) }));
-  }
+  await pollMinutes(rig, START, NOW, {
+    eda: (at) => [seats("solver", "ann", ...(at < START + 10 * MINUTE ? ["Bob"] : []))],
+    cae: (at) => [seats("mesher", ...(at < START + 30 * MINUTE ? [HOSTILE] : []))],
+  });
   const denied = denial(START + 5 * MINUTE, { user: "dan", host: null });
   rig.store.transaction(() => createDenials(rig.store).write([{ denial: denied, told: true }]));
-  const settings = { ...bench().deps.settings(), page: { ...PRIVATE, people } };
-  const at = bench({ history: historyPort(() => rig.reader(NOW)), settings: () => settings });
-  at.now = NOW;
+  const at = historyBench(rig, NOW, { page: { ...PRIVATE, people } });
   const eve = { ...a.checkout({ user: "eve", host: "ws-eve" }), count: 1 };
   const own = { collectedAt: START + 59 * MINUTE, checkouts: [] };
   at.show(
@@ -59,10 +62,8 @@ interface People {
   readonly message: string;
 }
 
-async function ask(at: Bench, query: string, key = at.keys.viewer) {
-  const response = await at.get(`/api/licenses/people${query}`, { key });
-  return { status: response.status, body: (await response.json()) as People };
-}
+const ask = (at: Bench, query: string, key = at.keys.viewer) =>
+  at.answer<People>(`/api/licenses/people${query}`, { key });
 
 describe("people", () => {
   test.each<[string, string[]]>([
@@ -96,7 +97,9 @@ describe("people", () => {
         { kind: "user", name: "ann", lastSeenAt: iso(60) },
         { kind: "host", name: "ws-eve", lastSeenAt: iso(59) },
       ],
-      ...{ total: 7, limit: 2, offset: 1 },
+      total: 7,
+      limit: 2,
+      offset: 1,
     } as never);
     const csv = await at.get("/api/licenses/people?format=csv&server=cae&kind=user");
     expect([await csv.text(), csv.headers.get("x-total-count")]).toEqual([

@@ -3,8 +3,7 @@ import type { Product } from "../../src/domain/stats/products.ts";
 import * as a from "../domain/make.ts";
 import { createRig } from "../history/rig.ts";
 import { cleanUp } from "../store/place.ts";
-import { historyPort } from "./history-port.ts";
-import { type Bench, bench, feature, monitored, picture } from "./make.ts";
+import { type Bench, feature, historyBench, monitored, picture, pollMinutes } from "./make.ts";
 
 afterEach(cleanUp);
 
@@ -29,21 +28,13 @@ async function site(): Promise<Bench> {
     const checkouts = users.map((user) => a.checkout({ user, handle: user, startedAt: null }));
     return a.feature({ name, total, used: users.length, checkouts });
   };
-  for (let at = START; at <= NOW; at += MINUTE) {
-    const isFirst = at < START + HOUR;
-    const eda = [seats("sim_core", 4, ...(isFirst ? ["ann", "bob"] : [])), seats("viewer", 5)];
-    const cae = [seats("sim_post", 6, ...(isFirst ? [] : ["ann", "cleo", "dan"]))];
-    const poll = { startedAt: at - 200, finishedAt: at };
-    await rig.poll(a.outcome({ ...poll, reading: a.reading({ features: eda }) }));
-    const isRead = at < NOW - 15 * MINUTE;
-    const reading = a.reading({ features: cae });
-    await rig.poll(
-      isRead ? a.outcome({ ...poll, serverId: "cae", reading }) : a.failedPoll({ ...poll, serverId: "cae" }),
-    );
-  }
-  const settings = { ...bench().deps.settings(), products: PRODUCTS };
-  const at = bench({ history: historyPort(() => rig.reader(NOW)), settings: () => settings });
-  at.now = NOW;
+  const isFirst = (at: number) => at < START + HOUR;
+  await pollMinutes(rig, START, NOW, {
+    eda: (at) => [seats("sim_core", 4, ...(isFirst(at) ? ["ann", "bob"] : [])), seats("viewer", 5)],
+    cae: (at) =>
+      at < NOW - 15 * MINUTE ? [seats("sim_post", 6, ...(isFirst(at) ? [] : ["ann", "cleo", "dan"]))] : null,
+  });
+  const at = historyBench(rig, NOW, { products: PRODUCTS });
   const of = (id: string, labels: Record<string, string>, ...names: string[]) =>
     picture(id, { server: monitored(id, { labels }), features: names.map((name) => feature(name)) });
   at.show(
@@ -62,11 +53,8 @@ interface Body {
   readonly products: readonly Record<string, unknown>[];
   readonly [list: string]: unknown;
 }
-
-async function ask(at: Bench, path: string, key = at.keys.viewer) {
-  const response = await at.get(`/api/licenses/${path}`, { key });
-  return { status: response.status, body: (await response.json()) as Body };
-}
+const ask = (at: Bench, path: string, key = at.keys.viewer) =>
+  at.answer<Body>(`/api/licenses/${path}`, { key });
 
 describe("a product", () => {
   test("has peaks of simultaneous use, never sums of peaks", async () => {

@@ -24,8 +24,7 @@ afterEach(closeDoors);
 type Page = HttpSettings["page"];
 
 function site(page: Partial<Page>, more: Partial<HttpSettings> = {}): Bench {
-  const settings = { ...bench().deps.settings(), page: { ...PRIVATE, ...page }, ...more };
-  const at = bench({ settings: () => settings });
+  const at = bench({}, { page: { ...PRIVATE, ...page }, ...more });
   const reservations = [{ type: "user" as const, name: "zq-ada", count: 1, pool: null }];
   const queue = [{ ...checkout("zq-ada", { host: "zq-ws" }), count: 1, pool: null }];
   const checkouts = [checkout("zq-ada", { host: "zq-ws" })];

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import fc from "fast-check";
 import { ApiError } from "../../src/domain/errors.ts";
 import { sortOf } from "../../src/http/answers/list.ts";
 import {
@@ -17,7 +16,7 @@ import {
   wordList,
 } from "../../src/http/query.ts";
 import { endTime, openRange, parseTime, startTime } from "../../src/http/query-time.ts";
-import { bench, NOW } from "./make.ts";
+import { NOW } from "./make.ts";
 
 const QUERY = queryOf({
   search: text(".", "a"),
@@ -155,66 +154,5 @@ describe("refused queries", () => {
     const key = `lmk_abcdefghijkl_${secret}`;
     for (const value of [key, secret, `x=${key}`, `${"y".repeat(90)} ${key}`])
       expect(refused(`limit=${encodeURIComponent(value)}`)).not.toContain("AAAA");
-  });
-});
-
-describe("any input", () => {
-  const PATHS = ["licenses", "licenses/features", "licenses/users", "licenses/servers", "keys"];
-  const NAMES = [
-    ...["server", "feature", "daemon", "search", "state", "sort", "limit", "offset", "min_utilization"],
-    ...["kind", "user", "host", "format", "refresh", "status"],
-  ];
-  const value = fc.oneof(
-    fc.string({ unit: "binary" }),
-    fc.string(),
-    fc.integer().map(String),
-    fc.double().map(String),
-    fc.constantFrom("eda", "ok", "csv", "-name", "true", "%", "%zz", "+"),
-  );
-
-  test("a query gets an answer below 500", async () => {
-    const at = bench();
-    const query = fc.array(fc.tuple(fc.constantFrom(...NAMES), value), { maxLength: 5 });
-    await fc.assert(
-      fc.asyncProperty(fc.constantFrom(...PATHS), query, fc.boolean(), async (path, pairs, encoded) => {
-        const search = pairs
-          .map(([name, text]) => `${name}=${encoded ? encodeURIComponent(text.toWellFormed()) : text}`)
-          .join("&");
-        const response = await at.get(`/api/${path}?${search}`, { key: at.keys.admin });
-        expect(response.status).toBeLessThan(500);
-        await response.arrayBuffer();
-      }),
-      { numRuns: 500 },
-    );
-  });
-
-  test("a path gets an answer below 500", async () => {
-    const at = bench();
-    const parent = fc.constantFrom("/api/licenses/servers/", "/api/keys/", "/api/", "/");
-    await fc.assert(
-      fc.asyncProperty(parent, value, async (path, rest) => {
-        const asked = `${path}${encodeURIComponent(rest.toWellFormed())}`;
-        expect((await at.get(asked, { key: at.keys.admin })).status).toBeLessThan(500);
-      }),
-      { numRuns: 300 },
-    );
-  });
-
-  test("a body gets an answer below 500", async () => {
-    const at = bench();
-    const key = fc.record({ name: value, role: fc.constantFrom("viewer", "x"), expiresAt: fc.anything() });
-    const body = fc.oneof(
-      fc.json(),
-      fc.string(),
-      key.map((made) => JSON.stringify(made) ?? ""),
-    );
-    const headers = { "content-type": "application/json" };
-    await fc.assert(
-      fc.asyncProperty(fc.constantFrom("/api/keys", "/api/licenses/rescan"), body, async (path, sent) => {
-        const response = await at.get(path, { key: at.keys.admin, method: "POST", body: sent, headers });
-        expect(response.status).toBeLessThan(500);
-      }),
-      { numRuns: 300 },
-    );
   });
 });

@@ -16,10 +16,7 @@ const PAGE = { "x-licmond": "page" };
 type Who = keyof Bench["keys"];
 type Headers = Record<string, string>;
 
-function site(more: Partial<HttpSettings> = {}): Bench {
-  const settings = { ...bench().deps.settings(), ...more };
-  return bench({ settings: () => settings });
-}
+const site = (settings: Partial<HttpSettings> = {}) => bench({}, settings);
 
 /** Sends `POST /api/signin` as the page does. */
 const attempt = (at: Bench, body: object, headers: Headers = {}) =>
@@ -369,9 +366,8 @@ describe("a sign-in", () => {
 
   test("has its own bucket and no quota; a wrong key counts against the address", async () => {
     const limits = { ...PLENTY, burst: 3, requestsPerMinute: 60, anonymousPerMinute: 6, dailyQuota: 1 };
-    const settings = { ...bench().deps.settings(), limits };
     const quotas = createQuotas({ store: open(temporaryDirectory()), clock: { now: () => at.now } });
-    const at: Bench = bench({ quotas, settings: () => settings });
+    const at: Bench = bench({ quotas }, { limits });
     const [first, second] = [await signIn(at, at.keys.viewer), await signIn(at, at.keys.viewer)];
     const asked = async (who: Headers) => (await at.get("/api/licenses", by(who))).status;
     expect([await asked(first), await asked(first), await asked(first), await asked(first)]).toEqual([

@@ -11,8 +11,7 @@ import * as a from "../domain/make.ts";
 import { createRig } from "../history/rig.ts";
 import { makeDays } from "../history/sessions/rig.ts";
 import { cleanUp, fixedClock } from "../store/place.ts";
-import { historyPort } from "./history-port.ts";
-import { type Bench, bench } from "./make.ts";
+import { type Bench, historyBench, pollMinutes } from "./make.ts";
 import { PSEUDONYMS } from "./streams/rig.ts";
 
 afterEach(cleanUp);
@@ -79,18 +78,13 @@ async function site(): Promise<{ at: Bench; rig: ReturnType<typeof createRig> }>
     },
     { name: "Tokens", features: ["mesh/*/*"], costPerSeatYear: null, currency: null },
   ];
-  const settings = { ...bench().deps.settings(), products };
-  const at = bench({ history: historyPort(() => rig.reader(NOW)), settings: () => settings });
-  at.now = NOW;
+  const at = historyBench(rig, NOW, { products });
   at.show(...rig.live().snapshot().servers);
   return { at, rig };
 }
 
-async function ask<Body>(at: Bench, path: string, key?: string | null): Promise<Body> {
-  const response = await at.get(`/api/licenses/${path}`, key === undefined ? {} : { key });
-  expect(response.status).toBe(200);
-  return (await response.json()) as Body;
-}
+const ask = <Body>(at: Bench, path: string, key = at.keys.viewer) =>
+  at.json<Body>(`/api/licenses/${path}`, { key });
 
 type Stats = { features: StatsRecord[]; products: ProductRecord[] };
 
@@ -203,19 +197,14 @@ test("a seat of a package counts once in usage, products and heat maps", async (
     inPackage("modelling", 4, "bob"),
     inPackage("suite", 4, "ada", "bob"),
   ];
-  for (let at = START; at <= NOW; at += MINUTE) {
-    const poll = { startedAt: at - 200, finishedAt: at, serverId: "cad" };
-    await rig.poll(a.outcome({ ...poll, reading: a.reading({ features }) }));
-  }
+  await pollMinutes(rig, START, NOW, { cad: () => features });
   const product = { costPerSeatYear: null, currency: null };
   const products = [
     { ...product, name: "All", features: ["cad/*/*"] },
     { ...product, name: "Drafting", features: ["cad/*/drafting"] },
   ];
   const site = (some: typeof products) => {
-    const settings = { ...bench().deps.settings(), products: some };
-    const at = bench({ history: historyPort(() => rig.reader(NOW)), settings: () => settings });
-    at.now = NOW;
+    const at = historyBench(rig, NOW, { products: some });
     at.show(...rig.live().snapshot().servers);
     return at;
   };

@@ -70,8 +70,7 @@ describe("a client that can open a socket needs no key", () => {
 
   test("a socket has a bucket, like a key", async () => {
     const limits = { ...PLENTY, burst: 2, requestsPerMinute: 1 };
-    const settings = { ...at.deps.settings(), limits };
-    open(bench({ settings: () => settings }));
+    open(bench({}, { limits }));
     const statuses = [];
     for (let n = 0; n < 3; n++) statuses.push((await ask("viewer.sock", "/api/picture")).status);
     expect(statuses).toEqual([200, 200, 429]);

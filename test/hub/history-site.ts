@@ -52,10 +52,8 @@ export async function makeSite(wanted: SiteWanted) {
   recordFacts(rig.store, false);
 
   const both = openBoth(rig.store);
-  const daemon = bench({
-    history: historyPort(() => createReader(both, { now: rig.clock.time })),
-    settings: () => ({ ...bench().deps.settings(), products: demo.config.products }),
-  });
+  const history = historyPort(() => createReader(both, { now: rig.clock.time }));
+  const daemon = bench({ history }, { products: demo.config.products });
 
   const live: MonitoredServer[] = [...servers];
   async function poll(from: number, to: number): Promise<void> {
