@@ -24,18 +24,45 @@ interface CommandDeps {
   readonly log: Log;
 }
 
-const NEEDS = {
-  acknowledge: "acknowledge",
-  silence: "acknowledge",
-  rescan: "rescan",
-  execute: "execute",
-} as const;
-const MESSAGES = {
-  acknowledge: "Alert acknowledged",
-  silence: "Alert silenced",
-  rescan: "Rescan",
-  execute: "Command",
-} as const;
+interface Kind<Name extends Command["command"]> {
+  /** Word in `[fleet] allow` that the command needs. */
+  readonly needs: FleetSettings["allow"][number];
+  readonly message: string;
+  readonly run: (actions: Actions, command: Of<Name>) => Promise<Partial<Outcome> | undefined>;
+  /** Log fields. */
+  readonly fields: (command: Of<Name>) => LogFields;
+}
+
+const KINDS: { readonly [Name in Command["command"]]: Kind<Name> } = {
+  acknowledge: {
+    needs: "acknowledge",
+    message: "Alert acknowledged",
+    run: async (actions, command) => void (await actions.acknowledge(command)),
+    fields: ({ alert, comment }) => ({ alert, comment }),
+  },
+  silence: {
+    needs: "acknowledge",
+    message: "Alert silenced",
+    run: async (actions, command) => void (await actions.silence(command)),
+    fields: ({ alert, comment }) => ({ alert, comment }),
+  },
+  rescan: {
+    needs: "rescan",
+    message: "Rescan",
+    run: async (actions, command) => ({ results: await actions.rescan(command) }),
+    fields: ({ servers }) => ({ servers: servers?.join(", ").slice(0, 500) ?? "all" }),
+  },
+  execute: {
+    needs: "execute",
+    message: "Command",
+    run: async (actions, command) => ({ run: await actions.execute(command) }),
+    fields: ({ name, server, args }) => ({
+      command: name.slice(0, 100),
+      server: server?.slice(0, 100),
+      arguments: JSON.stringify(args),
+    }),
+  },
+};
 
 const NOTHING: Omit<Outcome, "outcome"> = { code: null, message: null, results: null, run: null };
 
@@ -53,33 +80,13 @@ export function createCommands({ actions, allow, outbox, wake, audit, log }: Com
     }
   }
 
-  async function run(command: Command): Promise<Outcome> {
-    switch (command.command) {
-      case "acknowledge":
-        await actions.acknowledge(command);
-        return { outcome: "done", ...NOTHING };
-      case "silence":
-        await actions.silence(command);
-        return { outcome: "done", ...NOTHING };
-      case "rescan":
-        return { outcome: "done", ...NOTHING, results: await actions.rescan(command) };
-      case "execute":
-        return { outcome: "done", ...NOTHING, run: await actions.execute(command) };
-    }
-  }
-
-  async function carryOut(command: Command): Promise<void> {
-    const said = {
-      ...fieldsOf(command),
-      via: "hub",
-      by: command.by.key,
-      name: command.by.name,
-      role: command.by.role,
-    };
-    const message = MESSAGES[command.command];
-    if (!allow().includes(NEEDS[command.command])) {
+  async function carryOut<Name extends Command["command"]>(kind: Name, command: Of<Name>): Promise<void> {
+    const { needs, message, run, fields } = KINDS[kind];
+    const { key: by, name, role } = command.by;
+    const said = { ...fields(command), via: "hub", by, name, role };
+    if (!allow().includes(needs)) {
       audit.warn(message, { ...said, outcome: "AUTH_INSUFFICIENT" });
-      const why = `This site does not allow this: fleet.allow lacks ${NEEDS[command.command]}.`;
+      const why = `This site does not allow this: fleet.allow lacks ${needs}.`;
       return report(command, { ...NOTHING, outcome: "refused", code: "AUTH_INSUFFICIENT", message: why });
     }
     // Record the start, so that a restarted daemon does not run the command again.
@@ -88,9 +95,9 @@ export function createCommands({ actions, allow, outbox, wake, audit, log }: Com
       report(command, { ...NOTHING, outcome: "begun" });
     }
     try {
-      const outcome = await run(command);
+      const made = await run(actions, command);
       audit.info(message, { ...said, outcome: "ok" });
-      report(command, outcome);
+      report(command, { outcome: "done", ...NOTHING, ...made });
     } catch (error) {
       const known = error instanceof ApiError;
       const code = known ? error.code : "INTERNAL_ERROR";
@@ -107,25 +114,9 @@ export function createCommands({ actions, allow, outbox, wake, audit, log }: Com
         if (known.has(command.id) || command.expiresInMs === 0) continue;
         known.add(command.id);
         running++;
-        void carryOut(command).finally(() => running--);
+        void carryOut(command.command, command as never).finally(() => running--);
       }
     },
     isBusy: () => running > 0,
   };
-}
-
-function fieldsOf(command: Command): LogFields {
-  switch (command.command) {
-    case "acknowledge":
-    case "silence":
-      return { alert: command.alert, comment: command.comment };
-    case "rescan":
-      return { servers: command.servers?.join(", ").slice(0, 500) ?? "all" };
-    case "execute":
-      return {
-        command: command.name.slice(0, 100),
-        server: command.server?.slice(0, 100),
-        arguments: JSON.stringify(command.args),
-      };
-  }
 }

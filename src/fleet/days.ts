@@ -20,7 +20,7 @@ import {
 } from "./facts.ts";
 import { type DueDay, NO_DAY } from "./outbox.ts";
 import type { People } from "./people.ts";
-import type { AlertRow, Day, SessionRow, StatusRow } from "./protocol.ts";
+import type { AlertRow, Day, DayTable, SessionRow, StatusRow } from "./protocol.ts";
 
 /** Rows per query. */
 const ROWS = 500;
@@ -31,13 +31,12 @@ const MOST_HELD_BYTES = 700_000;
 
 const base64 = (data: Uint8Array) => Buffer.from(data).toString("base64");
 
+type DayOf<Table extends DayTable> = Extract<Day, { readonly table: Table }>;
 type StoredStep = Omit<Step, "unlimited"> & { readonly unlimited: number };
 interface PackedRow extends NamedFeature {
   readonly id: number;
   readonly data: Uint8Array | null;
 }
-
-export type DayReader = ReturnType<typeof createDayReader>;
 
 export function createDayReader(store: Store, people: People) {
   const { sqlite, read } = store;
@@ -78,28 +77,32 @@ export function createDayReader(store: Store, people: People) {
     "SELECT id, name FROM history_users WHERE id > ? ORDER BY id LIMIT ?",
   );
 
-  /** Yields parts of rows, at least one. `pageAfter` reads the next page. */
-  function* parts<Row, Out>(
+  /** Yields parts of a table, at least one. `pageAfter` reads the next page; rows made null are left out. */
+  function* table<Row, Table extends DayTable>(
+    table: Table,
+    day: number,
     pageAfter: (last: Row | null) => readonly Row[],
-    make: (row: Row) => Out | null,
+    make: (row: Row) => DayOf<Table>["rows"][number] | null,
     first = 0,
-  ): Generator<{ part: number; rows: Out[] }> {
+  ): Generator<DayOf<Table>> {
     let part = first;
-    let rows: Out[] = [];
+    let rows: DayOf<Table>["rows"] = [];
+    const made = () => ({ table, day, part, rows }) as DayOf<Table>;
     let chars = 0;
     for (let page = pageAfter(null); page.length > 0; page = pageAfter(page.at(-1) ?? null)) {
       for (const row of page) {
-        const made = make(row);
-        if (made === null) continue;
-        rows.push(made);
-        chars += JSON.stringify(made).length;
+        const one = make(row);
+        if (one === null) continue;
+        rows.push(one as never);
+        chars += JSON.stringify(one).length;
         if (chars < PART_CHARS) continue;
-        yield { part: part++, rows };
+        yield made();
+        part++;
         [rows, chars] = [[], 0];
       }
       if (page.length < ROWS) break;
     }
-    if (rows.length > 0 || part === 0) yield { part, rows };
+    if (rows.length > 0 || part === 0) yield made();
   }
 
   const atOnce =
@@ -120,17 +123,17 @@ export function createDayReader(store: Store, people: People) {
     return all;
   }
 
-  function* packedTable(table: "samples" | "hours" | "rollups", day: number): Generator<Day> {
-    const withLoose = table === "samples" && hasLoose(day * DAY_MS, (day + 1) * DAY_MS).length > 0;
-    const page = (last: PackedRow | null) => packed(packedKey(table, day), last?.id ?? 0, ROWS);
+  function* packedTable(kind: "samples" | "hours" | "rollups", day: number): Generator<Day> {
+    const withLoose = kind === "samples" && hasLoose(day * DAY_MS, (day + 1) * DAY_MS).length > 0;
+    const page = (last: PackedRow | null) => packed(packedKey(kind, day), last?.id ?? 0, ROWS);
     const make = (row: PackedRow) => {
-      const data = table === "samples" ? samplesOf(day, row, withLoose) : row.data;
+      const data = kind === "samples" ? samplesOf(day, row, withLoose) : row.data;
       if (data === null || data.length === 0) return null;
       const said =
-        table === "samples" ? data : people[table === "hours" ? "hours" : "rollup"](day * DAY_MS, data);
+        kind === "samples" ? data : people[kind === "hours" ? "hours" : "rollup"](day * DAY_MS, data);
       return { ...featureRow(row), data: base64(said) };
     };
-    for (const part of parts(page, make)) yield { table, day, ...part };
+    yield* table(kind, day, page, make);
   }
 
   /** Leaves out a day that is too large; the hub computes it from its sessions. */
@@ -144,30 +147,21 @@ export function createDayReader(store: Store, people: People) {
     if (people.audience === "counts") return;
     const page = (last: { id: number } | null) => users(last?.id ?? after, ROWS);
     const make = ({ id, name }: { id: number; name: string }) => ({ id, name: people.user(name) });
-    for (const part of parts(page, make, after === 0 ? 0 : 1)) yield { table: "users", day: NO_DAY, ...part };
-  }
-
-  function alertsOf(from: number, until: number): AlertRow[] {
-    return createAlerts(store)
-      .startedIn(from, until)
-      .map((alert) => alertRow(alert, people));
+    yield* table("users", NO_DAY, page, make, after === 0 ? 0 : 1);
   }
 
   function* rowsOf(day: number): Generator<Day> {
     const [from, until] = [day * DAY_MS, (day + 1) * DAY_MS];
     const endedAfter = (last: SessionRow | null) =>
       ended(from, until, last?.endedAt ?? from, last?.id ?? Number.MIN_SAFE_INTEGER, ROWS);
-    for (const part of parts(endedAfter, people.session)) yield { table: "sessions", day, ...part };
+    yield* table("sessions", day, endedAfter, people.session);
     const denied = (last: StoredDenial | null) =>
       denials(from, until, last?.at ?? from, last?.id ?? Number.MIN_SAFE_INTEGER, ROWS);
-    for (const part of parts(denied, (row) => people.denial(denialRow(row))))
-      yield { table: "denials", day, ...part };
-    for (const part of parts(atOnce(coverage(from, until)), coverageRow))
-      yield { table: "coverage", day, ...part };
-    for (const part of parts(atOnce(statuses(from, until)), (row) => row))
-      yield { table: "statuses", day, ...part };
-    for (const part of parts(atOnce(alertsOf(from, until)), (row) => row))
-      yield { table: "alerts", day, ...part };
+    yield* table("denials", day, denied, (row) => people.denial(denialRow(row)));
+    yield* table("coverage", day, atOnce(coverage(from, until)), coverageRow);
+    yield* table("statuses", day, atOnce(statuses(from, until)), (row) => row);
+    const alerts = createAlerts(store).startedIn(from, until);
+    yield* table("alerts", day, atOnce(alerts), (alert) => alertRow(alert, people));
   }
 
   return {
@@ -175,7 +169,7 @@ export function createDayReader(store: Store, people: People) {
     *parts({ day, whole }: Pick<DueDay, "day" | "whole">, usersSent: number): Generator<Day> {
       if (day === NO_DAY) {
         const openAfter = (last: SessionRow | null) => open(last?.id ?? Number.MIN_SAFE_INTEGER, ROWS);
-        for (const part of parts(openAfter, people.session)) yield { table: "sessions", day, ...part };
+        yield* table("sessions", day, openAfter, people.session);
         return;
       }
       yield* names(usersSent);

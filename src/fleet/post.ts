@@ -76,39 +76,36 @@ export async function askHub(
 /** Sends one push. Never rejects. */
 export async function postPush(
   target: Target,
-  body: Uint8Array<ArrayBuffer>,
+  push: Uint8Array<ArrayBuffer>,
   signal: AbortSignal,
   now: () => number,
 ): Promise<Pushed> {
   const failed = (why: string, retryAfterMs: number | null = null) =>
     ({ outcome: "failed", why, retryAfterMs }) as const;
-  const asked = await askHub(target, PUSH_PATH, signal, body);
+  const asked = await askHub(target, PUSH_PATH, signal, push);
   if ("problem" in asked) return failed(asked.problem);
   const { status, headers, text } = asked;
-  if (status === 200) {
-    const answer = answerIn(text);
-    return answer === null ? failed("Unexpected answer; is this a hub?") : { outcome: "taken", answer };
-  }
+  const body = parsed(text);
+  if (status === 200)
+    return Value.Check(Answer, body)
+      ? { outcome: "taken", answer: body }
+      : failed("Unexpected answer; is this a hub?");
   if (status >= 300 && status < 400) return failed(`It answered ${status}: redirects are not followed`);
-  const details = detailsIn(text);
+  const shortened = (fieldOf(body, "message") ?? text).slice(0, 4 * MAX_WORDS).replaceAll(asked.key, "***");
+  const words = maskSecrets(escapeControls(shortened.trim())).slice(0, MAX_WORDS);
   if (status === 409) {
+    const details = fieldOf(body, "details") ?? "";
     const [, cursor] = /^cursor=(\d{1,15})$/.exec(details) ?? [];
     if (cursor !== undefined) return { outcome: "gap", cursor: Number(cursor) };
     if (details === "epoch") return { outcome: "unknown" };
-    if (details.startsWith("instance")) return { outcome: "twin", why: wordsOf(text, asked.key) };
+    if (details.startsWith("instance")) return { outcome: "twin", why: words };
   }
-  const words = wordsOf(text, asked.key);
   const why = `It answered ${status}${words === "" ? "" : `: ${words}`}`;
   if (status >= 400 && status < 500 && status !== 429 && status !== 408) return { outcome: "refused", why };
   return failed(why, retryAfter(headers.get("retry-after"), now()));
 }
 
 const SETTINGS = { ca: "ca_file", cert: "cert_file", key: "cert_key_file" } as const;
-
-function answerIn(text: string): Answer | null {
-  const value = parsed(text);
-  return Value.Check(Answer, value) ? value : null;
-}
 
 function parsed(text: string): unknown {
   try {
@@ -118,24 +115,10 @@ function parsed(text: string): unknown {
   }
 }
 
-function detailsIn(text: string): string {
-  const value = parsed(text);
-  const details = typeof value === "object" && value !== null && "details" in value ? value.details : null;
-  return typeof details === "string" ? details : "";
-}
-
-function wordsOf(text: string, key: string): string {
-  const value = parsed(text);
-  const message = typeof value === "object" && value !== null && "message" in value ? value.message : null;
-  const words = typeof message === "string" ? message : text;
-  return maskSecrets(
-    escapeControls(
-      words
-        .slice(0, 4 * MAX_WORDS)
-        .replaceAll(key, "***")
-        .trim(),
-    ),
-  ).slice(0, MAX_WORDS);
+/** Returns a text of an error answer; null if there is none. */
+function fieldOf(body: unknown, field: "details" | "message"): string | null {
+  const value = (body as Record<string, unknown> | null)?.[field];
+  return typeof value === "string" ? value : null;
 }
 
 /** Parses seconds or a date (RFC 9110, 10.2.3). */

@@ -316,6 +316,7 @@ export type State = { [Kind in StateKind]: Static<(typeof STATE_SCHEMAS)[Kind]> 
 
 /** Base64 of the bytes that `history/codec.ts` reads. */
 const Packed = Type.String({ contentEncoding: "base64" });
+const PackedRow = Type.Object({ ...OfFeature, ...OfCounts, data: Packed });
 
 /**
  * Rows of each table of a day. A session belongs to the day it ended, or to day -1 while it is open; denials,
@@ -327,17 +328,12 @@ export const DAY_ROWS = {
   coverage: CoverageRow,
   statuses: StatusRow,
   alerts: AlertRow,
-  /** `sample_days`: the steps of the day. */
-  samples: Type.Object({ ...OfFeature, ...OfCounts, data: Packed }),
-  /**
-   * `rollup_hours` and `rollup_days`; their users are numbers from `users`. With `people = "counts"` their users are omitted.
-   */
-  hours: Type.Object({ ...OfFeature, ...OfCounts, data: Packed }),
-  rollups: Type.Object({ ...OfFeature, ...OfCounts, data: Packed }),
-  /**
-   * Packed days of kind `held`: seats held on the day, one row. No row if the day is not computed, or with `people =
-   * "counts"`.
-   */
+  /** Packed days of these kinds, one row per feature. */
+  samples: PackedRow,
+  /** Users of hours and rollups are numbers from `users`; with `people = "counts"` they are omitted. */
+  hours: PackedRow,
+  rollups: PackedRow,
+  /** The packed day of this kind. No row if the day is not packed, or with `people = "counts"`. */
   held: Type.Object({ data: Packed }),
   /** Names of the users in rollups, for the whole site, sent as day -1. None with `people = "counts"`. */
   users: Type.Object({ id: Count, name: Name }),
@@ -354,17 +350,8 @@ const dayOf = <Table extends DayTable>(table: Table) =>
     part: Count,
     rows: Type.Array(DAY_ROWS[table]),
   });
-export const DAY_SCHEMAS = {
-  sessions: dayOf("sessions"),
-  denials: dayOf("denials"),
-  coverage: dayOf("coverage"),
-  statuses: dayOf("statuses"),
-  alerts: dayOf("alerts"),
-  samples: dayOf("samples"),
-  hours: dayOf("hours"),
-  rollups: dayOf("rollups"),
-  held: dayOf("held"),
-  users: dayOf("users"),
+export const DAY_SCHEMAS = Object.fromEntries(DAY_TABLES.map((table) => [table, dayOf(table)])) as {
+  readonly [Table in DayTable]: ReturnType<typeof dayOf<Table>>;
 };
 export type Day = { [Table in DayTable]: Static<(typeof DAY_SCHEMAS)[Table]> }[DayTable];
 

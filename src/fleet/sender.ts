@@ -16,20 +16,7 @@ const STOP_GRACE_MS = 2_000;
 /** How long acknowledged facts are kept: a hub whose database fails over may lose its last commits. */
 const KEEP_MS = HOUR_MS;
 
-/** Connection status for people. Times are epoch ms. */
-export interface SenderStatus {
-  readonly state: "waiting" | "connected" | "unreachable" | "refused" | "conflict";
-  readonly problem: string | null;
-  readonly lastContactAt: number | null;
-  readonly waitingFacts: number;
-  readonly waitingSince: number | null;
-  readonly daysLeft: number;
-  readonly sentFacts: number;
-  readonly sentBytes: number;
-  readonly waitingBytes: number;
-  readonly dropped: boolean;
-  readonly failures: number;
-}
+type Failed = keyof typeof WORDS;
 
 export interface Talk {
   readonly states: Pick<States, "forget">;
@@ -65,7 +52,7 @@ export function createSender(deps: SenderDeps) {
   /** Oldest first. */
   const past: { readonly at: number; readonly cursor: number }[] = [];
   let removable = 0;
-  let state: SenderStatus["state"] = "waiting";
+  let state: "waiting" | "connected" | Failed = "waiting";
   let problem: string | null = null;
   let lastContactAt: number | null = null;
   let drainedAt = outbox.drainedAt();
@@ -212,7 +199,7 @@ export function createSender(deps: SenderDeps) {
   }
 
   /** Logs the reason once and returns the delay until the next try. */
-  function failed(why: string, as: "unreachable" | "refused" | "conflict"): number {
+  function failed(why: string, as: Failed): number {
     const longest = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(failures, 20), LONGEST_PAUSE_MS);
     if (failures === 0 || state !== as) {
       const tell = as === "unreachable" ? log.warn : log.error;
@@ -231,17 +218,18 @@ export function createSender(deps: SenderDeps) {
       running ??= run();
     },
     wake: (): void => pause.end(),
-    status(): SenderStatus {
+    /** Connection status for people. Times are epoch ms. */
+    status() {
       const waitingFacts = Math.max(0, outbox.edges().head - outbox.cursor());
-      const waitingSince = waitingFacts === 0 ? null : drainedAt;
-      const waiting = { waitingFacts, waitingBytes: waitingFacts * ROW_BYTES, waitingSince };
-      const days = { daysLeft: outbox.daysLeft(), dropped: outbox.hasLost() };
       return {
         state,
         problem,
         lastContactAt,
-        ...waiting,
-        ...days,
+        waitingFacts,
+        waitingBytes: waitingFacts * ROW_BYTES,
+        waitingSince: waitingFacts === 0 ? null : drainedAt,
+        daysLeft: outbox.daysLeft(),
+        dropped: outbox.hasLost(),
         sentFacts,
         sentBytes,
         failures: allFailures,

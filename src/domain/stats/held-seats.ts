@@ -168,7 +168,7 @@ export function heldSeatsOf(
   const places = new Map<string, number>();
   const placeOf = <Name>(key: string, list: Name[], name: Name): number =>
     places.getOrInsertComputed(key, () => list.push(name) - 1);
-  const all: { holding: Holding; holder: number }[] = [];
+  const rows: { holding: Holding; holder: number }[] = [];
   for (const session of sessions) {
     const holding = holdingOf(session);
     if (holding === null) continue;
@@ -186,9 +186,8 @@ export function heldSeatsOf(
         placeOf(ofHost, names.hosts, host),
         count,
       ]);
-    all.push({ holding, holder });
+    rows.push({ holding, holder });
   }
-  all.sort((a, b) => a.holding.from - b.holding.from);
   // Holders of one feature are adjacent, so that its sums use adjacent memory.
   const order = [...holders.entries()].sort(([, [a]], [, [b]]) => a - b);
   const placeIn = new Uint32Array(order.length);
@@ -196,68 +195,17 @@ export function heldSeatsOf(
     placeIn[holder] = place;
   });
   const column = (which: 0 | 1 | 2 | 3) => Uint32Array.from(order, ([, holder]) => holder[which]);
-  const to = Float64Array.from(all, ({ holding }) => holding.to);
-  return {
+  return inOrder({
     names,
     holders: { feature: column(0), user: column(1), host: column(2), count: column(3) },
-    whose: Uint32Array.from(all, ({ holder }) => placeIn[holder] ?? 0),
-    from: Float64Array.from(all, ({ holding }) => holding.from),
-    to,
-    byEnd: Uint32Array.from(to.keys()).sort((a, b) => (to[a] ?? 0) - (to[b] ?? 0)),
-  };
+    whose: Uint32Array.from(rows, ({ holder }) => placeIn[holder] ?? 0),
+    from: Float64Array.from(rows, ({ holding }) => holding.from),
+    to: Float64Array.from(rows, ({ holding }) => holding.to),
+  });
 }
 
-export function joinedSeats(parts: readonly HeldSeats[]): HeldSeats {
-  const [only] = parts;
-  if (only !== undefined && parts.length === 1) return only;
-  const names: HeldNames = {
-    features: parts.flatMap((part) => part.names.features),
-    users: parts.flatMap((part) => part.names.users),
-    hosts: parts.flatMap((part) => part.names.hosts),
-  };
-  /** `shift` of a part is added to its values. */
-  const column = (
-    of: (part: HeldSeats) => Uint32Array,
-    shift: ((part: HeldSeats) => number) | null,
-  ): Uint32Array => {
-    const joined = new Uint32Array(parts.reduce((sum, part) => sum + of(part).length, 0));
-    let at = 0;
-    let by = 0;
-    for (const part of parts) {
-      for (const value of of(part)) joined[at++] = value + by;
-      by += shift?.(part) ?? 0;
-    }
-    return joined;
-  };
-  const holders = {
-    feature: column(
-      (part) => part.holders.feature,
-      (part) => part.names.features.length,
-    ),
-    user: column(
-      (part) => part.holders.user,
-      (part) => part.names.users.length,
-    ),
-    host: column(
-      (part) => part.holders.host,
-      (part) => part.names.hosts.length,
-    ),
-    count: column((part) => part.holders.count, null),
-  };
-  const whose = column(
-    (part) => part.whose,
-    (part) => part.holders.feature.length,
-  );
-  const times = (of: (part: HeldSeats) => Float64Array) => {
-    const joined = new Float64Array(whose.length);
-    let at = 0;
-    for (const part of parts) {
-      joined.set(of(part), at);
-      at += part.whose.length;
-    }
-    return joined;
-  };
-  const [from, to] = [times((part) => part.from), times((part) => part.to)];
+/** Sorts the rows by start, and their indices by end. */
+function inOrder({ names, holders, whose, from, to }: Omit<HeldSeats, "byEnd">): HeldSeats {
   const order = Uint32Array.from(whose.keys()).sort((a, b) => (from[a] ?? 0) - (from[b] ?? 0));
   const ends = Float64Array.from(order, (place) => to[place] ?? 0);
   return {
@@ -268,4 +216,61 @@ export function joinedSeats(parts: readonly HeldSeats[]): HeldSeats {
     to: ends,
     byEnd: Uint32Array.from(ends.keys()).sort((a, b) => (ends[a] ?? 0) - (ends[b] ?? 0)),
   };
+}
+
+/** Combines the seats of several sites. */
+export function joinedSeats(parts: readonly HeldSeats[]): HeldSeats {
+  const [only] = parts;
+  if (only !== undefined && parts.length === 1) return only;
+  /** Joins a column of all parts. Indices are raised by the number of names, or holders, of the parts before. */
+  const column = (
+    of: (part: HeldSeats) => Uint32Array,
+    count: (part: HeldSeats) => number = () => 0,
+  ): Uint32Array => {
+    const joined = new Uint32Array(parts.reduce((sum, part) => sum + of(part).length, 0));
+    let at = 0;
+    let before = 0;
+    for (const part of parts) {
+      for (const value of of(part)) joined[at++] = value + before;
+      before += count(part);
+    }
+    return joined;
+  };
+  const times = (of: "from" | "to") => {
+    const joined = new Float64Array(parts.reduce((sum, part) => sum + part[of].length, 0));
+    let at = 0;
+    for (const part of parts) {
+      joined.set(part[of], at);
+      at += part[of].length;
+    }
+    return joined;
+  };
+  return inOrder({
+    names: {
+      features: parts.flatMap(({ names }) => names.features),
+      users: parts.flatMap(({ names }) => names.users),
+      hosts: parts.flatMap(({ names }) => names.hosts),
+    },
+    holders: {
+      feature: column(
+        ({ holders }) => holders.feature,
+        ({ names }) => names.features.length,
+      ),
+      user: column(
+        ({ holders }) => holders.user,
+        ({ names }) => names.users.length,
+      ),
+      host: column(
+        ({ holders }) => holders.host,
+        ({ names }) => names.hosts.length,
+      ),
+      count: column(({ holders }) => holders.count),
+    },
+    whose: column(
+      ({ whose }) => whose,
+      ({ holders }) => holders.feature.length,
+    ),
+    from: times("from"),
+    to: times("to"),
+  });
 }

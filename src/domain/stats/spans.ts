@@ -25,9 +25,6 @@ export function sumOfSeries(
   start: number,
   end: number,
 ): Pick<Series, "steps" | "start" | "end"> {
-  const changes = series
-    .flatMap(({ steps }, index) => steps.map((step) => ({ step, index })))
-    .sort((a, b) => a.step.at - b.step.at);
   const now: (Step | undefined)[] = [];
   const sum = { known: 0, used: 0, totalled: 0, total: 0, unlimited: 0 };
   const count = (step: Step | undefined, sign: 1 | -1) => {
@@ -41,11 +38,11 @@ export function sumOfSeries(
     }
   };
   const steps: Step[] = [];
-  for (const [at, { step, index }] of changes.entries()) {
+  for (const { step, index, isLast } of changesOf(series)) {
     count(now[index], -1);
     count(step, 1);
     now[index] = step;
-    if (changes[at + 1]?.step.at === step.at) continue;
+    if (!isLast) continue;
     const limited = sum.unlimited === 0 && sum.totalled === sum.known && sum.known > 0;
     steps.push({
       at: step.at,
@@ -57,6 +54,15 @@ export function sumOfSeries(
     });
   }
   return { steps, start, end };
+}
+
+/** Returns the steps of all series in time order; `isLast`: none follows at the same time. */
+function changesOf(series: readonly Pick<Series, "steps">[]) {
+  const changes = series
+    .flatMap(({ steps }, index) => steps.map((step) => ({ step, index, isLast: true })))
+    .sort((a, b) => a.step.at - b.step.at);
+  for (const [at, change] of changes.entries()) change.isLast = changes[at + 1]?.step.at !== change.step.at;
+  return changes;
 }
 
 /**
@@ -81,13 +87,10 @@ export function sumOfSeats(
 export function poolOfSeries(members: readonly Pick<Series, "steps" | "feature">[]): Pick<Series, "steps"> {
   const [first] = members;
   if (first !== undefined && members.length === 1) return first;
-  const changes = members
-    .flatMap(({ steps }, index) => steps.map((step) => ({ step, index })))
-    .sort((a, b) => a.step.at - b.step.at);
   const now: Step[] = [];
-  const steps = changes.flatMap(({ step, index }, at) => {
+  const steps = changesOf(members).flatMap(({ step, index, isLast }) => {
     now[index] = step;
-    if (changes[at + 1]?.step.at === step.at) return [];
+    if (!isLast) return [];
     const known = Object.values(now).filter(({ used }) => used !== null);
     const queued = sumOfKnown(known.map((each) => each.queued));
     return [{ at: step.at, ...poolOf(known, first?.feature.unit), reserved: null, queued }];

@@ -17,25 +17,6 @@ export interface SessionsQuery extends Asked {
   readonly offset: number;
 }
 
-const COLUMNS: Dialect["columns"] = {
-  id: "s.id",
-  server: "s.server",
-  daemon: "s.daemon",
-  feature: "s.feature",
-  user: "s.user",
-  host: "s.host",
-  display: "s.display",
-  version: "s.version",
-  count: "s.count",
-  handle: "s.handle",
-  startedAt: "s.startedAt",
-  beganAt: "s.beganAt",
-  firstSeenAt: "s.firstSeenAt",
-  lastSeenAt: "s.lastSeenAt",
-  endedAt: "s.endedAt",
-  endReason: "s.endReason",
-};
-
 /**
  * Returns a page of sessions and the number of matches. Nulls come last in both directions; ties are sorted
  * by id. SQLite sorts, cuts and counts. `shown` returns the pseudonym of a name for a caller who may not see
@@ -55,7 +36,8 @@ export function sessionsQuery(
     bound.push(value);
     return "?";
   };
-  const dialect: Dialect = { use, items: (json) => `json_each(${json})`, larger: "max", columns: COLUMNS };
+  const items = (json: string) => `json_each(${json})`;
+  const dialect: Dialect = { use, items, larger: "max", column: (field) => `s.${field}` };
   const placesIn = (kind: "user" | "host") =>
     placesOf(namesOf(read, query.filter, query)[`${kind}s`], (name) => shown?.(kind, name) ?? name);
   const places = shown === null ? null : isOfNames(field) ? placesIn(field) : [];

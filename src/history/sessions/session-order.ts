@@ -7,14 +7,16 @@ export type SessionOrder = Exclude<keyof SessionRecord, "site" | "siteId">;
 
 export type SessionSort = SortBy<SessionOrder>;
 
+export type SessionField = Exclude<SessionOrder, "durationSeconds"> | "beganAt";
+
 export interface Dialect {
   /** Returns the name of a bound value in the statement. */
   use(value: string | number): string;
   /** Returns a bound JSON array as a table with the column `value`. */
   items(json: string): string;
   readonly larger: string;
-  /** Columns of sessions; `server` is the id shown in records. */
-  readonly columns: Readonly<Record<Exclude<SessionOrder, "durationSeconds"> | "beganAt", string>>;
+  /** Returns the column of a field; `server` is the id shown in records. */
+  column(field: SessionField): string;
 }
 
 export interface Known extends Asked {
@@ -49,7 +51,7 @@ const NULLABLE: readonly SessionOrder[] = [
 /** Sorts by the field as records show it. Binds the values of `head` in text order. */
 export function sessionOrder(sql: Dialect, sort: SessionSort, known: Known): OrderParts {
   const { field, descending } = sort;
-  const { columns, larger } = sql;
+  const { column, larger } = sql;
   const direction = descending ? "DESC" : "ASC";
   // Without NULLS LAST, SQLite can sort a non-null column by its index.
   const way = NULLABLE.includes(field) ? sqlNullsLast(descending) : direction;
@@ -63,15 +65,15 @@ export function sessionOrder(sql: Dialect, sort: SessionSort, known: Known): Ord
       return {
         head: `WITH places(name, place) AS MATERIALIZED
           (SELECT CAST(value->>0 AS text), CAST(value->>1 AS bigint) FROM ${sql.items(sql.use(JSON.stringify(known.places)))})`,
-        joins: `LEFT JOIN places ON name = ${columns[field]}`,
+        joins: `LEFT JOIN places ON name = ${column(field)}`,
         terms: [`place ${way}`],
       };
     // Hidden from these callers, so all are equal.
     if (field === "display") return plain();
     // The id of an imported session depends on its user.
-    if (field === "id") return plain(`${larger}(${columns.id}, 0)`, columns.firstSeenAt);
+    if (field === "id") return plain(`${larger}(${column("id")}, 0)`, column("firstSeenAt"));
   }
-  if (!needsReadings(sort)) return plain(columns[field as keyof Dialect["columns"]]);
+  if (!needsReadings(sort)) return plain(column(field as SessionField));
   const { lastReadings, intervals, now } = known;
   const servers = [...new Set([...lastReadings.keys(), ...Object.keys(intervals)])];
   const polls = servers.map((id) => [id, intervals[id] ?? null, lastReadings.get(id) ?? null]);
@@ -79,24 +81,30 @@ export function sessionOrder(sql: Dialect, sort: SessionSort, known: Known): Ord
     head: `WITH polls(of_server, interval_ms, read_at) AS MATERIALIZED
       (SELECT CAST(value->>0 AS text), CAST(value->>1 AS bigint), CAST(value->>2 AS bigint) FROM ${sql.items(sql.use(JSON.stringify(polls)))}),
       asked(now) AS (SELECT CAST(${sql.use(now)} AS bigint))`,
-    joins: `CROSS JOIN asked LEFT JOIN polls ON of_server = ${columns.server}`,
+    joins: `CROSS JOIN asked LEFT JOIN polls ON of_server = ${column("server")}`,
     terms: [`${field === "lastSeenAt" ? seenIn(sql) : durationIn(sql)} ${way}`],
   };
 }
 
-const seenIn = ({ columns, larger }: Dialect): string =>
-  `CASE WHEN ${columns.endedAt} IS NULL THEN ${larger}(${columns.lastSeenAt}, coalesce(read_at, 0)) ELSE ${columns.lastSeenAt} END`;
+function seenIn({ column, larger }: Dialect): string {
+  const seen = column("lastSeenAt");
+  return `CASE WHEN ${column("endedAt")} IS NULL THEN ${larger}(${seen}, coalesce(read_at, 0)) ELSE ${seen} END`;
+}
 
 /**
  * SQL for the record's `durationSeconds`: the same as `holdingOf` and `shownBegin` of the domain, without
  * reading sessions.
  */
 function durationIn(sql: Dialect): string {
-  const { startedAt, beganAt, firstSeenAt, endedAt, endReason } = sql.columns;
+  const [startedAt, beganAt, firstSeenAt] = [
+    sql.column("startedAt"),
+    sql.column("beganAt"),
+    sql.column("firstSeenAt"),
+  ];
   const interval = `coalesce(interval_ms, ${DEFAULT_INTERVAL_MS})`;
   const seen = seenIn(sql);
-  const end = `coalesce(${endedAt}, now)`;
-  const to = `CASE WHEN ${endReason} = 'checkin' OR ${end} - ${seen} <= 2 * ${interval} THEN ${end} ELSE ${seen} + ${interval} END`;
+  const end = `coalesce(${sql.column("endedAt")}, now)`;
+  const to = `CASE WHEN ${sql.column("endReason")} = 'checkin' OR ${end} - ${seen} <= 2 * ${interval} THEN ${end} ELSE ${seen} + ${interval} END`;
   const begin = `CASE WHEN ${startedAt} <= ${firstSeenAt} AND ${beganAt} - ${startedAt} <= 2 * ${interval} + ${START_RESOLUTION_MS}
     THEN ${startedAt} ELSE ${beganAt} END`;
   return `(${sql.larger}(${firstSeenAt}, ${to}) - ${begin}) / 1000`;

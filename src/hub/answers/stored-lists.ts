@@ -11,6 +11,7 @@ import {
   type Dialect,
   isOfNames,
   needsReadings,
+  type SessionField,
   sessionOrder,
 } from "../../history/sessions/session-order.ts";
 import { namesFor, type Pseudonyms } from "../../http/anonymous/anonymous.ts";
@@ -45,7 +46,7 @@ export async function sessionsAnswer(
     use: conditions.use,
     items: (json) => `json_array_elements(${json}::text::json)`,
     larger: "greatest",
-    columns: SESSION_COLUMNS,
+    column: (field) => SESSION_COLUMNS[field],
   };
   const { head, joins, terms } = sessionOrder(dialect, sort, {
     ...asked,
@@ -77,7 +78,7 @@ export async function sessionsAnswer(
 const COLUMNS = `site, epoch, site_id, id, server, daemon, feature, user_name, host, version, count, handle, started_at, began_at,
   first_seen_at, last_seen_at`;
 const TABLES = ["open_sessions", "sessions"];
-const SESSION_COLUMNS: Dialect["columns"] = {
+const SESSION_COLUMNS: Readonly<Record<SessionField, string>> = {
   id: "s.id",
   server: "(s.site || ':' || s.server)",
   daemon: "s.daemon",
