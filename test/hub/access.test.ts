@@ -1,8 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { freePort } from "../free-port.ts";
+import { beforeAll, expect, test } from "bun:test";
+import { describeHub } from "./describe-hub.ts";
 import { pictureStates, simulatedPictures } from "./pictures.ts";
-import { HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
-import { keyAt, known, madeUpFacts, madeUpSite, open, startHub, type TestHub } from "./rig.ts";
+import { keyAt, type MadeUpSite, madeUpFacts, startHub } from "./rig.ts";
 
 const ROLES = ["nobody", "viewer", "anonymous", "operator", "admin", "calendar", "site"] as const;
 type Role = (typeof ROLES)[number];
@@ -74,41 +73,26 @@ const ALLOWED: Readonly<Record<string, readonly Role[] | "*">> = {
   "POST /api/execute": ACTORS,
 };
 
-describe.skipIf(!HAS_POSTGRES)("access to a hub", () => {
-  let postgres: Postgres;
-  let database: string;
-  let hub: TestHub;
+describeHub("access to a hub", {}, (at) => {
+  const { hub, postgres } = at;
   const keys: Partial<Record<Role, string>> = {};
   let documented: string[];
   let server: string;
-  let site: ReturnType<typeof madeUpSite>;
+  let site: MadeUpSite;
 
   beforeAll(async () => {
-    postgres = await startPostgres(await freePort(), ["fsync=off"]);
-    database = await postgres.database();
-    for (const role of ["viewer", "operator", "admin", "calendar"] as const)
-      keys[role] = await keyAt(database, { role, name: role });
-    keys.anonymous = await keyAt(database, { role: "viewer", anonymize: true });
-    keys.site = await keyAt(database, { role: "site", site: "muc" });
-    hub = await startHub(database);
-    for (const key of Object.values(keys)) await known(hub, key);
+    site = await at.site("muc");
+    Object.assign(keys, at.keys, { site: site.key, calendar: await at.key({ role: "calendar" }) });
     const document = (await (await fetch(`${hub.url}/swagger/json`)).json()) as {
       paths: Record<string, Record<string, unknown>>;
     };
     documented = Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
     );
-    site = madeUpSite("muc", keys.site ?? "");
     const pictures = simulatedPictures(1, Date.now());
     server = `muc:${pictures[0]?.server.id}`;
-    await site.sends(
-      hub.url,
-      site.push({ to: 30, facts: madeUpFacts(1, 30, Date.now()), states: pictureStates(pictures) }),
-    );
-  });
-  afterAll(async () => {
-    await hub?.[Symbol.asyncDispose]();
-    await postgres?.[Symbol.asyncDispose]();
+    const facts = madeUpFacts(1, 30, Date.now());
+    await site.sends(hub.url, site.push({ to: 30, facts, states: pictureStates(pictures) }));
   });
 
   /** Sends a body that no route accepts. The role is checked first, so the answer shows whether the role passes. */
@@ -167,11 +151,9 @@ describe.skipIf(!HAS_POSTGRES)("access to a hub", () => {
   });
 
   test("an anonymized key learns no name from any list", async () => {
-    const pool = open(database);
-    const rows: { name: string }[] = await pool`
+    const rows: { name: string }[] = await at.pool`
       SELECT user_name AS name FROM open_sessions UNION SELECT user_name FROM sessions UNION
       SELECT user_name FROM current_rows UNION SELECT host FROM current_rows UNION SELECT host FROM sessions`;
-    await pool.close();
     const names = rows.flatMap(({ name }) => (name !== null && name.length > 3 ? [name] : []));
     expect(names.length).toBeGreaterThan(20);
     const lists = documented.filter((what) =>
@@ -190,8 +172,7 @@ describe.skipIf(!HAS_POSTGRES)("access to a hub", () => {
   });
 
   test("a site's key pushes only for its site, and only until it is revoked", async () => {
-    const key = await known(hub, await keyAt(database, { role: "site", site: "blr" }));
-    const other = madeUpSite("blr", key);
+    const other = await at.site("blr");
     const codeOf = async (response: Response) =>
       `${response.status} ${((await response.json()) as { code?: string }).code}`;
     const pretend = { ...other.push(), site: "muc", epoch: site.epoch, instance: site.instance };
@@ -203,17 +184,14 @@ describe.skipIf(!HAS_POSTGRES)("access to a hub", () => {
     };
     expect(await codeOf(await other.send(hub.url, renamed))).toBe("409 CONFLICT");
     expect((await other.send(hub.url, other.push())).status).toBe(200);
-    const id = key.split("_")[1];
+    const id = other.key.split("_")[1];
     const revoked = await fetch(`${hub.url}/api/keys/${id}`, {
       method: "DELETE",
       headers: { "x-api-key": keys.admin ?? "" },
     });
     expect(revoked.status).toBe(204);
     expect(await codeOf(await other.send(hub.url, other.push()))).toBe("401 AUTH_REVOKED");
-    const { servers } = await hub.json<{ servers: { site: string }[] }>(
-      "/api/licenses/servers",
-      keys.viewer ?? "",
-    );
+    const { servers } = await hub.json<{ servers: { site: string }[] }>("/api/licenses/servers");
     expect(new Set(servers.map((each) => each.site))).toEqual(new Set(["muc"]));
   });
 

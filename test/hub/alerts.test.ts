@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { interpretConfig } from "../../src/config/load.ts";
 import type { AlertEvent } from "../../src/domain/events.ts";
 import { initialPicture } from "../../src/domain/polls/apply-poll.ts";
@@ -8,10 +8,10 @@ import { createHubAlerts } from "../../src/hub/alerts/service.ts";
 import { openPool, type Pool } from "../../src/hub/database/connect.ts";
 import { migrate } from "../../src/hub/database/migrate.ts";
 import * as a from "../domain/make.ts";
-import { freePort } from "../free-port.ts";
 import { recordingLog } from "../store/recording-log.ts";
 import { until } from "../until.ts";
-import { HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
+import { usePostgres } from "./describe-hub.ts";
+import { HAS_POSTGRES } from "./postgres.ts";
 import { keyAt, known, madeUpSite, open, startHub } from "./rig.ts";
 
 const NOW = Date.parse("2026-03-02T12:00:00Z");
@@ -19,14 +19,10 @@ const SECOND = 1_000;
 const MINUTE = 60_000;
 
 describe.skipIf(!HAS_POSTGRES)("alerts of a hub", () => {
-  let postgres: Postgres;
+  const postgres = usePostgres();
   let database: string;
   let pool: Pool;
 
-  beforeAll(async () => {
-    postgres = await startPostgres(await freePort(), ["fsync=off"]);
-  });
-  afterAll(() => postgres?.[Symbol.asyncDispose]());
   beforeEach(async () => {
     database = await postgres.database();
     pool = open(database);

@@ -7,13 +7,14 @@ import { postPush } from "../../src/fleet/post.ts";
 import { createHub } from "../../src/hub/hub.ts";
 import { HAS_OPENSSL, type Pair, selfSigned } from "../certificates.ts";
 import { freePort } from "../free-port.ts";
-import { HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
+import { usePostgres } from "./describe-hub.ts";
+import { HAS_POSTGRES } from "./postgres.ts";
 import { keyAt, madeUpFacts, madeUpSite, open } from "./rig.ts";
 
 const DAY = 86_400_000;
 
 describe.skipIf(!HAS_POSTGRES || !HAS_OPENSSL)("client certificates of a hub", () => {
-  let postgres: Postgres;
+  const postgres = usePostgres();
   let folder: string;
   let hub: ReturnType<typeof createHub>;
   let url: string;
@@ -23,7 +24,6 @@ describe.skipIf(!HAS_POSTGRES || !HAS_OPENSSL)("client certificates of a hub", (
   const at = (name: string) => join(folder, name);
 
   beforeAll(async () => {
-    postgres = await startPostgres(await freePort(), ["fsync=off"]);
     folder = await mkdtemp(join(tmpdir(), "licmond-hub-tls-"));
     const now = Date.now();
     for (const name of ["hub", "site", "stranger"])
@@ -48,7 +48,6 @@ tls_client_ca = "${at("sites.pem")}"\n[log]\nlevel = "error"\n[hub]\ndatabase = 
   });
   afterAll(async () => {
     await hub?.stop();
-    await postgres?.[Symbol.asyncDispose]();
     await rm(folder, { recursive: true });
   });
 

@@ -1,31 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { createPlace, type Place, run } from "../cli/rig.ts";
-import { freePort } from "../free-port.ts";
-import { HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
-import { keyAt, known, open, startHub, type TestHub } from "./rig.ts";
+import { describeHub } from "./describe-hub.ts";
+import { open } from "./rig.ts";
 
-describe.skipIf(!HAS_POSTGRES)("licmond check", () => {
-  let postgres: Postgres;
-  let database: string;
-  let hub: TestHub;
-  let keys: { readonly muc: string; readonly viewer: string };
-  const clock = { ahead: 0, now: () => Date.now() + clock.ahead };
-
+const clock = { ahead: 0, now: () => Date.now() + clock.ahead };
+describeHub("licmond check", { clock }, (at) => {
+  const { hub, postgres } = at;
+  const keys = { muc: "", viewer: "" };
   beforeAll(async () => {
-    postgres = await startPostgres(await freePort(), ["fsync=off"]);
-    database = await postgres.database();
-    keys = {
-      muc: await keyAt(database, { role: "site", site: "muc" }),
-      viewer: await keyAt(database, { role: "viewer" }),
-    };
-    hub = await startHub(database, clock);
-    await known(hub, keys.viewer);
-  });
-  afterAll(async () => {
-    await hub?.[Symbol.asyncDispose]();
-    await postgres?.[Symbol.asyncDispose]();
+    Object.assign(keys, { muc: (await at.site("muc")).key, viewer: at.keys.viewer });
   });
 
   const check = ({ config }: Place, env = {}) => run(["check", "--no-poll", "--config", config], { env });
@@ -42,8 +27,7 @@ describe.skipIf(!HAS_POSTGRES)("licmond check", () => {
     await fleetAt(place, hub.url, keys.muc);
     const { out } = await check(place);
     expect(linesOf(out, "fleet")).toContain(`ok       fleet: ${new URL(hub.url).host} accepts pushes of muc`);
-    await using pool = open(database);
-    expect(await pool`SELECT 1 FROM sites`).toHaveLength(0);
+    expect(await at.pool`SELECT 1 FROM sites`).toHaveLength(0);
   });
 
   test("an unusable key of pseudonyms is a problem; a missing one is a note", async () => {
@@ -114,26 +98,26 @@ describe.skipIf(!HAS_POSTGRES)("licmond check", () => {
 
   test("a hub's database: in use, empty, of a newer hub, unreachable", async () => {
     await using place = await createPlace();
-    const at = async (url: string) => {
+    const checked = async (url: string) => {
       await place.write(`[hub]\ndatabase = "${url}"`);
       return check(place);
     };
-    const filled = await at(database);
+    const filled = await checked(at.database);
     expect(linesOf(filled.out, "hub")[0]).toMatch(/^ok {7}hub: PostgreSQL at 127\.0\.0\.1:\d+: schema \d+$/);
     // A hub has no servers and no storage by design.
     expect(filled.out).not.toContain("no server");
     expect(filled.out).not.toContain("storage:");
     const empty = await postgres.database();
-    expect(linesOf((await at(empty)).out, "hub")[0]).toEndWith(
+    expect(linesOf((await checked(empty)).out, "hub")[0]).toEndWith(
       "empty: the hub creates its tables at startup",
     );
     await using pool = open(empty);
     await pool`CREATE TABLE schema_steps (step integer PRIMARY KEY, name text NOT NULL)`;
     await pool`INSERT INTO schema_steps VALUES (99, 'later')`;
-    expect(linesOf((await at(empty)).out, "hub")[0]).toMatch(
+    expect(linesOf((await checked(empty)).out, "hub")[0]).toMatch(
       /^PROBLEM {2}hub: .+ the database was written by a newer hub \(schema 99/,
     );
-    const away = await at("postgres://licmond@127.0.0.1:1/licmond");
+    const away = await checked("postgres://licmond@127.0.0.1:1/licmond");
     expect(away.exitCode).toBe(1);
     expect(linesOf(away.out, "hub")[0]).toStartWith("PROBLEM  hub: cannot use the database at 127.0.0.1:1: ");
   });
@@ -150,7 +134,7 @@ describe.skipIf(!HAS_POSTGRES)("licmond check", () => {
       },
     });
     const target = `[[notifications]]\ntype = "webhook"\nurl = "http://127.0.0.1:${server.port}/"`;
-    await place.write(`[hub]\ndatabase = "${database}"\n${target}`);
+    await place.write(`[hub]\ndatabase = "${at.database}"\n${target}`);
     const { exitCode } = await run(["notify", "--test", "--config", place.config]);
     expect(exitCode).toBe(0);
     expect(got).toMatchObject([{ type: "test" }]);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { loadConfig } from "../../src/config/load.ts";
 import { createDaemon } from "../../src/daemon.ts";
@@ -6,18 +6,14 @@ import { systemClock } from "../../src/domain/time/clock.ts";
 import { createLogging, type LogLine } from "../../src/system/log.ts";
 import { createPlace, withTool } from "../cli/rig.ts";
 import { flexnetSays, REFUSED } from "../e2e/lmstat.ts";
-import { freePort } from "../free-port.ts";
 import { until } from "../until.ts";
-import { HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
+import { usePostgres } from "./describe-hub.ts";
+import { HAS_POSTGRES } from "./postgres.ts";
 import { keyAt, open, startHub } from "./rig.ts";
 
 /** Runs a whole daemon as a site of a whole hub. */
 describe.skipIf(!HAS_POSTGRES)("a daemon as a site", () => {
-  let postgres: Postgres;
-  beforeAll(async () => {
-    postgres = await startPostgres(await freePort(), ["fsync=off"]);
-  });
-  afterAll(() => postgres?.[Symbol.asyncDispose]());
+  const postgres = usePostgres();
 
   test("actions at the hub run at the site at once, and both audit trails record them", async () => {
     const database = await postgres.database();

@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../free-port.ts";
 import { until } from "../until.ts";
-import { HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
+import { usePostgres } from "./describe-hub.ts";
+import { HAS_POSTGRES } from "./postgres.ts";
 import { startRelay } from "./relay.ts";
 import { keyAt, madeUpFacts, madeUpSite, open, spawnHub } from "./rig.ts";
 
@@ -50,19 +51,15 @@ async function bring(site: ReturnType<typeof madeUpSite>, url: () => string, cou
 }
 
 describe.skipIf(!HAS_POSTGRES)("each fact once", () => {
-  let postgres: Postgres;
+  const postgres = usePostgres("max_wal_size=4GB");
   let folder: string;
   let config: string;
   let database: string;
   beforeAll(async () => {
-    postgres = await startPostgres(await freePort(), ["max_wal_size=4GB"]);
     folder = await mkdtemp(join(tmpdir(), "licmond-hub-"));
     config = join(folder, "hub.toml");
   });
-  afterAll(async () => {
-    await postgres?.[Symbol.asyncDispose]();
-    if (folder !== undefined) await rm(folder, { recursive: true });
-  });
+  afterAll(() => rm(folder, { recursive: true }));
   beforeEach(async () => {
     database = await postgres.database();
     const limits = "[limits]\nrequests_per_minute = 1000000\nburst = 1000000\n";

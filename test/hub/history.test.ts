@@ -1,9 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { freePort } from "../free-port.ts";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { cleanUp } from "../store/place.ts";
+import { describeHub } from "./describe-hub.ts";
 import { type HistorySite, makeSite } from "./history-site.ts";
-import { HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
-import { keyAt, startHub, type TestHub } from "./rig.ts";
 
 /** A Wednesday morning. */
 const NOW = Date.parse("2026-03-04T10:25:00Z");
@@ -76,36 +74,21 @@ const QUESTIONS = [
   "people?limit=1000&server=@cae",
 ];
 
-describe.skipIf(!HAS_POSTGRES)("history at a hub", () => {
-  let postgres: Postgres;
-  let hub: TestHub;
-  let viewer: string;
-  let anonymous: string;
-  let now = NOW;
+let now = NOW;
+describeHub("history at a hub", { clock: { now: () => now }, config: PRODUCTS }, (at) => {
+  const { hub, keys, postgres } = at;
   const sites = new Map<string, HistorySite>();
 
   beforeAll(async () => {
-    postgres = await startPostgres(await freePort(), ["fsync=off"]);
-    const database = await postgres.database();
-    viewer = await keyAt(database, { role: "viewer" });
-    anonymous = await keyAt(database, { role: "viewer", anonymize: true });
-    const keys = new Map<string, string>();
-    for (const name of [...NAMES, "sha"]) keys.set(name, await keyAt(database, { role: "site", site: name }));
-    hub = await startHub(database, { now: () => now }, PRODUCTS);
-    for (const [index, name] of NAMES.entries()) {
-      const site = await makeSite({ name, seed: index + 1, days: DAYS, end: NOW, packs: name === "muc" });
-      sites.set(name, site);
-      await site.pushTo(hub.url, keys.get(name) ?? "");
+    const wanted = NAMES.map((name, index) => ({ name, seed: index + 1, days: DAYS, packs: name === "muc" }));
+    const silent = { name: "sha", seed: 3, days: 2, people: "counts", packs: true } as const;
+    for (const one of [...wanted, silent]) {
+      const site = await makeSite({ ...one, end: NOW });
+      sites.set(one.name, site);
+      await site.pushTo(hub.url, (await at.site(one.name)).key);
     }
-    const silent = await makeSite({ name: "sha", seed: 3, days: 2, end: NOW, people: "counts", packs: true });
-    sites.set("sha", silent);
-    await silent.pushTo(hub.url, keys.get("sha") ?? "");
   });
-  afterAll(async () => {
-    await hub?.[Symbol.asyncDispose]();
-    await postgres?.[Symbol.asyncDispose]();
-    cleanUp();
-  });
+  afterAll(cleanUp);
 
   const siteNamed = (name: string) => sites.get(name) as HistorySite;
   const atSite = (path: string) => path.replace("@", "");
@@ -118,7 +101,7 @@ describe.skipIf(!HAS_POSTGRES)("history at a hub", () => {
   test.each(QUESTIONS)("with site= the hub's answer equals the site's: %s", async (path) => {
     for (const name of NAMES) {
       const own = await siteNamed(name).daemon.get(`/api/licenses/${atSite(path)}`);
-      const said = await hub.get(atHub(path, name), viewer);
+      const said = await hub.get(atHub(path, name));
       expect([said.status, own.status]).toEqual([200, 200]);
       expect(JSON.parse(ofSite(name, await said.text()))).toEqual(JSON.parse(await own.text()));
     }
@@ -128,7 +111,7 @@ describe.skipIf(!HAS_POSTGRES)("history at a hub", () => {
     async (path = "") => {
       const name = "blr";
       const own = await siteNamed(name).daemon.get(`/api/licenses/${atSite(path)}&format=csv`);
-      const said = await hub.get(`${atHub(path, name)}&format=csv`, viewer);
+      const said = await hub.get(`${atHub(path, name)}&format=csv`);
       const text = (await said.text()).replaceAll(`${name}:`, "");
       // In CSV, the site is the first column.
       expect(text.replaceAll(/^(site|blr),/gm, "")).toBe(await own.text());
@@ -136,7 +119,7 @@ describe.skipIf(!HAS_POSTGRES)("history at a hub", () => {
   );
 
   type Rows = Record<string, Record<string, number | string | null>[]> & { total: number; coverage: number };
-  const ask = (path: string, key = viewer) => hub.json<Rows>(`/api/licenses/${path}`, key);
+  const ask = (path: string, key = keys.viewer) => hub.json<Rows>(`/api/licenses/${path}`, key);
   const sum = (rows: Rows[string] = [], field: string) =>
     rows.reduce((total, row) => total + Number(row[field] ?? 0), 0);
   const BOTH = "site=muc&site=blr";
@@ -193,7 +176,7 @@ describe.skipIf(!HAS_POSTGRES)("history at a hub", () => {
     const each = (await Promise.all(NAMES.map((name) => people(`site=${name}`)))).flat();
     expect((await people(BOTH)).sort()).toEqual([...new Set(each)].sort());
     expect(new Set(each).size).toBeLessThan(each.length);
-    expect((await hub.get("/api/licenses/usage?group_by=place", viewer)).status).toBe(400);
+    expect((await hub.get("/api/licenses/usage?group_by=place")).status).toBe(400);
     expect((await siteNamed("muc").daemon.get("/api/licenses/usage?group_by=site")).status).toBe(400);
   });
 
@@ -205,7 +188,7 @@ describe.skipIf(!HAS_POSTGRES)("history at a hub", () => {
 
   test("an anonymized key sees no name, and finds people by pseudonyms of the fleet", async () => {
     const path = `usage?group_by=user&limit=10000&sort=-sessions&${RANGES.week}&${BOTH}`;
-    const [open, masked] = [await ask(path), await ask(path, anonymous)];
+    const [open, masked] = [await ask(path), await ask(path, keys.anonymous)];
     const names = new Set(open.groups?.map(({ user }) => user));
     expect(masked.groups?.map(({ sessions }) => sessions)).toEqual(
       open.groups?.map(({ sessions }) => sessions),
@@ -213,9 +196,9 @@ describe.skipIf(!HAS_POSTGRES)("history at a hub", () => {
     for (const { user } of masked.groups ?? [])
       expect(names.has(user as string) && user !== null).toBe(false);
     const [{ user = "", sessions = 0 } = {}] = masked.groups ?? [];
-    const found = await ask(`${path}&user=${user}`, anonymous);
+    const found = await ask(`${path}&user=${user}`, keys.anonymous);
     expect(found.groups?.map((group) => [group.user, group.sessions])).toEqual([[user, sessions]]);
-    const people = await (await hub.get("/api/licenses/people?limit=10000", anonymous)).text();
+    const people = await (await hub.get("/api/licenses/people?limit=10000", keys.anonymous)).text();
     for (const name of names) expect(people).not.toContain(`"${name}"`);
   });
 
@@ -232,7 +215,7 @@ describe.skipIf(!HAS_POSTGRES)("history at a hub", () => {
     expect([usage.total, usage.coverage]).toEqual([0, 0]);
     expect((await ask("people?site=sha")).total).toBe(0);
     type Tried = { whatIf: { affectedSessions: number | null }[] };
-    const tried = await hub.json<{ features: Tried[] }>(`/api/licenses/efficiency?${range}&site=sha`, viewer);
+    const tried = await hub.json<{ features: Tried[] }>(`/api/licenses/efficiency?${range}&site=sha`);
     const affected = tried.features.flatMap(({ whatIf }) => whatIf.map((one) => one.affectedSessions));
     expect(new Set(affected)).toEqual(new Set([null]));
   });
@@ -252,9 +235,9 @@ describe.skipIf(!HAS_POSTGRES)("history at a hub", () => {
 
   test("without its database the hub answers 503 at once, and recovers", async () => {
     await postgres.kill();
-    const away = await hub.get("/api/licenses/heatmap?site=muc", viewer);
+    const away = await hub.get("/api/licenses/heatmap?site=muc");
     expect(away.status).toBe(503);
     await postgres.start();
-    expect((await hub.get("/api/licenses/heatmap?site=muc", viewer)).status).toBe(200);
+    expect((await hub.get("/api/licenses/heatmap?site=muc")).status).toBe(200);
   });
 });

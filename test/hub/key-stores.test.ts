@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type KeyState, type NewKey, parseKey, printKey } from "../../src/domain/keys.ts";
 import { ROLES } from "../../src/domain/words.ts";
@@ -8,22 +8,17 @@ import { migrate } from "../../src/hub/database/migrate.ts";
 import { createKeys } from "../../src/store/keys.ts";
 import type { Grant } from "../../src/store/sign-in-book.ts";
 import { createSignIns } from "../../src/store/sign-ins.ts";
-import { freePort } from "../free-port.ts";
 import { cleanUp, fixedClock, open as openStore, quickDirectory } from "../store/place.ts";
 import { plainKey } from "../store/plain-key.ts";
-import { dumpOf, HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
+import { usePostgres } from "./describe-hub.ts";
+import { dumpOf, HAS_POSTGRES } from "./postgres.ts";
 import { open } from "./rig.ts";
 
 const NOW = Date.parse("2026-03-02T12:00:00.000Z");
 const HOUR = 3_600_000;
 type Clock = ReturnType<typeof fixedClock>;
 
-let postgres: Postgres;
-if (HAS_POSTGRES)
-  beforeAll(async () => {
-    postgres = await startPostgres(await freePort(), ["fsync=off"]);
-  });
-afterAll(() => postgres?.[Symbol.asyncDispose]());
+const postgres = HAS_POSTGRES ? usePostgres() : null;
 const closes: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   for (const close of closes.splice(0)) await close();
@@ -52,7 +47,7 @@ const PLACES = {
     };
   },
   async PostgreSQL() {
-    const url = await postgres.database();
+    const url = (await postgres?.database()) ?? "";
     const pool = open(url);
     closes.push(() => pool.close());
     await migrate(pool);

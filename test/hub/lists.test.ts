@@ -1,58 +1,37 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import type { ServerPicture } from "../../src/domain/picture.ts";
-import { freePort } from "../free-port.ts";
 import { type Bench, bench } from "../http/make.ts";
 import { until } from "../until.ts";
+import { describeHub } from "./describe-hub.ts";
 import { pictureState, pictureStates, simulatedPictures } from "./pictures.ts";
-import { HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
-import { keyAt, known, madeUpSite, open, startHub, type TestHub } from "./rig.ts";
+import type { MadeUpSite } from "./rig.ts";
 
 const AT = Date.parse("2026-03-04T10:20:00Z");
 const SITES = ["muc", "blr"] as const;
 
-describe.skipIf(!HAS_POSTGRES)("lists from the live picture and from PostgreSQL", () => {
-  let postgres: Postgres;
-  let database: string;
-  let hub: TestHub;
-  let keys: Record<"viewer" | "anonymous", string>;
-  let now = AT;
-  const sites = new Map<string, ReturnType<typeof madeUpSite>>();
+let now = AT;
+describeHub("lists from the live picture and from PostgreSQL", { clock: { now: () => now } }, (at) => {
+  const { hub, keys } = at;
+  const sites = new Map<string, MadeUpSite>();
   const daemons = new Map<string, Bench>();
   const pictures = new Map<string, ServerPicture[]>();
 
   beforeAll(async () => {
-    postgres = await startPostgres(await freePort(), ["fsync=off"]);
-    database = await postgres.database();
+    now = AT;
     for (const [index, name] of SITES.entries()) {
-      sites.set(name, madeUpSite(name, await keyAt(database, { role: "site", site: name })));
-      const daemon = bench();
+      const [site, daemon] = [await at.site(name), bench()];
       daemon.now = AT;
+      sites.set(name, site);
       daemons.set(name, daemon);
       pictures.set(name, simulatedPictures(index + 1, AT));
-    }
-    keys = {
-      viewer: await keyAt(database, { role: "viewer" }),
-      anonymous: await keyAt(database, { role: "viewer", anonymize: true }),
-    };
-    hub = await startHub(database, { now: () => now });
-    await known(hub, keys.anonymous);
-    for (const name of SITES) {
-      daemons.get(name)?.show(...(pictures.get(name) ?? []));
-      await sites
-        .get(name)
-        ?.sends(
-          hub.url,
-          sites.get(name)?.push({ sentAt: now, states: pictureStates(pictures.get(name) ?? []) }),
-        );
+      daemon.show(...(pictures.get(name) ?? []));
+      const states = pictureStates(pictures.get(name) ?? []);
+      await site.sends(hub.url, site.push({ sentAt: now, states }));
     }
     await until("the directory of the hub has both sites", async () => {
-      const all = await hub.json<{ total: number }>("/api/licenses/servers", keys.viewer);
+      const all = await hub.json<{ total: number }>("/api/licenses/servers");
       return all.total === [...pictures.values()].flat().length || undefined;
     });
-  });
-  afterAll(async () => {
-    await hub?.[Symbol.asyncDispose]();
-    await postgres?.[Symbol.asyncDispose]();
   });
 
   /** Removes the site from a hub's answer, so that it compares with the site's own answer. */
@@ -123,7 +102,7 @@ describe.skipIf(!HAS_POSTGRES)("lists from the live picture and from PostgreSQL"
   ])("answer alike: %s", async (path) => {
     for (const name of SITES) {
       const site = await daemonSays(name, path);
-      const said = await hub.json<{ total: number }>(`${path}&site=${name}`, keys.viewer);
+      const said = await hub.json<{ total: number }>(`${path}&site=${name}`);
       expect(JSON.stringify(ofSite(name, said))).toBe(JSON.stringify(site));
       if (!/offset|error/.test(path)) expect(said.total).toBeGreaterThan(0);
     }
@@ -141,7 +120,7 @@ describe.skipIf(!HAS_POSTGRES)("lists from the live picture and from PostgreSQL"
           `user=${user}&host=${host?.toLowerCase()}`,
         ]) {
           const path = `/api/licenses/users?limit=1000&${query}`;
-          const said = await hub.json<Users>(`${path}&site=${name}`, keys.viewer);
+          const said = await hub.json<Users>(`${path}&site=${name}`);
           expect(said.total).toBeGreaterThan(0);
           expect(ofSite(name, said)).toEqual(await daemonSays(name, path));
         }
@@ -152,11 +131,11 @@ describe.skipIf(!HAS_POSTGRES)("lists from the live picture and from PostgreSQL"
     for (const name of SITES) {
       const [first] = pictures.get(name) ?? [];
       const id = first?.server.id ?? "";
-      expect(ofSite(name, await hub.json(`/api/licenses/servers/${name}:${id}`, keys.viewer))).toEqual(
+      expect(ofSite(name, await hub.json(`/api/licenses/servers/${name}:${id}`))).toEqual(
         await daemonSays(name, `/api/licenses/servers/${id}`),
       );
       const { alerts: _, ...site } = await daemonSays(name, "/api/licenses/summary");
-      const said = ofSite(name, await hub.json(`/api/licenses/summary?site=${name}`, keys.viewer));
+      const said = ofSite(name, await hub.json(`/api/licenses/summary?site=${name}`));
       expect(said).toMatchObject(site);
       expect(said).toMatchObject({ sites: { total: 2, silent: 0 } });
       // Sums leave out tokens and credits, count a seat group and a package once, and count no seats for assigned people.
@@ -167,7 +146,7 @@ describe.skipIf(!HAS_POSTGRES)("lists from the live picture and from PostgreSQL"
         alerts: ___,
         sites: ____,
         ...same
-      } = ofSite(name, await hub.json(`${path}${name}:other`, keys.viewer)) as Record<string, unknown>;
+      } = ofSite(name, await hub.json(`${path}${name}:other`)) as Record<string, unknown>;
       expect(JSON.stringify(same)).toBe(JSON.stringify(other));
     }
   });
@@ -180,9 +159,7 @@ describe.skipIf(!HAS_POSTGRES)("lists from the live picture and from PostgreSQL"
       servers: { up: number };
     };
     const [all, ...each] = await Promise.all(
-      ["", "?site=muc", "?site=blr"].map((query) =>
-        hub.json<Totals>(`/api/licenses/summary${query}`, keys.viewer),
-      ),
+      ["", "?site=muc", "?site=blr"].map((query) => hub.json<Totals>(`/api/licenses/summary${query}`)),
     );
     const sum = (of: (totals: Totals) => number) => each.reduce((total, one) => total + of(one), 0);
     for (const of of [
@@ -196,17 +173,11 @@ describe.skipIf(!HAS_POSTGRES)("lists from the live picture and from PostgreSQL"
   });
 
   test("lists have a hundred rows by default, and start with the site's name", async () => {
-    const list = await hub.json<{ total: number; limit: number; users: object[] }>(
-      "/api/licenses/users",
-      keys.viewer,
-    );
+    const list = await hub.json<{ total: number; limit: number; users: object[] }>("/api/licenses/users");
     expect([list.limit, list.users.length]).toEqual([100, 100]);
     expect(list.total).toBeGreaterThan(100);
     expect(Object.keys(list.users[0] ?? {})[0]).toBe("site");
-    const all = await hub.json<{ servers: object[]; total: number }>(
-      "/api/licenses?limit=2&site=blr",
-      keys.viewer,
-    );
+    const all = await hub.json<{ servers: object[]; total: number }>("/api/licenses?limit=2&site=blr");
     expect([all.servers.length, all.total]).toEqual([2, pictures.get("blr")?.length ?? 0]);
   });
 
@@ -217,7 +188,7 @@ describe.skipIf(!HAS_POSTGRES)("lists from the live picture and from PostgreSQL"
       ["users?feature=Schema_Editr", "Schema_Editor"],
       ["features?label=location:nowhere", ""],
     ] as const) {
-      const response = await hub.get(`/api/licenses/${path}`, keys.viewer);
+      const response = await hub.get(`/api/licenses/${path}`);
       expect([path, response.status]).toEqual([path, 404]);
       expect(((await response.json()) as { message: string }).message).toContain(closest);
     }
@@ -249,7 +220,7 @@ describe.skipIf(!HAS_POSTGRES)("lists from the live picture and from PostgreSQL"
       users: { user: string | null; host: string | null; startedAt: string | null }[];
       total: number;
     };
-    const open = await hub.json<Users>("/api/licenses/users?limit=10000&kind=checkout,assigned", keys.viewer);
+    const open = await hub.json<Users>("/api/licenses/users?limit=10000&kind=checkout,assigned");
     const path = "/api/licenses/users?limit=10000&kind=checkout,assigned&sort=user";
     const text = await (await hub.get(path, keys.anonymous)).text();
     const masked = JSON.parse(text) as Users;
@@ -272,10 +243,10 @@ describe.skipIf(!HAS_POSTGRES)("lists from the live picture and from PostgreSQL"
     const of = async (text: unknown) =>
       JSON.parse(JSON.stringify(text).replaceAll(/"snapshot":\d+/g, '"snapshot":0'));
     for (const name of SITES) {
-      const said = ofSite(name, await hub.json(`/api/picture?site=${name}`, keys.viewer));
+      const said = ofSite(name, await hub.json(`/api/picture?site=${name}`));
       expect(await of(said)).toEqual(await of(await daemonSays(name, "/api/picture")));
     }
-    expect((await hub.get("/api/picture", keys.viewer)).status).toBe(400);
+    expect((await hub.get("/api/picture")).status).toBe(400);
   });
 
   test("a patch changes the picture; one that does not fit makes the hub ask for the whole picture", async () => {
@@ -293,16 +264,12 @@ describe.skipIf(!HAS_POSTGRES)("lists from the live picture and from PostgreSQL"
     daemon.show(less, ...others);
     for (const list of ["features", "users"]) {
       const path = `/api/licenses/${list}?limit=10000`;
-      expect(ofSite("muc", await hub.json(`${path}&site=muc`, keys.viewer))).toEqual(
-        await daemonSays("muc", path),
-      );
+      expect(ofSite("muc", await hub.json(`${path}&site=muc`))).toEqual(await daemonSays("muc", path));
     }
     expect(await push(pictureState(null, before, 1))).toMatchObject({ wanted: [] });
     daemon.show(before, ...others);
     const path = "/api/licenses/features?limit=10000";
-    expect(ofSite("muc", await hub.json(`${path}&site=muc`, keys.viewer))).toEqual(
-      await daemonSays("muc", path),
-    );
+    expect(ofSite("muc", await hub.json(`${path}&site=muc`))).toEqual(await daemonSays("muc", path));
   });
 
   test("the figures of a site match its lists", async () => {
@@ -310,7 +277,7 @@ describe.skipIf(!HAS_POSTGRES)("lists from the live picture and from PostgreSQL"
       Record<"state" | "expiresOn" | "expiresAt", string>;
     const all = async (of: string, name: string) => {
       const path = `/api/licenses/${of}?limit=10000&site=${name}`;
-      return (await hub.json<Record<string, (Row & { status: string })[]>>(path, keys.viewer))[of] ?? [];
+      return (await hub.json<Record<string, (Row & { status: string })[]>>(path))[of] ?? [];
     };
     for (const name of SITES) {
       const [features, servers, pools] = await Promise.all(
@@ -336,7 +303,7 @@ describe.skipIf(!HAS_POSTGRES)("lists from the live picture and from PostgreSQL"
         alerts: { info: 0, warning: 0, critical: 0 },
       };
       await until("the hub has looked at what was pushed last", async () => {
-        const site = await hub.json<object>(`/api/fleet/sites/${name}`, keys.viewer);
+        const site = await hub.json<object>(`/api/fleet/sites/${name}`);
         return Bun.deepEquals({ ...site, ...wanted }, site) || undefined;
       });
     }
@@ -364,36 +331,30 @@ describe.skipIf(!HAS_POSTGRES)("lists from the live picture and from PostgreSQL"
 
   test("a silent site's data is marked and counted as stale, and fresh after its next push", async () => {
     type Sites = { sites: { site: string; state: string; lastPushAt: string }[] };
-    const states = async () =>
-      (await hub.json<Sites>("/api/fleet/sites", keys.viewer)).sites.map(({ state }) => state);
+    const states = async () => (await hub.json<Sites>("/api/fleet/sites")).sites.map(({ state }) => state);
     expect(await states()).toEqual(["connected", "connected"]);
     now = AT + 31_000;
     await sites.get("blr")?.sends(hub.url, sites.get("blr")?.push({ sentAt: now + 5_000 }));
-    expect(await hub.json("/api/fleet/sites/muc", keys.viewer)).toMatchObject({
+    expect(await hub.json("/api/fleet/sites/muc")).toMatchObject({
       state: "silent",
       lagFacts: null,
     });
-    expect(await hub.json("/api/fleet/sites/blr", keys.viewer)).toMatchObject({
+    expect(await hub.json("/api/fleet/sites/blr")).toMatchObject({
       state: "connected",
       clockOffsetMs: 5_000,
       version: "0.2.0",
       labels: { country: "de" },
     });
-    const fresh = await hub.json<{ total: number }>(
-      "/api/licenses/features?site=muc&state=ok,partial",
-      keys.viewer,
-    );
+    const fresh = await hub.json<{ total: number }>("/api/licenses/features?site=muc&state=ok,partial");
     expect(fresh.total).toBe(0);
     await until("the directory of the hub has followed", async () => {
       const { sites: counts } = await hub.json<{ sites: { total: number; silent: number } }>(
         "/api/licenses/summary",
-        keys.viewer,
       );
       return (counts.total === 2 && counts.silent === 1) || undefined;
     });
     const features = await hub.json<{ features: { state: string; collectedAt: string | null }[] }>(
       "/api/licenses/features?site=muc&limit=1000",
-      keys.viewer,
     );
     const daemon = (await daemonSays("muc", "/api/licenses/features")).features as typeof features.features;
     expect(features.features.map(({ collectedAt }) => collectedAt)).toEqual(
@@ -409,15 +370,13 @@ describe.skipIf(!HAS_POSTGRES)("lists from the live picture and from PostgreSQL"
     const rest = (pictures.get("blr") ?? []).slice(1);
     await site?.sends(hub.url, site.push({ sentAt: now, states: pictureStates(rest).slice(0, 1) }));
     await until("the directory of the hub has followed", async () => {
-      const list = await hub.json<{ total: number }>("/api/licenses/servers?site=blr", keys.viewer);
+      const list = await hub.json<{ total: number }>("/api/licenses/servers?site=blr");
       return list.total === rest.length || undefined;
     });
     const first = pictures.get("blr")?.[0]?.server.id;
-    const pool = open(database);
     for (const table of ["servers", "current_features", "current_rows", "current_pools"]) {
-      const rows = await pool.unsafe(`SELECT 1 FROM ${table} WHERE site = 'blr' AND server = $1`, [first]);
+      const rows = await at.pool.unsafe(`SELECT 1 FROM ${table} WHERE site = 'blr' AND server = $1`, [first]);
       expect([table, rows.length]).toEqual([table, 0]);
     }
-    await pool.close();
   });
 });

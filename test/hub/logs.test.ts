@@ -1,8 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { freePort } from "../free-port.ts";
+import { beforeAll, expect, test } from "bun:test";
 import { until } from "../until.ts";
-import { HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
-import { keyAt, known, madeUpSite, startHub, type TestHub } from "./rig.ts";
+import { describeHub } from "./describe-hub.ts";
 
 const AT = Date.now() - 3_600_000;
 
@@ -18,11 +16,8 @@ interface Lines {
   readonly total: number;
 }
 
-describe.skipIf(!HAS_POSTGRES)("logs at a hub", () => {
-  let postgres: Postgres;
-  let database: string;
-  let hubs: readonly [TestHub, TestHub];
-  const keys: Record<string, string> = {};
+describeHub("logs at a hub", { hubs: 2 }, (at) => {
+  const { hubs, keys, postgres } = at;
 
   /** Log lines of a site, one per second. */
   const lineOf = (seq: number, level: string, source: string, message: string, metadata: object) => ({
@@ -41,16 +36,8 @@ describe.skipIf(!HAS_POSTGRES)("logs at a hub", () => {
   });
 
   beforeAll(async () => {
-    postgres = await startPostgres(await freePort(), ["fsync=off"]);
-    database = await postgres.database();
-    for (const role of ["viewer", "operator", "admin"] as const)
-      keys[role] = await keyAt(database, { role, name: `the ${role}` });
-    hubs = [await startHub(database), await startHub(database)];
     for (const name of ["muc", "blr"]) {
-      const site = madeUpSite(
-        name,
-        await known(hubs[1], await keyAt(database, { role: "site", site: name })),
-      );
+      const site = await at.site(name);
       const facts = [
         lineOf(1, "warn", "collector", "The server refused us", { server: "eda", why: "connection refused" }),
         lineOf(2, "error", "store", "Größe der Datei", { path: '/a "b"\\c' }),
@@ -59,20 +46,19 @@ describe.skipIf(!HAS_POSTGRES)("logs at a hub", () => {
           lineOf(4 + n, "warn", "collector", `Poll ${n} failed`, { server: "eda" }),
         ),
       ];
-      await site.sends(hubs[1].url, site.push({ to: facts.length, facts }));
+      await until(
+        "the other hub takes the push",
+        async () => (await site.send(hubs[1].url, site.push({ to: facts.length, facts }))).ok || undefined,
+      );
     }
     await until(
       "all lines are published",
       async () => (await lines("search?sources=collector,store,audit&limit=1")).total >= 106 || undefined,
     );
   });
-  afterAll(async () => {
-    for (const hub of hubs ?? []) await hub[Symbol.asyncDispose]();
-    await postgres?.[Symbol.asyncDispose]();
-  });
 
-  const lines = async (path: string, role = "operator", hub = hubs[0]) =>
-    hub.json<Lines>(`/api/logs/${path}`, keys[role] ?? "");
+  const lines = (path: string, role: "operator" | "viewer" = "operator", hub = hubs[0]) =>
+    hub.json<Lines>(`/api/logs/${path}`, keys[role]);
 
   test.each([
     ["search?levels=error&sources=store&q=gr%C3%B6%C3%9Fe", 2],
@@ -109,30 +95,23 @@ describe.skipIf(!HAS_POSTGRES)("logs at a hub", () => {
   test("a line has its site and the hub's server id, in CSV too", async () => {
     const { logs } = await lines("search?q=refused&site=blr");
     expect(logs).toMatchObject([{ site: "blr", source: "collector", metadata: { server: "blr:eda" } }]);
-    const csv = await hubs[0].get("/api/logs/search?q=refused&site=blr&format=csv", keys.operator ?? "");
+    const csv = await hubs[0].get("/api/logs/search?q=refused&site=blr&format=csv", keys.operator);
     const [heading, row] = (await csv.text()).split("\r\n");
     expect(heading?.split(",")).toContain("site");
     expect(row).toContain("blr");
-    expect((await hubs[0].get("/api/logs/search?site=nowhere", keys.viewer ?? "")).status).toBe(404);
+    expect((await hubs[0].get("/api/logs/search?site=nowhere")).status).toBe(404);
   });
 
   test("sources that a viewer may not see are in none of its answers", async () => {
     const seen = await lines("search?limit=1000", "viewer");
     expect(new Set(seen.logs.map(({ source }) => source)).has("audit")).toBe(false);
     expect((await lines("search?sources=audit", "viewer")).total).toBe(0);
-    const stats = await hubs[0].json<{ bySource: Record<string, number> }>(
-      "/api/logs/stats",
-      keys.viewer ?? "",
-    );
+    const stats = await hubs[0].json<{ bySource: Record<string, number> }>("/api/logs/stats");
     expect(Object.keys(stats.bySource)).not.toContain("audit");
   });
 
   test("an action at one hub is in the audit trail of both, without the key", async () => {
-    const made = await fetch(`${hubs[0].url}/api/keys`, {
-      method: "POST",
-      headers: { "x-api-key": keys.admin ?? "", "content-type": "application/json" },
-      body: JSON.stringify({ name: "wall display", role: "viewer" }),
-    });
+    const made = await hubs[0].post("/api/keys", { name: "wall display", role: "viewer" }, keys.admin);
     const { key, id } = (await made.json()) as { key: string; id: string };
     for (const hub of hubs) {
       const found = await until("the trail has it", async () => {
@@ -148,7 +127,7 @@ describe.skipIf(!HAS_POSTGRES)("logs at a hub", () => {
   test("statistics count the lines that a search finds", async () => {
     const stats = await hubs[0].json<Record<string, Record<string, number>> & { total: number }>(
       "/api/logs/stats",
-      keys.operator ?? "",
+      keys.operator,
     );
     expect(stats.bySource?.collector).toBe(102);
     expect(stats.byLevel?.error).toBe((await lines("search?levels=error")).total);
@@ -156,11 +135,8 @@ describe.skipIf(!HAS_POSTGRES)("logs at a hub", () => {
   });
 
   test("clearing deletes everything but the audit trail, and is recorded there", async () => {
-    const cleared = await fetch(`${hubs[1].url}/api/logs/clear`, {
-      method: "POST",
-      headers: { "x-api-key": keys.admin ?? "", "content-type": "application/json" },
-      body: JSON.stringify({ before: new Date(AT + 30_000).toISOString() }),
-    });
+    const before = new Date(AT + 30_000).toISOString();
+    const cleared = await hubs[1].post("/api/logs/clear", { before }, keys.admin);
     expect(await cleared.json()).toEqual({ cleared: 56 });
     expect((await lines("search?site=muc&sources=collector")).total).toBe(24);
     expect((await lines("search?site=muc&sources=audit")).total).toBe(1);
@@ -172,10 +148,10 @@ describe.skipIf(!HAS_POSTGRES)("logs at a hub", () => {
 
   test("lines wait while the database is away", async () => {
     await postgres.kill();
-    await hubs[0].get("/api/licenses/features", keys.viewer ?? "");
+    await hubs[0].get("/api/licenses/features");
     await postgres.start();
     const found = await until("the error is there", async () => {
-      const answer = await hubs[0].get("/api/logs/search?levels=error&sources=http", keys.operator ?? "");
+      const answer = await hubs[0].get("/api/logs/search?levels=error&sources=http", keys.operator);
       const { logs = [] } = (await answer.json()) as Partial<Lines>;
       return logs.find(({ metadata }) => metadata.code === "SERVICE_UNAVAILABLE");
     });

@@ -1,57 +1,41 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import type { ServerPicture } from "../../src/domain/picture.ts";
 import { createExposition } from "../../src/export/exposition.ts";
 import { createDirectory } from "../../src/hub/lists/directory.ts";
 import { createFleetExposition } from "../../src/hub/metrics/exposition.ts";
-import { freePort } from "../free-port.ts";
 import { until } from "../until.ts";
+import { describeHub } from "./describe-hub.ts";
 import { pictureStates, simulatedPictures } from "./pictures.ts";
-import { HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
-import { keyAt, known, madeUpFacts, madeUpSite, open, startHub, type TestHub } from "./rig.ts";
+import { type MadeUpSite, madeUpFacts } from "./rig.ts";
 
 const AT = Date.now();
 const SITES = ["muc", "blr"] as const;
 const nothing = () => {};
 
-describe.skipIf(!HAS_POSTGRES)("metrics of a hub", () => {
-  let postgres: Postgres;
-  let database: string;
-  let hub: TestHub;
-  let viewer: string;
-  let now = AT;
+let now = AT;
+describeHub("metrics of a hub", { clock: { now: () => now } }, (at) => {
+  const { hub } = at;
   const pictures = new Map<string, ServerPicture[]>();
-  const sites = new Map<string, ReturnType<typeof madeUpSite>>();
+  const sites = new Map<string, MadeUpSite>();
 
   beforeAll(async () => {
-    postgres = await startPostgres(await freePort(), ["fsync=off"]);
-    database = await postgres.database();
-    viewer = await keyAt(database, { role: "viewer" });
+    now = AT;
     for (const [index, name] of SITES.entries()) {
-      sites.set(name, madeUpSite(name, await keyAt(database, { role: "site", site: name })));
+      const site = await at.site(name);
+      sites.set(name, site);
       pictures.set(name, simulatedPictures(index + 1, AT));
-    }
-    hub = await startHub(database, { now: () => now });
-    await known(hub, viewer);
-    for (const name of SITES) {
-      const site = sites.get(name);
       const states = pictureStates(pictures.get(name) ?? []);
-      await site?.sends(
-        hub.url,
-        site.push({ sentAt: now - 5_000, to: 30, facts: madeUpFacts(1, 30, AT), head: 37, states }),
-      );
+      const facts = madeUpFacts(1, 30, AT);
+      await site.sends(hub.url, site.push({ sentAt: now - 5_000, to: 30, facts, head: 37, states }));
     }
     await until("both sites are there", async () => {
-      const { total } = await hub.json<{ total: number }>("/api/licenses/servers", viewer);
+      const { total } = await hub.json<{ total: number }>("/api/licenses/servers");
       return total === [...pictures.values()].flat().length || undefined;
     });
   });
-  afterAll(async () => {
-    await hub?.[Symbol.asyncDispose]();
-    await postgres?.[Symbol.asyncDispose]();
-  });
 
   const scrape = async (query = "", accept = "text/plain") =>
-    (await fetch(`${hub.url}/metrics${query}`, { headers: { "x-api-key": viewer, accept } })).text();
+    (await fetch(`${hub.url}/metrics${query}`, { headers: { "x-api-key": at.keys.viewer, accept } })).text();
   const samples = (text: string) => text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
 
   test.each(SITES)("metrics of %s equal the site's own, except for the label site", async (name) => {
@@ -76,7 +60,7 @@ describe.skipIf(!HAS_POSTGRES)("metrics of a hub", () => {
     const text = await scrape("?site=blr");
     expect(text).toContain('site="blr"');
     expect(text).not.toContain('site="muc"');
-    expect((await hub.get("/metrics?site=nowhere", viewer)).status).toBe(404);
+    expect((await hub.get("/metrics?site=nowhere")).status).toBe(404);
   });
 
   test("reports the state of each site and the outcomes of pushes", async () => {
@@ -100,16 +84,14 @@ describe.skipIf(!HAS_POSTGRES)("metrics of a hub", () => {
 
   test("the JSON has the seats of all sites, or of the named ones", async () => {
     type Sample = { licenses: { total: number } };
-    const { licenses } = await hub.json<Sample>("/api/metrics", viewer);
-    const each = await Promise.all(
-      SITES.map((name) => hub.json<Sample>(`/api/metrics?site=${name}`, viewer)),
-    );
+    const { licenses } = await hub.json<Sample>("/api/metrics");
+    const each = await Promise.all(SITES.map((name) => hub.json<Sample>(`/api/metrics?site=${name}`)));
     expect(each.reduce((sum, one) => sum + one.licenses.total, 0)).toBe(licenses.total);
     expect(licenses.total).toBeGreaterThan(0);
   });
 
   test("for a very large fleet it leaves out features first, then servers, and counts them", async () => {
-    const pool = open(database);
+    const { pool } = at;
     const directory = createDirectory(pool, { now: () => now });
     await directory.renew();
     const { servers } = directory.snapshot();
@@ -124,7 +106,6 @@ describe.skipIf(!HAS_POSTGRES)("metrics of a hub", () => {
     const none = await textOf(10);
     expect(none).not.toContain("license_server");
     expect(none).toContain(`licmond_hub_left_out{what="servers"} ${servers.length}`);
-    await pool.close();
   });
 
   test("a silent site has only its state", async () => {

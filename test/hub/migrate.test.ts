@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { openPool } from "../../src/hub/database/connect.ts";
 import { MIGRATIONS, migrate, schemaVersion } from "../../src/hub/database/migrate.ts";
 import { createPartitions } from "../../src/hub/database/partitions.ts";
 import { hubSecret } from "../../src/hub/secret.ts";
-import { freePort } from "../free-port.ts";
-import { HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
+import { usePostgres } from "./describe-hub.ts";
+import { HAS_POSTGRES } from "./postgres.ts";
 
 describe.skipIf(!HAS_POSTGRES)("the hub's database", () => {
-  let postgres: Postgres;
-  beforeAll(async () => {
-    postgres = await startPostgres(await freePort());
-  });
-  afterAll(() => postgres?.[Symbol.asyncDispose]());
+  const postgres = usePostgres();
 
   const open = (database: string) => openPool({ database, passwordFile: null, readDatabase: null }, 4);
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { appendFile } from "node:fs/promises";
 import { join } from "node:path";
 import { loadConfig } from "../../src/config/load.ts";
@@ -7,11 +7,11 @@ import { systemClock } from "../../src/domain/time/clock.ts";
 import { createLogging } from "../../src/system/log.ts";
 import { createPlace, withTool } from "../cli/rig.ts";
 import { flexnetSays } from "../e2e/lmstat.ts";
-import { freePort } from "../free-port.ts";
 import { cleanUp, temporaryDirectory } from "../store/place.ts";
 import { until } from "../until.ts";
+import { usePostgres } from "./describe-hub.ts";
 import { makeSite } from "./history-site.ts";
-import { dumpOf, HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
+import { dumpOf, HAS_POSTGRES } from "./postgres.ts";
 import { keyAt, known, startHub, type TestHub } from "./rig.ts";
 
 /** A Wednesday morning. */
@@ -59,14 +59,8 @@ function namesIn({ text, bytes }: Words, names: Iterable<string>): string[] {
 const SLOW = process.env.SLOW_TESTS === "1";
 
 describe.skipIf(!HAS_POSTGRES)("names in a hub's database", () => {
-  let postgres: Postgres;
-  beforeAll(async () => {
-    postgres = await startPostgres(await freePort(), ["fsync=off"]);
-  });
-  afterAll(async () => {
-    await postgres?.[Symbol.asyncDispose]();
-    cleanUp();
-  });
+  const postgres = usePostgres();
+  afterAll(cleanUp);
 
   const PEOPLE_KEY = Buffer.alloc(32, 7).toString("base64");
   /** Writes the key of pseudonyms that all sites of a fleet share. */

@@ -1,40 +1,23 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
 import type { Answer } from "../../src/fleet/protocol.ts";
-import type { Pool } from "../../src/hub/database/connect.ts";
-import { freePort } from "../free-port.ts";
 import type { ApiDocument } from "../http/document.ts";
 import { expectRefused, wrongBodies } from "../http/wrong-bodies.ts";
 import { until } from "../until.ts";
-import { HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
-import { keyAt, known, madeUpFacts, madeUpSite, open, startHub, type TestHub } from "./rig.ts";
+import { describeHub } from "./describe-hub.ts";
+import { type MadeUpSite, madeUpFacts, madeUpSite, startHub } from "./rig.ts";
 
 const NOW = Date.now();
 
-describe.skipIf(!HAS_POSTGRES)("a push", () => {
-  let postgres: Postgres;
-  let database: string;
-  let hub: TestHub;
-  let pool: Pool;
-  let site: ReturnType<typeof madeUpSite>;
-
-  beforeAll(async () => {
-    postgres = await startPostgres(await freePort(), ["fsync=off"]);
-  });
-  afterAll(() => postgres?.[Symbol.asyncDispose]());
+describeHub("a push", { each: true }, (at) => {
+  const { hub, keys } = at;
+  let site: MadeUpSite;
   beforeEach(async () => {
-    database = await postgres.database();
-    site = madeUpSite("muc", await keyAt(database, { role: "site", site: "muc" }));
-    hub = await startHub(database);
-    pool = open(database);
-  });
-  afterEach(async () => {
-    await hub[Symbol.asyncDispose]();
-    await pool.close();
+    site = await at.site("muc");
   });
 
   const counts = async () => {
-    const [row] = await pool`
+    const [row] = await at.pool`
       SELECT (SELECT count(*)::int FROM open_sessions) AS open, (SELECT count(*)::int FROM sessions) AS ended,
         (SELECT count(*)::int FROM steps) AS steps, (SELECT count(*)::int FROM refused) AS refused`;
     return { ...row };
@@ -49,7 +32,7 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
     const first = await site.sends(hub.url, hello);
     expect(first).toEqual({ cursor: 0, commands: [], wanted: [] });
     expect(await site.sends(hub.url, hello)).toEqual(first);
-    expect(await pool`SELECT 1 FROM sites`).toHaveLength(0);
+    expect(await at.pool`SELECT 1 FROM sites`).toHaveLength(0);
     const next = await site.sends(hub.url, site.push({ to: 3, facts: madeUpFacts(1, 3, NOW) }));
     expect(next).toEqual({ cursor: 3, commands: [], wanted: [] });
     expect(
@@ -94,9 +77,9 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
 
   test("a session keeps the hub's id until its end", async () => {
     await site.sends(hub.url, site.push({ to: 1, facts: madeUpFacts(1, 1, NOW) }));
-    const [{ id }] = await pool`SELECT id FROM open_sessions`;
+    const [{ id }] = await at.pool`SELECT id FROM open_sessions`;
     await site.sends(hub.url, site.push({ from: 2, to: 2, facts: madeUpFacts(2, 1, NOW) }));
-    const [ended] = await pool`SELECT id, end_reason FROM sessions`;
+    const [ended] = await at.pool`SELECT id, end_reason FROM sessions`;
     expect(ended).toMatchObject({ id, end_reason: "checkin" });
     expect(await counts()).toMatchObject({ open: 0, ended: 1 });
   });
@@ -107,9 +90,8 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
     expect(await counts()).toMatchObject({ open: 1, refused: 0 });
     await site.sends(hub.url, site.push({ from: 2, to: 2, facts: facts.slice(1) }));
     expect(await counts()).toMatchObject({ open: 0, ended: 1, refused: 0 });
-    const viewer = await known(hub, await keyAt(database, { role: "viewer" }));
     type Sessions = { sessions: { user: string | null; host: string | null }[] };
-    const { sessions } = await hub.json<Sessions>("/api/licenses/sessions", viewer);
+    const { sessions } = await hub.json<Sessions>("/api/licenses/sessions");
     expect(sessions).toMatchObject([{ user: null, host: null }]);
   });
 
@@ -123,7 +105,7 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
     ];
     const mixed = facts.map((fact) => bad.find(({ seq }) => seq === fact.seq) ?? fact);
     expect((await site.sends(hub.url, site.push({ to: 9, facts: mixed }))).cursor).toBe(9);
-    const refused = await pool`SELECT seq::int AS seq, reason, body FROM refused ORDER BY seq`;
+    const refused = await at.pool`SELECT seq::int AS seq, reason, body FROM refused ORDER BY seq`;
     expect(refused.map(({ seq }: { seq: number }) => seq)).toEqual([1, 4, 5, 7]);
     expect(JSON.parse(refused[1].body.toString())).toEqual(bad[1]);
     expect(await counts()).toMatchObject({ steps: 3, refused: 4 });
@@ -145,7 +127,7 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
     ];
     const facts = names.map((user, index) => ({ ...madeUpFacts(index * 3 + 1, 1, NOW)[0], user }));
     await site.sends(hub.url, site.push({ to: 100, facts }));
-    const rows = await pool`SELECT user_name FROM open_sessions ORDER BY site_id`;
+    const rows = await at.pool`SELECT user_name FROM open_sessions ORDER BY site_id`;
     expect(rows.map(({ user_name }: { user_name: string }) => user_name)).toEqual(
       names.with(-1, "\uFFFD").with(-2, "\uFFFD"),
     );
@@ -155,7 +137,7 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
     await site.sends(hub.url, site.push());
     const clone = await site.send(hub.url, { ...site.push(), instance: "0123456789abcdef" });
     expect(await errorOf(clone)).toEqual([409, "CONFLICT", "instance"]);
-    await pool`UPDATE sites SET last_push_at = last_push_at - 31000`;
+    await at.pool`UPDATE sites SET last_push_at = last_push_at - 31000`;
     await site.sends(hub.url, { ...site.push(), instance: "0123456789abcdef" });
     expect(await errorOf(await site.send(hub.url, { ...site.push(), site: "blr" }))).toEqual([
       403,
@@ -165,24 +147,21 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
   });
 
   test("a site's key can only push, and other keys cannot push", async () => {
-    const key = await known(hub, await keyAt(database, { role: "site", site: "blr" }));
-    const admin = await known(hub, await keyAt(database, { role: "admin" }));
-    const blr = madeUpSite("blr", key);
+    const blr = await at.site("blr");
     expect((await blr.send(hub.url, blr.push())).status).toBe(200);
     for (const path of ["/api/keys", "/api/status", "/api/me"]) {
-      expect([path, (await hub.get(path, key)).status]).toEqual([path, 403]);
-      expect([path, (await hub.get(path, admin)).status]).toEqual([path, 200]);
+      expect([path, (await hub.get(path, blr.key)).status]).toEqual([path, 403]);
+      expect([path, (await hub.get(path, keys.admin)).status]).toEqual([path, 200]);
     }
-    const pretender = madeUpSite("muc", admin);
+    const pretender = madeUpSite("muc", keys.admin);
     expect((await pretender.send(hub.url, pretender.push())).status).toBe(403);
   });
 
   test("bodies have a size limit, compressed and decompressed, and must be complete", async () => {
-    const key = await known(hub, await keyAt(database, { role: "site", site: "muc" }));
     const post = (body: Uint8Array<ArrayBuffer>, encoding: string) =>
       fetch(`${hub.url}/api/fleet/push`, {
         method: "POST",
-        headers: { "x-api-key": key, "content-encoding": encoding },
+        headers: { "x-api-key": site.key, "content-encoding": encoding },
         body,
       });
     const zeros = new Uint8Array(200_000_000);
@@ -199,14 +178,13 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
   test.each(["facts", "states", "days"])(
     "a small body that decompresses to millions of wrong %s gets one short answer",
     async (list) => {
-      const key = await known(hub, site.key);
       const json = JSON.stringify({ ...site.push(), [list]: "@" }).replace(
         '"@"',
         `[${"0,".repeat(3_900_000)}0]`,
       );
       const answer = await fetch(`${hub.url}/api/fleet/push`, {
         method: "POST",
-        headers: { "x-api-key": key, "content-encoding": "zstd" },
+        headers: { "x-api-key": site.key, "content-encoding": "zstd" },
         body: Bun.zstdCompressSync(json),
       });
       const { code, message } = (await answer.json()) as { code: string; message: string };
@@ -219,12 +197,13 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
   );
 
   test("every other route with a body reports the first of a million wrong elements", async () => {
-    await using large = await startHub(database, undefined, "", { LICMOND_HTTP_MAX_BODY_BYTES: "16777216" });
-    const admin = await known(large, await keyAt(database, { role: "admin" }));
+    await using large = await startHub(at.database, undefined, "", {
+      LICMOND_HTTP_MAX_BODY_BYTES: "16777216",
+    });
     const document = (await (await fetch(`${large.url}/swagger/json`)).json()) as ApiDocument;
     const bodies = wrongBodies(document);
     expect(new Set(bodies.map(({ path }) => path)).size).toBeGreaterThan(5);
-    const headers = { "x-api-key": admin, "content-type": "application/json" };
+    const headers = { "x-api-key": keys.admin, "content-type": "application/json" };
     for (const body of bodies)
       await expectRefused(body, (path, json) =>
         fetch(large.url + path, { method: "POST", headers, body: json }),
@@ -246,7 +225,7 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
   test("when too many pushes wait, the others are asked to retry later", async () => {
     const { promise: isDone, resolve: done } = Promise.withResolvers<void>();
     const { promise: isLocked, resolve: locked } = Promise.withResolvers<void>();
-    const blocker = pool.begin(async (tx) => {
+    const blocker = at.pool.begin(async (tx) => {
       await tx`LOCK TABLE sites IN ACCESS EXCLUSIVE MODE`;
       locked();
       await isDone;

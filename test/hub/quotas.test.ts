@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createHubQuotas } from "../../src/hub/access/access.ts";
 import { migrate } from "../../src/hub/database/migrate.ts";
-import { freePort } from "../free-port.ts";
 import { until } from "../until.ts";
-import { HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
+import { usePostgres } from "./describe-hub.ts";
+import { HAS_POSTGRES } from "./postgres.ts";
 import { keyAt, known, open, startHub } from "./rig.ts";
 
 const DAY = 86_400_000;
@@ -12,11 +12,7 @@ const MIDNIGHT = Date.parse("2026-03-03T00:00:00.000Z");
 const MONTH_END = Date.parse("2026-04-01T00:00:00.000Z");
 
 describe.skipIf(!HAS_POSTGRES)("quotas at two hubs", () => {
-  let postgres: Postgres;
-  beforeAll(async () => {
-    postgres = await startPostgres(await freePort(), ["fsync=off"]);
-  });
-  afterAll(() => postgres?.[Symbol.asyncDispose]());
+  const postgres = usePostgres();
 
   /** Creates the quotas of two hubs on one database, each with its own clock. */
   async function two(at = NOON) {

@@ -1,37 +1,17 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import type { Pool } from "../../src/hub/database/connect.ts";
-import { freePort } from "../free-port.ts";
+import { beforeEach, expect, test } from "bun:test";
 import { until } from "../until.ts";
+import { describeHub } from "./describe-hub.ts";
 import { pictureStates, simulatedPictures } from "./pictures.ts";
-import { HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
-import { keyAt, madeUpFacts, madeUpSite, open, startHub, type TestHub } from "./rig.ts";
+import { type MadeUpSite, madeUpFacts } from "./rig.ts";
 
 const AT = Date.now();
 
-describe.skipIf(!HAS_POSTGRES)("a hub's data of a site", () => {
-  let postgres: Postgres;
-  let database: string;
-  let hub: TestHub;
-  let pool: Pool;
-  let old: ReturnType<typeof madeUpSite>;
-  let site: ReturnType<typeof madeUpSite>;
-  let viewer: string;
-
-  beforeAll(async () => {
-    postgres = await startPostgres(await freePort(), ["fsync=off"]);
-  });
-  afterAll(() => postgres?.[Symbol.asyncDispose]());
+describeHub("a hub's data of a site", { each: true }, (at) => {
+  const { hub } = at;
+  let old: MadeUpSite;
+  let site: MadeUpSite;
   beforeEach(async () => {
-    database = await postgres.database();
-    old = madeUpSite("munich", await keyAt(database, { role: "site", site: "munich" }));
-    site = madeUpSite("muc", await keyAt(database, { role: "site", site: "muc" }));
-    viewer = await keyAt(database, { role: "viewer" });
-    hub = await startHub(database);
-    pool = open(database);
-  });
-  afterEach(async () => {
-    await hub[Symbol.asyncDispose]();
-    await pool.close();
+    [old, site] = [await at.site("munich"), await at.site("muc")];
   });
 
   const fill = async () => {
@@ -42,10 +22,10 @@ describe.skipIf(!HAS_POSTGRES)("a hub's data of a site", () => {
   const hello = (epoch = old.epoch) =>
     site.push({ hello: true, begins: false, from: 91, to: 90, epoch, formerly: "munich" });
   const named = async (list: string) => {
-    const { total } = await hub.json<{ total?: number }>(`/api/licenses/${list}`, viewer);
+    const { total } = await hub.json<{ total?: number }>(`/api/licenses/${list}`);
     return total ?? null;
   };
-  const silence = () => pool`UPDATE sites SET last_push_at = last_push_at - 31000`;
+  const silence = () => at.pool`UPDATE sites SET last_push_at = last_push_at - 31000`;
 
   test("belongs to the site under its new name, and continues", async () => {
     await fill();
@@ -65,7 +45,7 @@ describe.skipIf(!HAS_POSTGRES)("a hub's data of a site", () => {
     expect(await named("servers")).toBe(servers);
     expect(await named("sessions?site=muc&limit=1000")).toBe((sessions ?? 0) + 1);
     expect(await named("sessions?site=munich")).toBeNull();
-    const { sites } = await hub.json<{ sites: { site: string }[] }>("/api/fleet/sites", viewer);
+    const { sites } = await hub.json<{ sites: { site: string }[] }>("/api/fleet/sites");
     expect(sites.map((each) => each.site)).toEqual(["muc"]);
   });
 
@@ -111,15 +91,15 @@ describe.skipIf(!HAS_POSTGRES)("a hub's data of a site", () => {
     expect(await named("sessions")).toBe(0);
     // Simulates an older hub that refused a fact which this hub understands.
     const good = Buffer.from(JSON.stringify({ ...opened, seq: 1 }));
-    await pool`UPDATE refused SET kind = 'session', body = ${good} WHERE seq = 1`;
+    await at.pool`UPDATE refused SET kind = 'session', body = ${good} WHERE seq = 1`;
     const bad = Buffer.from(JSON.stringify({ ...opened, seq: 2, user: 5 }));
-    await pool`UPDATE refused SET kind = 'session', body = ${bad} WHERE seq = 2`;
+    await at.pool`UPDATE refused SET kind = 'session', body = ${bad} WHERE seq = 2`;
     const day = Buffer.from(JSON.stringify({ ...days[0], table: "sessions" }));
-    await pool`UPDATE refused SET kind = 'sessions', body = ${day} WHERE seq IS NULL`;
+    await at.pool`UPDATE refused SET kind = 'sessions', body = ${day} WHERE seq IS NULL`;
     const again = { ...ended, seq: 4 };
     await old.sends(hub.url, old.push({ from: 4, to: 4, begins: false, facts: [again] }));
     expect(await named("sessions")).toBe(1);
-    const left = await pool`SELECT seq::int AS seq, kind FROM refused ORDER BY seq`;
+    const left = await at.pool`SELECT seq::int AS seq, kind FROM refused ORDER BY seq`;
     expect([...left]).toEqual([
       { seq: 2, kind: null },
       { seq: 3, kind: "never" },

@@ -10,10 +10,31 @@ import { createHub } from "../../src/hub/hub.ts";
 import { freePort } from "../free-port.ts";
 import { gather, until } from "../until.ts";
 
-export interface TestHub extends AsyncDisposable {
+export interface TestHub {
   readonly url: string;
-  get(path: string, key: string): Promise<Response>;
-  json<Body>(path: string, key: string): Promise<Body>;
+  get(path: string, key?: string): Promise<Response>;
+  post(path: string, body: object, key?: string, headers?: Record<string, string>): Promise<Response>;
+  json<Body>(path: string, key?: string): Promise<Body>;
+}
+
+/** Calls the hub at `url()`. Without a key, requests use `usual()`. */
+export function hubAt(url: () => string, usual = () => ""): TestHub {
+  const get = (path: string, key = usual()) => fetch(url() + path, { headers: { "x-api-key": key } });
+  return {
+    get url() {
+      return url();
+    },
+    get,
+    post: (path, body, key = usual(), more = {}) => {
+      const headers = {
+        ...(key !== "" && { "x-api-key": key }),
+        "content-type": "application/json",
+        ...more,
+      };
+      return fetch(url() + path, { method: "POST", headers, body: JSON.stringify(body) });
+    },
+    json: async <Body>(path: string, key?: string) => (await (await get(path, key)).json()) as Body,
+  };
 }
 
 /** Starts a hub in this process. `more` is added to its config. */
@@ -22,20 +43,16 @@ export async function startHub(
   clock?: Clock,
   more = "",
   environment: Record<string, string> = {},
-): Promise<TestHub> {
+): Promise<TestHub & AsyncDisposable> {
   const toml = `[http]\nhost = "127.0.0.1"\nport = ${await freePort()}\n[log]\nlevel = "error"\n[limits]\nrequests_per_minute = 1000000\nburst = 1000000\n[hub]\ndatabase = "${database}"\n${more}`;
   const read = interpretConfig(toml, null, environment);
   if (!read.ok) throw new Error(JSON.stringify(read.problems));
   const hub = createHub(read.config, { environment: {}, ...(clock && { clock }) });
   const { port } = await hub.start();
-  const url = `http://127.0.0.1:${port}`;
-  const get = (path: string, key: string) => fetch(url + path, { headers: { "x-api-key": key } });
-  return {
-    url,
-    get,
-    json: async <Body>(path: string, key: string) => (await (await get(path, key)).json()) as Body,
-    [Symbol.asyncDispose]: () => hub.stop(),
-  };
+  return Object.assign(
+    hubAt(() => `http://127.0.0.1:${port}`),
+    { [Symbol.asyncDispose]: () => hub.stop() },
+  );
 }
 
 /** Starts a hub in a child process, which can be killed. */
@@ -109,6 +126,8 @@ export async function known(hub: TestHub, key: string): Promise<string> {
 }
 
 const hex = () => crypto.getRandomValues(new Uint8Array(8)).toHex();
+
+export type MadeUpSite = ReturnType<typeof madeUpSite>;
 
 /** Creates a site without a daemon. Tests choose the content of its pushes. */
 export function madeUpSite(site: string, key: string) {

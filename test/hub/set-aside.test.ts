@@ -1,40 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { SiteRecord } from "../../src/domain/service/sites.ts";
 import { DAY_MS } from "../../src/domain/time/clock.ts";
-import type { Pool } from "../../src/hub/database/connect.ts";
-import { freePort } from "../free-port.ts";
 import { picture } from "../http/make.ts";
+import { describeHub } from "./describe-hub.ts";
 import { pictureStates } from "./pictures.ts";
-import { HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
-import { keyAt, known, madeUpFacts, madeUpSite, open, startHub, type TestHub } from "./rig.ts";
+import { madeUpFacts } from "./rig.ts";
 
 const NOW = Date.now();
 const TODAY = Math.floor(NOW / DAY_MS);
 
-describe.skipIf(!HAS_POSTGRES)("data that a hub cannot store", () => {
-  let postgres: Postgres;
-  let database: string;
-  let hub: TestHub;
-  let pool: Pool;
-  let viewer: string;
-
-  beforeAll(async () => {
-    postgres = await startPostgres(await freePort(), ["fsync=off"]);
-    database = await postgres.database();
-    hub = await startHub(database);
-    pool = open(database);
-    viewer = await known(hub, await keyAt(database, { role: "viewer" }));
-  });
-  afterAll(async () => {
-    await hub?.[Symbol.asyncDispose]();
-    await pool?.close();
-    await postgres?.[Symbol.asyncDispose]();
-  });
-
-  const newSite = async (name: string) =>
-    madeUpSite(name, await known(hub, await keyAt(database, { role: "site", site: name })));
+describeHub("data that a hub cannot store", {}, (at) => {
+  const { hub } = at;
   const refusedFacts = async (site: string) =>
-    (await hub.json<SiteRecord>(`/api/fleet/sites/${site}`, viewer)).refusedFacts;
+    (await hub.json<SiteRecord>(`/api/fleet/sites/${site}`)).refusedFacts;
 
   const FACTS = madeUpFacts(1, 3, NOW);
   /** Too long for an index row, even when compressed. */
@@ -114,7 +92,7 @@ describe.skipIf(!HAS_POSTGRES)("data that a hub cannot store", () => {
   test.each(CASES.map(([what, more], n) => [what, more, `case${n}`] as const))(
     "%s is set aside and reported, and the rest is stored",
     async (_, more, name) => {
-      const muc = await newSite(name);
+      const muc = await at.site(name);
       const first = await muc.sends(hub.url, muc.push({ to: 3, facts: FACTS, ...more } as never));
       expect(first.cursor).toBe(3);
       expect(await refusedFacts(name)).toBe(1);
@@ -122,7 +100,7 @@ describe.skipIf(!HAS_POSTGRES)("data that a hub cannot store", () => {
       const next = { facts: [{ ...FACTS[2], seq: 4, at: NOW + 60_000 }], states: [site, whole] };
       await muc.sends(hub.url, muc.push({ from: 4, to: 4, ...next } as never));
       expect(await refusedFacts(name)).toBe(1);
-      const [stored] = await pool`
+      const [stored] = await at.pool`
         SELECT (SELECT count(*)::int FROM steps s WHERE s.site = ${name}) AS steps,
           (SELECT count(*)::int FROM current_features f WHERE f.site = ${name}) AS features`;
       expect(stored.steps).toBeGreaterThan(0);
@@ -131,9 +109,9 @@ describe.skipIf(!HAS_POSTGRES)("data that a hub cannot store", () => {
   );
 
   test("a server listed twice in a state is one server", async () => {
-    const muc = await newSite("twice");
+    const muc = await at.site("twice");
     await muc.sends(hub.url, muc.push({ states: [{ ...site, servers: ["s1", "s2", "s1"] }] } as never));
-    const rows = await pool`SELECT server, place FROM servers WHERE site = 'twice' ORDER BY place`;
+    const rows = await at.pool`SELECT server, place FROM servers WHERE site = 'twice' ORDER BY place`;
     expect(rows.map(({ server, place }: { server: string; place: number }) => [server, place])).toEqual([
       ["s1", 0],
       ["s2", 1],
@@ -142,22 +120,22 @@ describe.skipIf(!HAS_POSTGRES)("data that a hub cannot store", () => {
   });
 
   test("rows of a rejected day are removed", async () => {
-    const muc = await newSite("days");
+    const muc = await at.site("days");
     const good = day({ rows: [{ ...OF, data: "AA==" }] });
     await muc.sends(hub.url, muc.push(good as never));
     const rows = async () =>
-      (await pool`SELECT count(*)::int AS n FROM packed_days WHERE site = 'days'`)[0].n as number;
+      (await at.pool`SELECT count(*)::int AS n FROM packed_days WHERE site = 'days'`)[0].n as number;
     expect(await rows()).toBe(1);
     await muc.sends(hub.url, muc.push(day({ rows: [{ ...OF, feature: LONG, data: "" }] }) as never));
     expect(await rows()).toBe(0);
   });
 
   test("a repeated bad state is reported once, by name", async () => {
-    const muc = await newSite("again");
+    const muc = await at.site("again");
     const bad = { ...whole, features: [1, 2].flatMap(() => (whole as { features: object[] }).features) };
     for (let n = 0; n < 3; n++) await muc.sends(hub.url, muc.push({ states: [bad] } as never));
     expect(await refusedFacts("again")).toBe(1);
-    const [row] = await pool`SELECT body FROM refused WHERE site = 'again'`;
+    const [row] = await at.pool`SELECT body FROM refused WHERE site = 'again'`;
     expect(JSON.parse(row.body.toString())).toEqual({ state: "picture", server: "eda" });
   });
 });

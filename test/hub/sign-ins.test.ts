@@ -1,37 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { freePort } from "../free-port.ts";
+import { expect, test } from "bun:test";
 import { until } from "../until.ts";
-import { HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
-import { keyAt, known, open, startHub, type TestHub } from "./rig.ts";
+import { describeHub } from "./describe-hub.ts";
+import type { TestHub } from "./rig.ts";
 
 const PAGE = { "x-licmond": "page" };
-const JSON_BODY = { ...PAGE, "content-type": "application/json" };
 
-describe.skipIf(!HAS_POSTGRES)("browsers at two hubs", () => {
-  let postgres: Postgres;
-  let database: string;
-  let hubs: readonly [TestHub, TestHub];
-  const keys: Record<string, string> = {};
-
-  beforeAll(async () => {
-    postgres = await startPostgres(await freePort(), ["fsync=off"]);
-    database = await postgres.database();
-    for (const role of ["viewer", "operator", "admin", "calendar"] as const)
-      keys[role] = await keyAt(database, { role, name: role });
-    keys.site = await keyAt(database, { role: "site", site: "muc" });
-    hubs = [await startHub(database), await startHub(database)];
-  });
-  afterAll(async () => {
-    for (const hub of hubs ?? []) await hub[Symbol.asyncDispose]();
-    await postgres?.[Symbol.asyncDispose]();
-  });
-
-  const post = (hub: TestHub, path: string, body: object, headers: Record<string, string>) =>
-    fetch(hub.url + path, {
-      method: "POST",
-      headers: { ...JSON_BODY, ...headers },
-      body: JSON.stringify(body),
-    });
+describeHub("browsers at two hubs", { hubs: 2 }, (at) => {
+  const { hubs, keys, postgres } = at;
+  const post = (hub: TestHub, path: string, body: object, headers: Record<string, string> = {}, key = "") =>
+    hub.post(path, body, key, { ...PAGE, ...headers });
   const cookieIn = (answer: Response) => answer.headers.get("set-cookie")?.split(";")[0] ?? "";
 
   async function signIn(hub: TestHub, body: object, headers: Record<string, string> = {}): Promise<string> {
@@ -53,15 +30,10 @@ describe.skipIf(!HAS_POSTGRES)("browsers at two hubs", () => {
   });
 
   test("a link works once, at either hub, with at most the role of its creator", async () => {
-    const made = await post(
-      hubs[0],
-      "/api/signin/code",
-      { role: "operator" },
-      { "x-api-key": keys.admin ?? "" },
-    );
+    const made = await post(hubs[0], "/api/signin/code", { role: "operator" }, {}, keys.admin);
     const { code, url } = (await made.json()) as { code: string; url: string };
     expect(url).toEndWith(`/signin#code=${code}`);
-    const [used, again] = await Promise.all(hubs.map((hub) => post(hub, "/api/signin", { code }, {}))).then(
+    const [used, again] = await Promise.all(hubs.map((hub) => post(hub, "/api/signin", { code }))).then(
       (answers) => answers.sort((a, b) => a.status - b.status),
     );
     expect([used?.status, await codeOf(again as Response)]).toEqual([204, "401 AUTH_INVALID"]);
@@ -71,19 +43,13 @@ describe.skipIf(!HAS_POSTGRES)("browsers at two hubs", () => {
       role: "operator",
       signIn: { role: "operator" },
     });
-    const more = await post(
-      hubs[0],
-      "/api/signin/code",
-      { role: "admin" },
-      { "x-api-key": keys.viewer ?? "" },
-    );
+    const more = await post(hubs[0], "/api/signin/code", { role: "admin" }, {}, keys.viewer);
     expect(await codeOf(more)).toBe("403 AUTH_INSUFFICIENT");
   });
 
-  test.each(["calendar", "site"])("a key with role %s cannot sign in", async (role) => {
-    expect(await codeOf(await post(hubs[0], "/api/signin", { key: keys[role] }, {}))).toBe(
-      "403 AUTH_INSUFFICIENT",
-    );
+  test.each(["calendar", "site"] as const)("a key with role %s cannot sign in", async (role) => {
+    const key = await at.key({ role, ...(role === "site" && { site: "muc" }) });
+    expect(await codeOf(await post(hubs[0], "/api/signin", { key }))).toBe("403 AUTH_INSUFFICIENT");
   });
 
   test("signing out at one hub signs out at both, and a new sign-in replaces the old one", async () => {
@@ -100,21 +66,17 @@ describe.skipIf(!HAS_POSTGRES)("browsers at two hubs", () => {
 
   test("changes with a cookie need the page's header", async () => {
     const cookie = await signIn(hubs[0], { key: keys.admin });
-    const body = JSON.stringify({ name: "x", role: "viewer" });
-    const headers = { cookie, "content-type": "application/json" };
-    const answer = await fetch(`${hubs[1].url}/api/keys`, { method: "POST", headers, body });
+    const answer = await hubs[1].post("/api/keys", { name: "x", role: "viewer" }, "", { cookie });
     expect(await codeOf(answer)).toBe("403 AUTH_INSUFFICIENT");
   });
 
   test("a revoked key ends its sign-ins at both hubs within 5 s", async () => {
-    const key = await known(hubs[0], await keyAt(database, { role: "viewer", name: "leaves" }));
+    const key = await at.key({ role: "viewer", name: "leaves" });
     const cookie = await signIn(hubs[0], { key, stay: true });
     for (const hub of hubs) expect((await me(hub, cookie)).status).toBe(200);
     const id = key.split("_")[1];
     // Revokes the key as the command line does, so no hub notices it through its own route.
-    const pool = open(database);
-    await pool`UPDATE api_keys SET revoked_at = ${Date.now()} WHERE id = ${id}`;
-    await pool.close();
+    await at.pool`UPDATE api_keys SET revoked_at = ${Date.now()} WHERE id = ${id}`;
     for (const hub of hubs)
       await until("it ends", async () => (await me(hub, cookie)).status === 401 || undefined);
     expect(await codeOf(await me(hubs[1], cookie))).toBe("401 AUTH_REVOKED");
@@ -122,12 +84,10 @@ describe.skipIf(!HAS_POSTGRES)("browsers at two hubs", () => {
 
   test("neither the cookie's secret nor the link's code is in the database", async () => {
     const cookie = await signIn(hubs[0], { key: keys.viewer });
-    const made = await post(hubs[0], "/api/signin/code", {}, { "x-api-key": keys.viewer ?? "" });
+    const made = await post(hubs[0], "/api/signin/code", {}, {}, keys.viewer);
     const { code } = (await made.json()) as { code: string };
-    const pool = open(database);
-    const rows = await pool`
+    const rows = await at.pool`
       SELECT (SELECT json_agg(s)::text FROM sign_ins s) || (SELECT json_agg(c)::text FROM sign_in_codes c) AS text`;
-    await pool.close();
     const [id, secret] = (cookie.split("=")[1] ?? "").split(".");
     expect(rows[0].text).toContain(id);
     for (const hidden of [secret, code]) {
@@ -142,22 +102,20 @@ describe.skipIf(!HAS_POSTGRES)("browsers at two hubs", () => {
     await postgres.kill();
     try {
       expect((await me(hubs[0], cookie)).status).toBe(200);
-      const refused = await post(hubs[0], "/api/signin", { key: keys.viewer }, {});
+      const refused = await post(hubs[0], "/api/signin", { key: keys.viewer });
       expect([refused.headers.has("retry-after"), await codeOf(refused)]).toEqual([
         true,
         "503 SERVICE_UNAVAILABLE",
       ]);
       const unknown = cookie.replace(/=[a-z0-9]{12}/, "=aaaaaaaaaaaa");
       expect((await me(hubs[0], unknown)).status).toBe(401);
-      expect(await codeOf(await hubs[0].get("/api/licenses/features", keys.viewer ?? ""))).toBe(
-        "503 SERVICE_UNAVAILABLE",
-      );
+      expect(await codeOf(await hubs[0].get("/api/licenses/features"))).toBe("503 SERVICE_UNAVAILABLE");
     } finally {
       await postgres.start();
     }
     await until(
       "it works again",
-      async () => (await post(hubs[0], "/api/signin", { key: keys.viewer }, {})).status === 204 || undefined,
+      async () => (await post(hubs[0], "/api/signin", { key: keys.viewer })).status === 204 || undefined,
     );
   });
 });

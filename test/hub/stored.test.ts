@@ -1,16 +1,14 @@
 import { Database } from "bun:sqlite";
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { SessionRecord } from "../../src/domain/history-records.ts";
 import type { AlertRow, DenialRow, SessionRow } from "../../src/fleet/protocol.ts";
 import { createReader } from "../../src/history/reader.ts";
 import type { SessionOrder } from "../../src/history/sessions/session-order.ts";
 import { sortable } from "../../src/http/answers/list.ts";
-import { freePort } from "../free-port.ts";
 import { HISTORY_AND_ALERTS, historyPort } from "../http/history-port.ts";
 import { type Bench, bench, picture } from "../http/make.ts";
+import { describeHub } from "./describe-hub.ts";
 import { pictureStates } from "./pictures.ts";
-import { HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
-import { keyAt, known, madeUpSite, startHub, type TestHub } from "./rig.ts";
 
 const NOW = Date.parse("2026-03-01T12:00:00Z");
 const HOUR = 3_600_000;
@@ -153,34 +151,21 @@ function factsOf() {
   }));
 }
 
-describe.skipIf(!HAS_POSTGRES)("stored lists of a hub", () => {
-  let postgres: Postgres;
-  let hub: TestHub;
+describeHub("stored lists of a hub", { clock: { now: () => NOW } }, (at) => {
+  const { hub, keys } = at;
   let daemon: Bench;
-  let viewer: string;
-  let anonymous: string;
 
   beforeAll(async () => {
-    postgres = await startPostgres(await freePort(), ["fsync=off"]);
-    const database = await postgres.database();
     const pictures = SERVERS.map((id) => picture(id));
     const stored = siteDatabase();
     daemon = bench({ history: historyPort(() => createReader(stored, { now: NOW })) });
     daemon.now = NOW;
     daemon.show(...pictures);
-    hub = await startHub(database, { now: () => NOW });
     for (const name of ["muc", "blr"]) {
-      const site = madeUpSite(name, await known(hub, await keyAt(database, { role: "site", site: name })));
-      const facts = factsOf();
+      const [site, facts] = [await at.site(name), factsOf()];
       const push = site.push({ to: facts.length, sentAt: NOW, facts, states: pictureStates(pictures) });
       await site.sends(hub.url, push);
     }
-    viewer = await known(hub, await keyAt(database, { role: "viewer" }));
-    anonymous = await known(hub, await keyAt(database, { role: "viewer", anonymize: true }));
-  });
-  afterAll(async () => {
-    await hub?.[Symbol.asyncDispose]();
-    await postgres?.[Symbol.asyncDispose]();
   });
 
   type List = { total: number; logging?: unknown } & Record<
@@ -236,14 +221,14 @@ describe.skipIf(!HAS_POSTGRES)("stored lists of a hub", () => {
     expect(site.total as unknown).toBeGreaterThan(0);
     for (const name of ["muc", "blr"]) {
       const asked = path.replace(/server=(\w+)/, `server=${name}:$1`);
-      const said = await hub.json<List>(`/api/licenses/${asked}&site=${name}`, viewer);
+      const said = await hub.json<List>(`/api/licenses/${asked}&site=${name}`);
       expect(ofSite(name, said, plural)).toEqual(site);
     }
   });
 
   test("a fleet's list combines its sites, and every row has the hub's own id", async () => {
     for (const plural of ["sessions", "denials", "alerts"]) {
-      const all = await hub.json<List>(`/api/licenses/${plural}?limit=10000`, viewer);
+      const all = await hub.json<List>(`/api/licenses/${plural}?limit=10000`);
       const { total } = await daemon.json<List>(`/api/licenses/${plural}?limit=1`);
       expect([plural, all.total]).toEqual([plural, 2 * total]);
       if (plural === "denials") continue;
@@ -253,13 +238,13 @@ describe.skipIf(!HAS_POSTGRES)("stored lists of a hub", () => {
 
   test("an anonymized key finds people by pseudonyms, and sees no name", async () => {
     for (const plural of ["sessions", "denials"]) {
-      const text = await (await hub.get(`/api/licenses/${plural}?limit=1000`, anonymous)).text();
+      const text = await (await hub.get(`/api/licenses/${plural}?limit=1000`, keys.anonymous)).text();
       for (const name of ["ada", "bob", "Ünal", "WS01", "no seats"]) expect(text).not.toContain(`"${name}"`);
       const rows = (JSON.parse(text) as Record<string, { user: string | null }[]>)[plural] ?? [];
       const user = rows.find((row) => row.user !== null)?.user;
-      const found = await hub.json<List>(`/api/licenses/${plural}?limit=1000&user=${user}`, anonymous);
+      const found = await hub.json<List>(`/api/licenses/${plural}?limit=1000&user=${user}`, keys.anonymous);
       expect(found.total).toBe(rows.filter((row) => row.user === user).length);
-      expect((await hub.json<List>(`/api/licenses/${plural}?user=ada`, anonymous)).total).toBe(0);
+      expect((await hub.json<List>(`/api/licenses/${plural}?user=ada`, keys.anonymous)).total).toBe(0);
     }
   });
 
@@ -268,7 +253,7 @@ describe.skipIf(!HAS_POSTGRES)("stored lists of a hub", () => {
       for (const field of ["user", "host"] as const) {
         const list = await hub.json<Record<string, Record<string, string | null>[]>>(
           `/api/licenses/${plural}?limit=1000&sort=-${field}`,
-          anonymous,
+          keys.anonymous,
         );
         const names = (list[plural] ?? []).map((row) => row[field] ?? null);
         const known = names.filter((name) => name !== null);
@@ -279,7 +264,7 @@ describe.skipIf(!HAS_POSTGRES)("stored lists of a hub", () => {
   });
 
   test("answers that a hub does not have yet say so", async () => {
-    expect((await hub.get("/api/licenses/sessions?site=nowhere", viewer)).status).toBe(404);
-    expect((await hub.get("/api/licenses/sessions?feature=solvr", viewer)).status).toBe(404);
+    expect((await hub.get("/api/licenses/sessions?site=nowhere")).status).toBe(404);
+    expect((await hub.get("/api/licenses/sessions?feature=solvr")).status).toBe(404);
   });
 });

@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../free-port.ts";
 import { until } from "../until.ts";
-import { HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
+import { usePostgres } from "./describe-hub.ts";
+import { HAS_POSTGRES } from "./postgres.ts";
 import { type Heard, readThrough } from "./reader.ts";
 import { keyAt, known, madeUpFacts, madeUpSite, open, spawnHub, startHub } from "./rig.ts";
 
@@ -51,11 +52,7 @@ function expectEachOnce(heard: readonly Heard[]): void {
 const SLOW = process.env.SLOW_TESTS === "1";
 
 describe.skipIf(!HAS_POSTGRES)("each event once", () => {
-  let postgres: Postgres;
-  beforeAll(async () => {
-    postgres = await startPostgres(await freePort(), ["fsync=off"]);
-  });
-  afterAll(() => postgres?.[Symbol.asyncDispose]());
+  const postgres = usePostgres();
 
   const sitesAt = (database: string) =>
     Promise.all(

@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { Patch, Picture } from "../../src/domain/live-picture.ts";
 import type { ServerPicture } from "../../src/domain/picture.ts";
 import { applyPatch, type KeptServer, keptServer } from "../../src/domain/polls/kept-picture.ts";
-import { freePort } from "../free-port.ts";
 import { until } from "../until.ts";
+import { usePostgres } from "./describe-hub.ts";
 import { pictureState, pictureStates, simulatedPictures } from "./pictures.ts";
-import { HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
+import { HAS_POSTGRES } from "./postgres.ts";
 import { openStream } from "./reader.ts";
 import { keyAt, known, madeUpSite, startHub, type TestHub } from "./rig.ts";
 
@@ -70,12 +70,8 @@ async function watch(hub: TestHub, key: string, query: string) {
 }
 
 describe.skipIf(!HAS_POSTGRES)("pictures in the stream of a hub", () => {
-  let postgres: Postgres;
+  const postgres = usePostgres();
   let now = AT;
-  beforeAll(async () => {
-    postgres = await startPostgres(await freePort(), ["fsync=off"]);
-  });
-  afterAll(() => postgres?.[Symbol.asyncDispose]());
 
   const rig = async (sites: readonly string[]) => {
     now = AT;
@@ -89,7 +85,7 @@ describe.skipIf(!HAS_POSTGRES)("pictures in the stream of a hub", () => {
     const made = await Promise.all(
       sites.map(async (site) => madeUpSite(site, await keyAt(database, { role: "site", site }))),
     );
-    for (const hub of hubs) await known(hub, key);
+    for (const hub of hubs) for (const each of [key, ...made.map((site) => site.key)]) await known(hub, each);
     for (const site of made) {
       await site.sends(hubs[0].url, { ...site.push({ sentAt: now }), states: pictureStates(picturesAt(AT)) });
       for (const hub of hubs)

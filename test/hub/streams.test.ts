@@ -1,21 +1,20 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createHostService } from "../../src/daemon/meters.ts";
 import { anonymousPicture, createPseudonyms } from "../../src/http/anonymous/anonymous.ts";
 import type { Exchange } from "../../src/http/exchange.ts";
 import type { Chunk } from "../../src/http/streams/encode.ts";
 import { openStream as openAt } from "../../src/http/streams/open-stream.ts";
-import type { Pool } from "../../src/hub/database/connect.ts";
 import { migrate } from "../../src/hub/database/migrate.ts";
 import { createPartitions } from "../../src/hub/database/partitions.ts";
 import { createDirectory } from "../../src/hub/lists/directory.ts";
 import { dropEvents } from "../../src/hub/streams/publish.ts";
 import { createHubStreams } from "../../src/hub/streams/streams.ts";
-import { freePort } from "../free-port.ts";
 import { recordingLog } from "../store/recording-log.ts";
 import { until } from "../until.ts";
-import { HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
+import { describeHub, usePostgres } from "./describe-hub.ts";
+import { HAS_POSTGRES } from "./postgres.ts";
 import { openStream } from "./reader.ts";
-import { keyAt, known, madeUpSite, open, startHub, type TestHub } from "./rig.ts";
+import { type MadeUpSite, open } from "./rig.ts";
 
 const T = Date.parse("2026-03-01T12:00:00Z");
 const iso = (at: number) => new Date(at).toISOString();
@@ -76,28 +75,13 @@ const line = (level: string, metadata: object) => ({
   },
 });
 
-describe.skipIf(!HAS_POSTGRES)("streams of a hub", () => {
-  let postgres: Postgres;
-  let database: string;
-  let pool: Pool;
-  beforeAll(async () => {
-    postgres = await startPostgres(await freePort(), ["fsync=off"]);
-  });
-  afterAll(() => postgres?.[Symbol.asyncDispose]());
-  beforeEach(async () => {
-    await pool?.close();
-    database = await postgres.database();
-    pool = open(database);
-    await migrate(pool);
-  });
+describeHub("streams of a hub", { each: true, hubs: 2 }, (at) => {
+  const { hub, hubs, keys } = at;
 
-  const siteAt = async (name: string) =>
-    madeUpSite(name, await keyAt(database, { role: "site", site: name }));
   /** Returns a function that pushes facts and numbers them. */
-  const pusher = (site: ReturnType<typeof madeUpSite>, hub: TestHub) => {
+  const pusher = (site: MadeUpSite) => {
     let cursor = 0;
     return async (...facts: readonly object[]) => {
-      if (cursor === 0) await known(hub, site.key);
       const numbered = facts.map((fact, index) => ({ seq: cursor + index + 1, ...fact }));
       const push = site.push({ from: cursor + 1, to: cursor + facts.length, head: 0, facts: numbered });
       await site.sends(hub.url, push);
@@ -105,22 +89,13 @@ describe.skipIf(!HAS_POSTGRES)("streams of a hub", () => {
     };
   };
   const refused = async () =>
-    (await pool`SELECT reason FROM refused`).map(({ reason }: { reason: string }) => reason);
+    (await at.pool`SELECT reason FROM refused`).map(({ reason }: { reason: string }) => reason);
 
   test("both hubs publish a site's events, with the hub's ids and the site", async () => {
-    await using one = await startHub(database);
-    await using other = await startHub(database);
-    const key = await keyAt(database, { role: "viewer" });
-    const push = pusher(await siteAt("muc"), one);
-    for (const hub of [one, other]) await known(hub, key);
-    await using first = await openStream(
-      `${one.url}/stream/combined?events=checkout,checkin,denial,alert,server_status,log,warning_log`,
-      key,
-    );
-    await using second = await openStream(
-      `${other.url}/stream/combined?events=checkout,checkin,denial,alert,server_status,log,warning_log`,
-      key,
-    );
+    const push = pusher(await at.site("muc"));
+    const path = "/stream/combined?events=checkout,checkin,denial,alert,server_status,log,warning_log";
+    await using first = await openStream(hubs[0].url + path, keys.viewer);
+    await using second = await openStream(hubs[1].url + path, keys.viewer);
     const begun = Date.now();
     // One seat that ended before its fact was read, one open seat, and one that ends later.
     await push(session(1, "opened", END), session(1, "ended", END), session(2, "opened"));
@@ -164,7 +139,7 @@ describe.skipIf(!HAS_POSTGRES)("streams of a hub", () => {
       expect(data.site).toBe("muc");
     }
     type Sessions = { sessions: { id: number; siteId: number }[] };
-    const { sessions } = await one.json<Sessions>("/api/licenses/sessions", key);
+    const { sessions } = await hub.json<Sessions>("/api/licenses/sessions");
     const idOf = (siteId: number) => sessions.find((each) => each.siteId === siteId)?.id;
     const of = { server: "muc:eda", daemon: "acmed", feature: 'it\'s, "x"', user: "Ünal <b>", host: "ws01" };
     const taken = { ...of, display: null, version: "v1", count: 2, startedAt: iso(T), firstSeenAt: iso(T) };
@@ -187,7 +162,7 @@ describe.skipIf(!HAS_POSTGRES)("streams of a hub", () => {
       ...{ code: -4, attempts: 2, outcome: "denied", until: iso(T + 5_000) },
     });
     type Alerts = { alerts: { id: number; server: string | null }[] };
-    const { alerts } = await one.json<Alerts>("/api/licenses/alerts", key);
+    const { alerts } = await hub.json<Alerts>("/api/licenses/alerts");
     expect(heard.slice(6, 8).map(({ data }) => [data.server, data.alert])).toEqual(
       ["muc:eda", null].map((server) => [server, alerts.find((each) => each.server === server)?.id]),
     );
@@ -195,15 +170,13 @@ describe.skipIf(!HAS_POSTGRES)("streams of a hub", () => {
   });
 
   test("streams filter by site, server, feature, user and label, over WebSockets too", async () => {
-    await using hub = await startHub(database);
-    const key = await known(hub, await keyAt(database, { role: "viewer" }));
-    const [muc, blr] = [pusher(await siteAt("muc"), hub), pusher(await siteAt("blr"), hub)];
+    const [muc, blr] = [pusher(await at.site("muc")), pusher(await at.site("blr"))];
     await muc(status("eda"));
     await blr(status("eda"));
     for (const site of ["muc", "blr"])
       await until(
         "the hub knows the site",
-        async () => (await hub.get(`/api/licenses/servers?site=${site}`, key)).ok || undefined,
+        async () => (await hub.get(`/api/licenses/servers?site=${site}`, keys.viewer)).ok || undefined,
       );
     // Log lines have no server, so only the site filter applies to them.
     const asked = [
@@ -216,8 +189,8 @@ describe.skipIf(!HAS_POSTGRES)("streams of a hub", () => {
       ["user=%C3%9Cnal+%3Cb%3E", 4],
     ] as const;
     const path = (query: string) => `/stream/combined?${query}&events=checkout,denial,log`;
-    const streams = await Promise.all(asked.map(([query]) => openStream(hub.url + path(query), key)));
-    const socket = new WebSocket(`${hub.url.replace("http", "ws")}/ws/logs?site=muc&api_key=${key}`);
+    const streams = await Promise.all(asked.map(([query]) => openStream(hub.url + path(query), keys.viewer)));
+    const socket = new WebSocket(`${hub.url.replace("http", "ws")}/ws/logs?site=muc&api_key=${keys.viewer}`);
     const texts: Record<string, unknown>[] = [];
     socket.onmessage = ({ data }) => texts.push(JSON.parse(String(data)));
     await new Promise((resolve) => {
@@ -255,14 +228,12 @@ describe.skipIf(!HAS_POSTGRES)("streams of a hub", () => {
       ["/stream/combined?sites=muc", 400],
       ["/stream/metrics?site=muc", 400],
     ] as const)
-      expect([query, (await hub.get(query, key)).status]).toEqual([query, code]);
+      expect([query, (await hub.get(query)).status]).toEqual([query, code]);
   });
 
   test("an anonymized key gets pseudonyms and no log; a site's key gets nothing", async () => {
-    await using hub = await startHub(database);
-    const siteKey = await keyAt(database, { role: "site", site: "blr" });
-    const key = await known(hub, await keyAt(database, { role: "viewer", anonymize: true }));
-    const push = pusher(await siteAt("muc"), hub);
+    const key = keys.anonymous;
+    const push = pusher(await at.site("muc"));
     await using stream = await openStream(`${hub.url}/stream/combined`, key, 0);
     await push(line("error", {}), session(1, "opened"), denial(1));
     const heard = await stream.take(2, "checkout", "denial", "log");
@@ -273,15 +244,13 @@ describe.skipIf(!HAS_POSTGRES)("streams of a hub", () => {
       expect(data.site).toBe("muc");
     }
     for (const path of ["/stream/combined", "/stream/logs", "/stream/metrics"])
-      expect((await hub.get(path, siteKey)).status).toBe(403);
+      expect((await hub.get(path, (await at.site("blr")).key)).status).toBe(403);
     expect((await hub.get("/stream/logs", key)).status).toBe(403);
   });
 
   test("samples include the seats of all sites, and resume by ids", async () => {
-    await using hub = await startHub(database);
-    const key = await known(hub, await keyAt(database, { role: "viewer" }));
-    const push = pusher(await siteAt("muc"), hub);
-    await using stream = await openStream(`${hub.url}/stream/combined?interval=250`, key);
+    const push = pusher(await at.site("muc"));
+    await using stream = await openStream(`${hub.url}/stream/combined?interval=250`, keys.viewer);
     const heard = await stream.take(2);
     await push(session(1, "opened"));
     heard.push(...(await stream.take(3)));
@@ -294,25 +263,22 @@ describe.skipIf(!HAS_POSTGRES)("streams of a hub", () => {
       licenses: { total: null, used: null },
     });
     // After resuming behind a sample, nothing comes twice either.
-    await using again = await openStream(`${hub.url}/stream/combined?interval=250`, key, ids[0]);
+    await using again = await openStream(`${hub.url}/stream/combined?interval=250`, keys.viewer, ids[0]);
     const checkout = heard.find(({ event }) => event === "checkout");
     expect((await again.take(1, "checkout"))[0]).toEqual(checkout as NonNullable<typeof checkout>);
-    const { streams } = await hub.json<{ streams: object }>("/api/status", key);
+    const { streams } = await hub.json<{ streams: object }>("/api/status");
     expect(streams).toEqual({ sse: 2, websocket: 0 });
   });
 
   test("streams of a key are limited, and end when it is revoked", async () => {
-    await using hub = await startHub(database);
-    const key = await known(hub, await keyAt(database, { role: "viewer" }));
-    const admin = await known(hub, await keyAt(database, { role: "admin" }));
     const all = await Promise.all(
-      Array.from({ length: 50 }, () => openStream(`${hub.url}/stream/logs`, key)),
+      Array.from({ length: 50 }, () => openStream(`${hub.url}/stream/logs`, keys.viewer)),
     );
-    expect((await hub.get("/stream/logs", key)).status).toBe(503);
-    const id = /^lmk_([^_]+)_/.exec(key)?.[1];
+    expect((await hub.get("/stream/logs")).status).toBe(503);
+    const id = /^lmk_([^_]+)_/.exec(keys.viewer)?.[1];
     const response = await fetch(`${hub.url}/api/keys/${id}`, {
       method: "DELETE",
-      headers: { "x-api-key": admin },
+      headers: { "x-api-key": keys.admin },
     });
     expect(response.ok).toBe(true);
     for (const stream of all) expect(await stream.next()).toBe(null);
@@ -320,33 +286,31 @@ describe.skipIf(!HAS_POSTGRES)("streams of a hub", () => {
   });
 
   test("a client that resumes before the oldest event gets a notice", async () => {
-    await using hub = await startHub(database);
-    const key = await known(hub, await keyAt(database, { role: "viewer" }));
-    const push = pusher(await siteAt("muc"), hub);
-    const partitions = createPartitions(pool, () => Math.floor(Date.now() / DAY));
+    const push = pusher(await at.site("muc"));
+    const partitions = createPartitions(at.pool, () => Math.floor(Date.now() / DAY));
     const old = Date.now() - 3 * DAY;
     await partitions.ensure({ events: [Math.floor(old / DAY)] });
-    await pool`
+    await at.pool`
       INSERT INTO events (id, received_at, at, site, type, body)
       VALUES (${old}, 0, 0, 'muc', 'server_status', '{"type":"server_status","site":"muc"}')`;
     await push(status("eda"));
     await until(
       "the event is published",
-      async () => (await pool`SELECT 1 FROM events`).length === 2 || undefined,
+      async () => (await at.pool`SELECT 1 FROM events`).length === 2 || undefined,
     );
-    await using all = await openStream(`${hub.url}/stream/combined?events=server_status`, key, 0);
+    await using all = await openStream(`${hub.url}/stream/combined?events=server_status`, keys.viewer, 0);
     const heard = await all.take(2);
     expect(heard[0]?.id).toBe(old);
     expect(all.comments.filter((text) => text.includes("deleted"))).toEqual([]);
     const yesterday = Math.floor(Date.now() / DAY) - 1;
-    expect(await dropEvents(pool, partitions, yesterday, yesterday)).toBe(1);
-    await using rest = await openStream(`${hub.url}/stream/combined?events=server_status`, key, 0);
+    expect(await dropEvents(at.pool, partitions, yesterday, yesterday)).toBe(1);
+    await using rest = await openStream(`${hub.url}/stream/combined?events=server_status`, keys.viewer, 0);
     expect(await rest.next()).toEqual(heard[1] ?? null);
     expect(rest.comments).toContain(`events up to ${old} were deleted, some may be missing`);
-    await using none = await openStream(`${hub.url}/stream/combined?events=server_status`, key, old);
+    await using none = await openStream(`${hub.url}/stream/combined?events=server_status`, keys.viewer, old);
     expect(await none.next()).toEqual(heard[1] ?? null);
     expect(none.comments.filter((text) => text.includes("deleted"))).toEqual([]);
-    await using ahead = await openStream(`${hub.url}/stream/combined`, key, 99_999_999_999_999);
+    await using ahead = await openStream(`${hub.url}/stream/combined`, keys.viewer, 99_999_999_999_999);
     await ahead.take(1);
     expect(
       ahead.comments.some((text) => text.startsWith("99999999999999 is ahead of the newest event")),
@@ -354,21 +318,17 @@ describe.skipIf(!HAS_POSTGRES)("streams of a hub", () => {
   });
 
   test("without PostgreSQL a new stream is refused, and an open one continues afterwards", async () => {
-    await using own = await startPostgres(await freePort());
-    database = await own.database();
-    await using hub = await startHub(database);
-    const key = await known(hub, await keyAt(database, { role: "viewer" }));
-    const push = pusher(await siteAt("muc"), hub);
-    await using stream = await openStream(`${hub.url}/stream/combined?events=server_status`, key);
+    const push = pusher(await at.site("muc"));
+    await using stream = await openStream(`${hub.url}/stream/combined?events=server_status`, keys.viewer);
     await push(status("eda"));
     const [first] = await stream.take(1);
-    await own.kill();
+    await at.postgres.kill();
     await until("a stream is refused", async () => {
-      const refusal = await hub.get("/stream/combined", key);
+      const refusal = await hub.get("/stream/combined");
       await refusal.body?.cancel();
       return refusal.status === 503 || undefined;
     });
-    await own.start();
+    await at.postgres.start();
     await until("the push is taken", () =>
       push(status("cad")).then(
         () => true,
@@ -379,9 +339,15 @@ describe.skipIf(!HAS_POSTGRES)("streams of a hub", () => {
     expect(second?.data.server).toBe("muc:cad");
     expect(second?.id).toBeGreaterThan(first?.id ?? 0);
   });
+});
+
+describe.skipIf(!HAS_POSTGRES)("streams of hubs that look at different times", () => {
+  const postgres = usePostgres();
 
   test("a client that comes from a hub that is ahead gets each event once", async () => {
     const clock = { now: Date.now };
+    await using pool = open(await postgres.database());
+    await migrate(pool);
     const partitions = createPartitions(pool, () => Math.floor(Date.now() / DAY));
     const directory = createDirectory(pool, clock);
     const pseudonyms = createPseudonyms(new Uint8Array(32));
@@ -398,7 +364,7 @@ describe.skipIf(!HAS_POSTGRES)("streams of a hub", () => {
       });
     const [fast, slow] = [await hubAt(), await hubAt()];
     const caller = { id: "k", role: "viewer", anonymize: false } as NonNullable<Exchange["caller"]>;
-    const open = (hub: typeof fast, after: string | null) => {
+    const openFor = (hub: typeof fast, after: string | null) => {
       const exchange = { caller, signIn: null, request: new Request("http://hub/") } as Exchange;
       const heard: number[] = [];
       const send = (chunk: Chunk) => {
@@ -417,12 +383,12 @@ describe.skipIf(!HAS_POSTGRES)("streams of a hub", () => {
           INSERT INTO new_events (received_at, at, site, type, body)
           VALUES (0, 0, 'muc', 'server_status', ${`{"n":${++made}}`})`;
     };
-    const own = open(slow, null);
+    const own = openFor(slow, null);
     await happen(3);
     await fast.look();
     const [{ id }] = await pool`SELECT id::float8 AS id FROM events ORDER BY id LIMIT 1 OFFSET 1`;
     // The slow hub has published none of the three events; the client already has two of them from the fast hub.
-    const came = open(slow, String(id));
+    const came = openFor(slow, String(id));
     await happen(1);
     await until("the replay is done", async () => came.includes(3) || undefined);
     await slow.look();
