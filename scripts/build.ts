@@ -1,6 +1,6 @@
 /**
  * Builds `dist/licmond`: one executable with everything inside. Options:
- *   --if-changed     do nothing when the sources are those of the binary that is there
+ *   --if-changed     do nothing if the binary is up to date
  */
 import { existsSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";

@@ -8,11 +8,11 @@ import type { Bench, Row } from "./table.ts";
 
 const SERVERS = 200;
 const CONCURRENCY = 8;
-/** Rounds until the code of a poll is compiled, as in a daemon that has run for some minutes. */
+/** Rounds until the code of a poll is compiled, as it is in a daemon that has run for some minutes. */
 const WARM_UPS = 3;
 const ROUNDS = 7;
 const CHECKOUTS = 350;
-/** Seats of a server that change hands between two polls of the last rows. */
+/** Checkouts that change between two polls, for the last rows of the result table. */
 const CHANGED = 3;
 
 const STARTS = 15;
@@ -43,7 +43,7 @@ async function bareSpawns(argvs: readonly (readonly string[])[]): Promise<void> 
   await Promise.all(Array.from({ length: CONCURRENCY }, worker));
 }
 
-/** Gives `seats` seats of each server to other holders, by changing the handles in the tool's output. */
+/** Changes the handles of `seats` checkouts in each tool's output. */
 async function changeHands(place: Place, output: string, seats: number, round: number): Promise<void> {
   let line = 0;
   const text = output.replace(/ (\d+)\), start /g, (same, handle: string) =>
@@ -52,7 +52,7 @@ async function changeHands(place: Place, output: string, seats: number, round: n
   await Promise.all(place.addresses.map((address) => Bun.write(join(dirname(place.tool), address), text)));
 }
 
-/** Alternates polls and bare spawns, so that other load on the machine affects both, and returns medians. */
+/** Measures polls and bare spawns alternately, so that other load affects both, and returns medians. */
 async function inTurns(place: Place, prepare: (round: number) => Promise<unknown>) {
   const argvs = place.addresses.map((address) => [place.tool, "lmstat", "-a", "-i", "-c", address]);
   const costs: { ours: Cost; bare: Cost }[] = [];

@@ -21,12 +21,12 @@ export const FACTS_A_SECOND = 160 / 18_000;
 /** Longest retry pause of a sender. */
 const LONGEST_PAUSE_MS = 60_000;
 
-/** Counters of the fleet since the last read; times in ms. */
+/** Counters of the fleet; times in ms. */
 export interface Tally {
   facts: number;
   bytes: number;
   pushes: number;
-  /** Pushes with a status other than 200 or no answer. */
+  /** Pushes without an answer, or with a status other than 200. */
   failures: number;
   readonly refusals: Map<number, number>;
   /** Duration of each push. */
@@ -58,15 +58,15 @@ export function createFleet(shape: Shape, url: string, keys: readonly string[]) 
     const seats = shape.servers * shape.features * HELD;
     const servers = Array.from({ length: shape.servers }, (_, n) => `s${n}`);
     const polledAt = servers.map(() => 0);
-    /** States that the hub does not have yet. */
-    let untold: object[] = [];
+    /** Pictures that the hub does not have yet. */
+    let unsent: object[] = [];
     const numbers = servers.map(() => 1);
     let polls = 0;
     let cursor = 0;
-    /** Number of facts so far, and the time of the last one. The facts of the first `seats` sessions exist from the start. */
+    /** Number of facts so far, and the time of the last one. The first `seats` facts, open sessions, exist from the start. */
     let made = seats;
     let madeUntil = Date.now();
-    /** Times of facts, oldest first: from number `first` on. */
+    /** Periods of facts, oldest first, each from number `first` on. */
     let runs: { readonly first: number; readonly from: number; readonly until: number }[] = [];
 
     /** Makes the facts up to `until`. */
@@ -86,10 +86,10 @@ export function createFleet(shape: Shape, url: string, keys: readonly string[]) 
       return Math.floor(run.from + ((run.until - run.from) * (seq - run.first)) / last);
     }
 
-    /** Returns pictures of servers whose poll is due: whole at first, then only changes. */
+    /** Returns the pictures of servers whose poll is due: complete ones at first, then only changes. */
     function states(now: number): object[] {
       if (cursor === 0) {
-        if (untold.length > 0) return [];
+        if (unsent.length > 0) return [];
         polledAt.fill(now - Math.random() * POLL_MS);
         const features = Array.from({ length: shape.features }, (_, n) => featureAt(index, n, 0));
         const at = Date.now();
@@ -133,10 +133,10 @@ export function createFleet(shape: Shape, url: string, keys: readonly string[]) 
         factAt(cursor + 1 + n, timeOf(cursor + 1 + n)),
       );
       const oldest = facts.length === 0 || cursor < seats ? null : timeOf(cursor + 1);
-      untold.push(...states(begun));
+      unsent.push(...states(begun));
       const body = site.push({
         ...{ from: cursor + 1, to, head: made, waitingSince: to < made ? timeOf(to + 1) : null },
-        ...{ begins: cursor === 0, facts, states: untold as never },
+        ...{ begins: cursor === 0, facts, states: unsent as never },
       });
       const response = await site.send(url, body).catch(() => null);
       tally.pushes++;
@@ -158,13 +158,13 @@ export function createFleet(shape: Shape, url: string, keys: readonly string[]) 
       tally.pushMs.push(performance.now() - begun);
       if (oldest !== null) tally.lagMs.push(Date.now() - oldest);
       cursor = answer.cursor;
-      untold = [];
+      unsent = [];
       const kept = runs.findLastIndex(({ first }) => first <= cursor + 1);
       runs = runs.slice(Math.max(0, kept));
       return cursor < made;
     }
 
-    /** Facts alternate: an opened session, a step, an ended session, a step. The first facts are the open sessions. */
+    /** Returns a fact: first the open sessions, then in turn an opened session, a step, an ended session, a step. */
     function factAt(seq: number, at: number) {
       const turn = seq <= seats ? 0 : seq % 4;
       if (turn % 2 === 1)
@@ -190,7 +190,7 @@ export function createFleet(shape: Shape, url: string, keys: readonly string[]) 
       push,
       isBehind() {
         const late = Date.now() - 2 * HEARTBEAT_MS;
-        // Facts are made by a push, so a site that has not pushed yet has none, but is behind too.
+        // A push makes the facts, so a site that has not pushed yet has none but is behind.
         return cursor < seats || madeUntil < late || (cursor < made && timeOf(cursor + 1) < late);
       },
       /** Starts making facts at an earlier time. */
@@ -227,7 +227,7 @@ export function createFleet(shape: Shape, url: string, keys: readonly string[]) 
     setFactor: (next: number) => {
       factor = next;
     },
-    /** Cuts all sites off for `ms`; meanwhile they make the facts of `factsMs`. */
+    /** Disconnects all sites for `ms`, in which they make the facts of `factsMs`. */
     cut(ms: number, factsMs: number): void {
       awayUntil = performance.now() + ms;
       for (const site of sites) site.rewind(factsMs - ms);

@@ -1,7 +1,7 @@
 /**
- * Simulates a fleet that pushes to a hub: `bun scripts/bench/fleet.ts --help`. Needs PostgreSQL and the built binary. Prints
- * a line for each limit: the hub's memory, the delay of facts, the time of lists meanwhile, the time to catch up after an
- * outage, and the highest rate that keeps all limits.
+ * Simulates a fleet that pushes to a hub: `bun scripts/bench/fleet.ts --help`. Needs PostgreSQL and the built binary.
+ * Prints a line for each limit: the hub's memory, the delay of facts, the time of lists meanwhile, the time to catch
+ * up after an outage, and the highest rate that keeps all limits.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -15,13 +15,13 @@ import { cpuSeconds, quantile, residentMegabytes } from "./measure.ts";
 import { BINARY, untilAnswers } from "./place.ts";
 
 const HELP = `bun scripts/bench/fleet.ts [options]
-  --sites N      made-up sites (300)
-  --servers N    license servers of each (3)
-  --features N   features of each server (60)
-  --seconds N    how long the fleet is watched once all have joined (900)
-  --rate X       times what a fleet of the design's "typical" makes at nine in the morning (1)
-  --outage N     minutes for which no site reaches the hub, at the end; 0 = none (60)
-  --climb N      afterwards, doubles the rate every N seconds until a bar breaks; 0 = does not (0)`;
+  --sites N      simulated sites (300)
+  --servers N    license servers per site (3)
+  --features N   features per server (60)
+  --seconds N    duration of the measurement after all sites have joined (900)
+  --rate X       factor of the usual rate of facts at nine in the morning (1)
+  --outage N     then an outage of all sites for N minutes; 0 = none (60)
+  --climb N      then double the rate every N seconds until a limit is exceeded; 0 = never (0)`;
 
 const { values } = parseArgs({
   options: {
@@ -106,7 +106,7 @@ function startAsking(url: string, key: string) {
   };
 }
 
-/** Returns the busy CPU time of the whole machine, in seconds. */
+/** Returns the CPU seconds of the whole machine. */
 async function busySeconds(): Promise<number> {
   const [line = ""] = (await Bun.file("/proc/stat").text()).split("\n");
   const [, user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] = line.split(/\s+/).map(Number);
@@ -153,8 +153,8 @@ async function watch(ms: number, isOver: () => boolean = () => false): Promise<v
   }
 }
 
-/** Measures one period: the fleet, the lists, and the CPU use of each. */
-async function stretch(what: string, ms: number): Promise<{ lagMs: number; listsMs: number }> {
+/** Measures one period: pushes, list requests, and CPU use of the hub, the simulated sites and everything else. */
+async function period(what: string, ms: number): Promise<{ lagMs: number; listsMs: number }> {
   fleet.take();
   asking.take();
   const before = [await cpuSeconds(hub.pid), await cpuSeconds("self"), await busySeconds()];
@@ -167,11 +167,11 @@ async function stretch(what: string, ms: number): Promise<{ lagMs: number; lists
   const lists = asking.take();
   const times = [...lists.values()].flat();
   console.log(
-    `${what}: ${Math.round(facts / took)} facts/s, ${(pushes / took).toFixed(1)} pushes/s, ${failures} not taken ${JSON.stringify([...refusals])}`,
+    `${what}: ${Math.round(facts / took)} facts/s, ${(pushes / took).toFixed(1)} pushes/s, ${failures} refused ${JSON.stringify([...refusals])}`,
   );
-  console.log(`  pushes ${spread(pushMs)}; age of the oldest fact when taken ${spread(lagMs)}`);
+  console.log(`  pushes ${spread(pushMs)}; age of the oldest fact when stored ${spread(lagMs)}`);
   console.log(
-    `  processors: hub ${ofHub.toFixed(2)}, made-up sites ${ofSites.toFixed(2)}, PostgreSQL and all else ${(all - ofHub - ofSites).toFixed(2)}`,
+    `  processors: hub ${ofHub.toFixed(2)}, simulated sites ${ofSites.toFixed(2)}, PostgreSQL and the rest ${(all - ofHub - ofSites).toFixed(2)}`,
   );
   console.log(`  lists ${spread(times)}, of ${times.length}`);
   for (const [path, each] of lists) console.log(`    ${path.padEnd(48)} ${spread(each)}`);
@@ -201,23 +201,23 @@ fleet.setFactor(rate);
 const joining = performance.now();
 await watch(10_500);
 await watch(10 * 60_000, () => fleet.behind() === 0);
-console.log(`all have joined after ${((performance.now() - joining) / 1000).toFixed(0)} s`);
+console.log(`all sites have joined after ${((performance.now() - joining) / 1000).toFixed(0)} s`);
 const asking = startAsking(url, viewer);
 await watch(5_000);
-const steady = await stretch("at work", seconds * 1000);
+const steady = await period("steady", seconds * 1000);
 bar("memory of the hub", mostMegabytes, "MB", BARS.hubMegabytes);
 bar("lag", steady.lagMs, "ms", BARS.lagMs);
 bar("p95 of lists", steady.listsMs, "ms", BARS.listsMs);
 if (outageMinutes > 0) {
-  bar("an outage of all sites is caught up", await caughtUp(fleet), "ms", BARS.caughtUpMs);
-  bar("memory of the hub, then", mostMegabytes, "MB", BARS.hubMegabytes);
+  bar("catching up after the outage", await caughtUp(fleet), "ms", BARS.caughtUpMs);
+  bar("memory of the hub afterwards", mostMegabytes, "MB", BARS.hubMegabytes);
 }
 for (let times = rate * 2; climbSeconds > 0; times *= 2) {
   fleet.setFactor(times);
   await watch(10_000);
-  const { lagMs, listsMs } = await stretch(`${times} times the rate`, climbSeconds * 1000);
+  const { lagMs, listsMs } = await period(`${times} times the rate`, climbSeconds * 1000);
   if (lagMs <= BARS.lagMs && listsMs <= BARS.listsMs && mostMegabytes <= BARS.hubMegabytes) continue;
-  console.log(`it breaks at ${times} times the rate; the hub had ${mostMegabytes.toFixed(0)} MB at most`);
+  console.log(`a limit is exceeded at ${times} times the rate; the hub used ${mostMegabytes.toFixed(0)} MB`);
   break;
 }
 await asking.stop();

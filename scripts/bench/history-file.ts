@@ -22,7 +22,7 @@ import {
 
 export const SILENT = { debug() {}, info() {}, warn: console.error, error: console.error };
 
-/** File with the size of a generated history. It is written last, so it also marks a complete one. */
+/** File with the size of a generated history. It is written last and so marks a complete one. */
 const NOTE = "size.json";
 
 /** A generated history: a store, and its last day as one row per poll. */
@@ -46,13 +46,13 @@ export async function historyFile(directory: string, size: YearSize, year: Year)
   const store = join(directory, "year");
   if (!existsSync(note)) {
     if (readdirSync(directory).length > 0)
-      throw new Error(`${directory} holds no finished history: delete it, or name an empty directory`);
+      throw new Error(`${directory} has no complete history: delete it, or name an empty directory`);
     await generate(store, size, year);
     writePlainDay(path, size, year);
     writeFileSync(note, wanted);
   }
   const found = readFileSync(note, "utf8");
-  if (found !== wanted) throw new Error(`${directory} holds another history: ${found}, not ${wanted}`);
+  if (found !== wanted) throw new Error(`${directory} has another history: ${found}, not ${wanted}`);
   const plain = new Database(path, { readonly: true });
   try {
     return { store, plain: { path, bytes: bytesOf(plain, ["polls"]) } };
@@ -74,8 +74,12 @@ export function serversOf({ servers, features }: YearSize): MonitoredServer[] {
   return Array.from({ length: servers }, (_, at): MonitoredServer => {
     const id = nameOf({ servers, features, days: 0, end: 0 }, at * features).server;
     return {
-      ...({ id, name: id, manager: "flexnet", address: "27000@lic", tool: null, timezone: "UTC" } as const),
-
+      id,
+      name: id,
+      manager: "flexnet",
+      address: "27000@lic",
+      tool: null,
+      timezone: "UTC",
       enabled: true,
       intervalMs: MINUTE_MS,
       timeoutMs: 30_000,

@@ -71,7 +71,6 @@ export function pollOf(year: Year, size: YearSize, server: MonitoredServer, plac
       total,
       unlimited: false,
       error: null,
-
       pools: [],
       reservations: [],
       queue: [],
@@ -85,7 +84,6 @@ export function pollOf(year: Year, size: YearSize, server: MonitoredServer, plac
         qualifier: null,
         version: "v2026.09",
         count,
-
         handle: null,
         pid: null,
         startedAt: from,

@@ -9,6 +9,15 @@ import type { Row } from "./table.ts";
 
 const FEATURES_ASKED = 40;
 
+interface Query {
+  readonly what: string;
+  readonly asks: readonly (() => Promise<unknown>)[];
+  /** Limit in ms; absent = none. */
+  readonly atMost?: number;
+  readonly of?: "p95" | "median";
+  readonly scanMs?: number | null;
+}
+
 /** Measures queries of the routes up to the last byte of the answer, compared with a scan of plain rows over the same time. */
 export async function queries({ store, plain }: HistoryFile, size: YearSize): Promise<Row[]> {
   // People ask for "the last month" at any minute of an hour.
@@ -19,15 +28,13 @@ export async function queries({ store, plain }: HistoryFile, size: YearSize): Pr
   const asked = {
     now: end,
     intervals: Object.fromEntries(serversOf(size).map(({ id, intervalMs }) => [id, intervalMs])),
-    ...({
-      format: "json",
-      anonymize: false,
-      timezone: "Europe/Berlin",
-      limit: 100,
-      offset: 0,
-      products: [],
-      product: null,
-    } as const),
+    format: "json" as const,
+    anonymize: false,
+    timezone: "Europe/Berlin",
+    limit: 100,
+    offset: 0,
+    products: [],
+    product: null,
   };
   const days = (count: number) => ({ start: end - Math.min(count, size.days) * DAY_MS, end });
   const named = (index: number) => {
@@ -39,12 +46,7 @@ export async function queries({ store, plain }: HistoryFile, size: YearSize): Pr
   const some = Array.from({ length: FEATURES_ASKED }, (_, at) => (at * 127) % all);
   const rows: Row[] = [];
 
-  async function row(
-    what: string,
-    bound: { readonly of: "p95" | "median"; readonly ms: number } | null,
-    asks: readonly (() => Promise<unknown>)[],
-    scanMs: number | null,
-  ): Promise<void> {
+  async function measure({ what, asks, atMost, of = "median", scanMs = null }: Query): Promise<void> {
     const times: number[] = [];
     // The first request warms caches that are warm in any running daemon.
     await asks[0]?.();
@@ -56,15 +58,14 @@ export async function queries({ store, plain }: HistoryFile, size: YearSize): Pr
       }
     });
     rows.push({
-      what: `${what}, ${bound?.of ?? "median"}`,
+      what: `${what}, ${of}`,
+      ours: of === "p95" ? quantile(times, 0.95) : median(times),
       baseline: scanMs,
       unit: "ms",
-      ours: bound?.of === "p95" ? quantile(times, 0.95) : median(times),
-      bound: bound === null ? null : { of: "ours", atMost: bound.ms },
+      bound: atMost === undefined ? null : { of: "ours", atMost },
     });
     rows.push({
       what: "  stall of the event loop meanwhile",
-
       ours: stall,
       baseline: null,
       unit: "ms",
@@ -83,153 +84,85 @@ export async function queries({ store, plain }: HistoryFile, size: YearSize): Pr
     });
     return median(times) * Math.min(count, size.days);
   };
-  const one = "WHERE feature_id = 8";
-  const thrice = [1, 2, 3, 4, 5];
+  const one = scan("WHERE feature_id = 8", 365);
+  const each = <T>(values: readonly T[], ask: (value: T) => Promise<unknown>) =>
+    values.map((value) => () => ask(value));
+  const often = <T>(times: number, ask: () => Promise<T>) => each(Array.from({ length: times }), ask);
+  const year = { ...asked, ...days(365), filter: everything, sort: null };
+  const bySeatHours = { field: "heldSeatHours", descending: true } as const;
+  const stats = { interval: null, sort: null };
+  const ofFeature = (at: number) => ({ ...asked, ...days(365), filter: named(at) });
+  const configured = serversOf(size).map(({ id }) => id);
+  const usageBy = (
+    groupBy: readonly ("user" | "feature" | "server" | "day")[],
+    range: number,
+    limit: number,
+  ) => client.query("usage", { ...year, ...days(range), groupBy, limit, sort: bySeatHours });
+  const few = some.slice(0, 20);
+  const list: readonly Query[] = [
+    {
+      what: "stats of one feature over a year",
+      of: "p95",
+      atMost: 50,
+      asks: each(some, (at) => client.query("stats", { ...ofFeature(at), ...stats, series: true })),
+      scanMs: one,
+    },
+    {
+      what: "stats of all features over a month",
+      atMost: 1_000,
+      asks: often(5, () =>
+        client.query("stats", { ...year, ...days(30), ...stats, series: false, limit: null }),
+      ),
+      scanMs: scan("", 30),
+    },
+    {
+      what: "heat map of a feature over a year",
+      atMost: 500,
+      asks: each(few, (at) => client.query("heatmap", ofFeature(at))),
+      scanMs: one,
+    },
+    {
+      what: "efficiency of a feature over a year",
+      atMost: 500,
+      asks: each(few, (at) => client.query("efficiency", ofFeature(at))),
+      scanMs: one,
+    },
+    {
+      what: "10,000 sessions of a day",
+      asks: often(5, () => {
+        const sort = { field: "firstSeenAt", descending: true } as const;
+        return client.query("sessions", { ...year, ...days(1), limit: 10_000, sort });
+      }),
+    },
+    { what: "usage by user over a week", asks: often(5, () => usageBy(["user"], 7, 10_000)) },
+    ...([["user"], ["feature", "server"], ["user", "day"]] as const).map((groupBy) => ({
+      what: `usage by ${groupBy.join(" and ")} over a year`,
+      atMost: 5_000,
+      asks: often(3, () => usageBy(groupBy, 365, 1_000)),
+    })),
+    {
+      what: "heat map of all features over a year",
+      atMost: 5_000,
+      asks: often(5, () => client.query("heatmap", year)),
+      scanMs: scan("", 365),
+    },
+    {
+      what: "outages and availability of all servers over a year",
+      atMost: 300,
+      asks: often(5, () => client.query("outages", { ...year, servers: null, configured, statuses: null })),
+    },
+    {
+      what: "waits of all features over a year",
+      atMost: 300,
+      asks: often(5, () => client.query("waits", year)),
+    },
+    {
+      what: "10,000 denials",
+      asks: often(5, () => client.query("denials", { ...year, ...everything, limit: 10_000, logging: [] })),
+    },
+  ];
   try {
-    await row(
-      "stats of one feature over a year",
-      { of: "p95", ms: 50 },
-      some.map(
-        (at) => () =>
-          client.query("stats", {
-            ...asked,
-            ...days(365),
-            filter: named(at),
-            interval: null,
-            series: true,
-            sort: null,
-          }),
-      ),
-      scan(one, 365),
-    );
-    await row(
-      "stats of all features over a month",
-      { of: "median", ms: 1_000 },
-      thrice.map(
-        () => () =>
-          client.query("stats", {
-            ...asked,
-            ...days(30),
-            filter: everything,
-            interval: null,
-            series: false,
-            sort: null,
-            limit: null,
-          }),
-      ),
-      scan("", 30),
-    );
-    await row(
-      "heat map of a feature over a year",
-      { of: "median", ms: 500 },
-      some
-        .slice(0, 20)
-        .map((at) => () => client.query("heatmap", { ...asked, ...days(365), filter: named(at) })),
-      scan(one, 365),
-    );
-    await row(
-      "efficiency of a feature over a year",
-      { of: "median", ms: 500 },
-      some
-        .slice(0, 20)
-        .map((at) => () => client.query("efficiency", { ...asked, ...days(365), filter: named(at) })),
-      scan(one, 365),
-    );
-    await row(
-      "10,000 sessions of a day",
-      null,
-      thrice.map(
-        () => () =>
-          client.query("sessions", {
-            ...asked,
-            ...days(1),
-            filter: everything,
-            limit: 10_000,
-            sort: { field: "firstSeenAt", descending: true },
-          }),
-      ),
-      null,
-    );
-    await row(
-      "usage by user over a week",
-      null,
-      thrice.map(
-        () => () =>
-          client.query("usage", {
-            ...asked,
-            ...days(7),
-            filter: everything,
-            groupBy: ["user"],
-            limit: 10_000,
-            sort: { field: "heldSeatHours", descending: true },
-          }),
-      ),
-      null,
-    );
-    for (const groupBy of [["user"], ["feature", "server"], ["user", "day"]] as const) {
-      await row(
-        `usage by ${groupBy.join(" and ")} over a year`,
-        { of: "median", ms: 5_000 },
-        thrice.slice(0, 3).map(
-          () => () =>
-            client.query("usage", {
-              ...asked,
-              ...days(365),
-              filter: everything,
-              groupBy,
-              limit: 1000,
-              sort: { field: "heldSeatHours", descending: true },
-            }),
-        ),
-        null,
-      );
-    }
-    await row(
-      "heat map of all features over a year",
-      { of: "median", ms: 5_000 },
-      thrice.map(() => () => client.query("heatmap", { ...asked, ...days(365), filter: everything })),
-      scan("", 365),
-    );
-    await row(
-      "outages and availability of all servers over a year",
-      { of: "median", ms: 300 },
-      thrice.map(
-        () => () =>
-          client.query("outages", {
-            ...asked,
-            ...days(365),
-            servers: null,
-            configured: serversOf(size).map(({ id }) => id),
-            statuses: null,
-            sort: null,
-          }),
-      ),
-      null,
-    );
-    await row(
-      "waits of all features over a year",
-      { of: "median", ms: 300 },
-      thrice.map(
-        () => () => client.query("waits", { ...asked, ...days(365), filter: everything, sort: null }),
-      ),
-      null,
-    );
-    await row(
-      "10,000 denials",
-      null,
-      thrice.map(
-        () => () =>
-          client.query("denials", {
-            ...asked,
-            ...everything,
-            ...days(365),
-            sort: null,
-            limit: 10_000,
-            logging: [],
-          }),
-      ),
-      null,
-    );
+    for (const query of list) await measure(query);
     return rows;
   } finally {
     client.stop();

@@ -61,7 +61,7 @@ export function createYear() {
     return id;
   }
 
-  function play(index: number, of: Week): FeatureWeek {
+  function simulate(index: number, of: Week): FeatureWeek {
     const { server, feature } = USED[index % USED.length] ?? { server: undefined, feature: undefined };
     if (server === undefined) throw new Error("the simulator has no features");
     const site = createSite({ seed: Math.floor(index / USED.length) + 1, zone: ZONE });
@@ -71,7 +71,6 @@ export function createYear() {
       .map(({ request, startedAt, endsAt }) => ({
         user: userId(request.actor.user),
         count: request.count,
-
         from: Math.max(seen(startedAt), of.startsAt),
         until: Math.min(seen(endsAt), of.endsAt),
       }))
@@ -112,7 +111,7 @@ export function createYear() {
       weeks = [...weeks.slice(-1), known];
     }
     const index = feature % PLAYED;
-    const played = known.played.get(index) ?? play(index, known.week);
+    const played = known.played.get(index) ?? simulate(index, known.week);
     known.played.set(index, played);
     return { week: known.week, played };
   }

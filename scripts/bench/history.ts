@@ -22,7 +22,7 @@ const END = Date.parse("2026-09-30T00:00:00Z");
  */
 export const history: Bench = {
   name: "history",
-  what: "a year of 100 servers × 50 features: bytes, ingest, queries (minutes; HISTORY_SIZE=servers,features,days, HISTORY_DIR=to keep it in)",
+  what: "a year of 100 servers × 50 features: bytes, ingest, queries (takes minutes; HISTORY_SIZE=servers,features,days; HISTORY_DIR keeps it)",
   run: () => measure(sizeOf(process.env.HISTORY_SIZE), process.env.HISTORY_DIR ?? null),
 };
 
@@ -58,24 +58,21 @@ function onDisk({ store: directory, plain }: HistoryFile, size: YearSize): Row[]
   try {
     return [
       {
-        what: `history of ${size.days} days on disk, beside one row a poll`,
-
+        what: `history of ${size.days} days on disk, compared with one row per poll`,
         ours: bytesOf(store.sqlite, of) / 1e6,
         baseline: (plain.bytes * size.days) / 1e6,
         unit: "MB",
         bound: { of: "ratio", atMost: 1 / 20 },
       },
       {
-        what: "  of that the sums of days",
-
+        what: "  of which sums of days",
         ours: (bytesOf(store.sqlite, ["held_days"]) + (sums?.bytes ?? 0)) / 1e6,
         baseline: null,
         unit: "MB",
         bound: null,
       },
       {
-        what: "  and their sessions",
-
+        what: "  sessions",
         ours: bytesOf(store.sqlite, ["sessions"]) / 1e6,
         baseline: null,
         unit: "MB",
@@ -87,7 +84,7 @@ function onDisk({ store: directory, plain }: HistoryFile, size: YearSize): Row[]
   }
 }
 
-/** Alternates the same polls on the full and on an empty store. */
+/** Runs the same polls alternately on the full store and on an empty one. */
 async function ingestRow(
   { store }: HistoryFile,
   size: YearSize,
@@ -103,10 +100,9 @@ async function ingestRow(
     if (turn > 0) times.push({ last, first });
   }
   return {
-    what: `a cycle of ${size.servers} polls after ${size.days} days, beside an empty store`,
+    what: `a cycle of ${size.servers} polls after ${size.days} days, compared with an empty store`,
     ours: median(times.map(({ last }) => last)),
     baseline: median(times.map(({ first }) => first)),
-
     unit: "ms",
     bound: { of: "ratio", atMost: 1.3 },
   };

@@ -13,7 +13,7 @@ const FEATURES = 50;
 const CHECKOUTS = 100;
 const PATH = "/api/licenses/features";
 const SUMMARY = "/api/licenses/summary";
-/** Short answers show the cost of a request and of its parameters; /metrics is a scrape. */
+/** Short answers show the cost of a request and of its parameters. */
 const OTHERS = [SUMMARY, `${PATH}?server=s7&feature=feature_0001&state=ok&limit=1`, "/metrics"];
 const WARM_UP_GUESSES = 50_000;
 const GUESSES = 150_000;
@@ -54,7 +54,7 @@ async function startBare(body: string): Promise<BareServer> {
   }
 }
 
-/** Alternates both servers, so that noise affects both, and returns requests per second. */
+/** Measures both servers alternately, so that other load affects both. Returns requests per second. */
 async function inTurns(
   place: Place,
   bare: BareServer,
@@ -129,7 +129,7 @@ async function whilePolling<T>(
   }
 }
 
-/** Polls the servers one after the other, each every five seconds, the shortest interval that the config allows. */
+/** Polls each server every five seconds, the shortest interval that the config allows. */
 function atShortestInterval(place: Place): () => Promise<number> {
   const stepMs = SHORTEST_INTERVAL_MS / SERVERS;
   const under: Promise<void>[] = [];
@@ -155,13 +155,13 @@ async function stallOf(place: Place): Promise<number> {
   const response = await fetch(`${place.url}/api/status`, { headers: { "X-API-Key": place.key } });
   const text = await response.text();
   const stall = /"eventLoopLagMs":([\d.]+)/.exec(text)?.[1];
-  if (stall === undefined) throw new Error(`/api/status tells no eventLoopLagMs: ${text.slice(0, 300)}`);
+  if (stall === undefined) throw new Error(`/api/status has no eventLoopLagMs: ${text.slice(0, 300)}`);
   return Number(stall);
 }
 
 export const http: Bench = {
   name: "http",
-  what: `GET ${PATH} with ${SERVERS} × ${FEATURES} features, ${SERVERS * CHECKOUTS} checkouts, and short answers, beside a bare server; at rest and while all are polled; guessed keys`,
+  what: `GET ${PATH} with ${SERVERS} × ${FEATURES} features, ${SERVERS * CHECKOUTS} checkouts, and short answers, compared with a bare server; idle and while all are polled; guessed keys`,
   async run(): Promise<Row[]> {
     const outputs = Array.from({ length: SERVERS }, (_, index) =>
       lmstatText({ features: FEATURES, checkouts: CHECKOUTS, address: `${27_000 + index}@localhost` }),
@@ -177,7 +177,7 @@ export const http: Bench = {
     const others: Row[] = [];
     for (const path of OTHERS) {
       const answer = await (await fetch(`${place.url}${path}`, { headers })).text();
-      const what = `requests a second, ${path}, beside bare Bun.serve`;
+      const what = `requests per second, ${path}, compared with bare Bun.serve`;
       others.push({
         what,
         ...(await besideBare(place, path, answer)),
@@ -194,14 +194,14 @@ export const http: Bench = {
     const megabytes = (body.length / 1e6).toFixed(1);
     return [
       {
-        what: `requests a second, ${megabytes} MB each, beside bare Bun.serve`,
+        what: `requests per second, ${megabytes} MB each, compared with bare Bun.serve`,
         ...rates,
         unit: "/s",
         bound: { of: "ratio", atLeast: 0.6 },
       },
       ...others,
       {
-        what: `p99 while every server is polled each 5 s (${paced.polls} polls), beside idle`,
+        what: `p99 while every server is polled each 5 s (${paced.polls} polls), compared with idle`,
         ours: quantile(paced.result.latenciesMs, 0.99),
         baseline: quantile(idle.latenciesMs, 0.99),
         unit: "ms",
@@ -215,7 +215,7 @@ export const http: Bench = {
         bound: { of: "ours", atMost: 50 },
       },
       {
-        what: `p99 while polls run back to back (${rushed.polls} polls), beside idle`,
+        what: `p99 while polls run back to back (${rushed.polls} polls), compared with idle`,
         ours: quantile(rushed.result.latenciesMs, 0.99),
         baseline: quantile(idle.latenciesMs, 0.99),
         unit: "ms",

@@ -1,6 +1,6 @@
 /**
- * Calls `tick` `count` times, `perSecond` times a second. Due times are counted from the start, so late timers do not slow
- * the pace. Late calls are made up for a little faster, but never in a burst: a server would write several events in one
+ * Calls `tick` `count` times, `perSecond` times a second, counted from the start, so late timers do not slow the pace.
+ * After a late call, the next ones come a little faster but never in a burst: a server would write several events in one
  * piece, which is less work.
  */
 export async function pace(count: number, perSecond: number, tick: () => unknown): Promise<void> {

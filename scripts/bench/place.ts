@@ -54,7 +54,7 @@ export async function startPlace(options: PlaceOptions): Promise<Place> {
   // The address is the last argument. `exec` keeps it one process, like the real tool.
   await Bun.write(tool, `#!/bin/sh\nfor address; do :; done\nexec cat '${folder}'/"$address"\n`);
   await chmod(tool, 0o755);
-  // These names resolve at once and the ports refuse at once, so the resolver is not measured.
+  // The name resolves at once and the ports refuse at once, so neither is measured.
   const addresses = outputs.map((_, index) => `${FIRST_PORT + index}@localhost`);
   await Promise.all(outputs.map((output, index) => Bun.write(join(folder, addresses[index] ?? ""), output)));
   await Bun.write(

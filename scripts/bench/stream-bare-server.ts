@@ -1,7 +1,7 @@
 /**
  * Streams events with as little code as possible: `bun stream-bare-server.ts PORT JSON`. `/tell?count=N&rate=R` sends N
- * events, R per second, to everyone on `/stream/logs` (each frame encoded once) and `/ws/logs` (published). Events are the
- * given JSON with the current time.
+ * events, R per second, to every client of `/stream/logs` (each frame is encoded once) and of `/ws/logs` (sent with
+ * Bun's `publish`). Events are the given JSON with the current time.
  */
 import { pace } from "./pace.ts";
 

@@ -18,7 +18,7 @@ const INPUTS = [
 export interface BuildIdentity {
   /** Version in package.json. */
   readonly version: string;
-  /** The git commit, with `-dirty` when the inputs differ from it; `unknown` outside of a repository. */
+  /** Git commit, with `-dirty` if the inputs differ from it; `unknown` outside of a repository. */
   readonly commit: string;
   /** Builds with equal stamps are equal. */
   readonly stamp: string;
@@ -50,8 +50,7 @@ async function inputsOf(root: string): Promise<string[]> {
 }
 
 function commitOf(root: string): string {
-  // `--show-prefix` is empty only at the top of a repository. An unpacked copy inside another repository must not get that
-  // one's commit.
+  // `--show-prefix` is empty only at the top of a repository. A copy inside another repository must not get its commit.
   const commit = outputOf(["git", "rev-parse", "--show-prefix", "HEAD"], root);
   if (commit === null || commit.includes("\n")) return "unknown";
   const inputs = INPUTS.map((pattern) => `:(glob)${pattern}`);
@@ -59,7 +58,7 @@ function commitOf(root: string): string {
   return changes === "" ? commit : `${commit}-dirty`;
 }
 
-/** Runs a program and returns its output, or null when it is missing or fails. */
+/** Runs a program and returns its output, or null if it is missing or fails. */
 export function outputOf(argv: string[], cwd: string): string | null {
   try {
     const result = Bun.spawnSync(argv, { cwd, stdin: "ignore", stdout: "pipe", stderr: "ignore" });

@@ -53,20 +53,20 @@ export async function collectLicenses(sources: LicenseSources): Promise<string> 
   ).json();
   const problems: string[] = [];
   if (runtime.bun !== bun)
-    problems.push(`docs/licenses/bun.json was read for Bun ${runtime.bun}, and this is Bun ${bun}`);
+    problems.push(`docs/licenses/bun.json is for Bun ${runtime.bun}, but this is Bun ${bun}`);
 
   const packages = await packagesOf(sources.paths);
   const texts = new Set<string>();
   for (const each of packages) {
-    const stand = known[each.name];
-    const problem = problemOf(each, stand, wanted);
+    const entry = known[each.name];
+    const problem = problemOf(each, entry, wanted);
     if (problem !== null) problems.push(`${each.name} ${each.version}: ${problem}`);
-    else if (!hasLicenseText(each) && stand !== undefined)
-      for (const id of textsOf(stand.license)) texts.add(id);
+    else if (!hasLicenseText(each) && entry !== undefined)
+      for (const id of textsOf(entry.license)) texts.add(id);
   }
   for (const name of Object.keys(known)) {
     if (!packages.some((each) => each.name === name))
-      problems.push(`docs/licenses/packages.json tells of ${name}, which is not in the bundle`);
+      problems.push(`docs/licenses/packages.json lists ${name}, which is not in the bundle`);
   }
   for (const { license } of runtime.libraries) for (const id of textsOf(license)) texts.add(id);
 
@@ -74,7 +74,7 @@ export async function collectLicenses(sources: LicenseSources): Promise<string> 
   for (const id of [...texts].sort()) {
     const file = Bun.file(join(folder, "texts", `${id}.txt`));
     if (await file.exists()) printed.set(id, (await file.text()).trim());
-    else problems.push(`docs/licenses/texts/${id}.txt is not there`);
+    else problems.push(`docs/licenses/texts/${id}.txt does not exist`);
   }
   if (problems.length > 0) throw new Error(`licenses:\n  ${problems.join("\n  ")}`);
 
@@ -83,7 +83,7 @@ export async function collectLicenses(sources: LicenseSources): Promise<string> 
   return [
     heading("licmond", "="),
     own.trim(),
-    "The executable holds the software of others, named below with its licenses. It consists of licmond's own code,\n" +
+    "The executable contains the software listed below, with its licenses. It consists of licmond's own code,\n" +
       `${packages.length} packages of npm, and the runtime Bun with the libraries that Bun links statically.`,
     heading("Packages", "="),
     ...packages.map((each) => packageText(each, known[each.name])),
@@ -100,26 +100,26 @@ export async function collectLicenses(sources: LicenseSources): Promise<string> 
 
 function problemOf(
   each: PackageInside,
-  stand: KnownPackage | undefined,
+  entry: KnownPackage | undefined,
   wanted: ReadonlySet<string>,
 ): string | null {
   if (each.license === null) return "its package.json names no license";
-  if (!wanted.has(each.license)) return `its license is not wanted: ${each.license}`;
-  if (stand !== undefined && hasLicenseText(each))
-    return "it ships a license text, so docs/licenses/packages.json need not tell of it";
-  if (stand !== undefined && stand.license !== each.license)
-    return `it is under ${each.license}, and docs/licenses/packages.json says ${stand.license}`;
-  if (stand === undefined && !hasLicenseText(each))
-    return "it ships no license text; look for it at its project and write it to docs/licenses/packages.json";
+  if (!wanted.has(each.license)) return `its license is not accepted: ${each.license}`;
+  if (entry !== undefined && hasLicenseText(each))
+    return "it ships a license text, so docs/licenses/packages.json must not list it";
+  if (entry !== undefined && entry.license !== each.license)
+    return `it is under ${each.license}, and docs/licenses/packages.json says ${entry.license}`;
+  if (entry === undefined && !hasLicenseText(each))
+    return "it ships no license text; look it up and add it to docs/licenses/packages.json";
   return null;
 }
 
-function packageText(each: PackageInside, stand: KnownPackage | undefined): string {
+function packageText(each: PackageInside, entry: KnownPackage | undefined): string {
   const parts = [heading(`${each.name} ${each.version} (${each.license ?? "?"})`, "-")];
   if (each.bundled.length > 0)
-    parts.push(wrap(`It brings code of these packages in one file: ${each.bundled.join(", ")}.`));
-  if (!hasLicenseText(each) && stand !== undefined)
-    parts.push(`${stand.copyright.join("\n")}\n${pointer(stand.license)}`);
+    parts.push(wrap(`It includes code of these packages: ${each.bundled.join(", ")}.`));
+  if (!hasLicenseText(each) && entry !== undefined)
+    parts.push(`${entry.copyright.join("\n")}\n${pointer(entry.license)}`);
   for (const { file, text } of each.texts) parts.push(each.texts.length > 1 ? `[${file}]\n\n${text}` : text);
   return parts.join("\n\n");
 }

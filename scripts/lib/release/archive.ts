@@ -26,7 +26,7 @@ export function tarGz(files: readonly ArchiveFile[], epoch: number): Uint8Array<
 
 function tarHeader(path: string, size: number, mode: number, epoch: number): Uint8Array {
   if (path.length > MAX_PATH || !/^[\x21-\x7e]+$/.test(path))
-    throw new Error(`${path} is no name for a tar file`);
+    throw new Error(`${path} is not a valid name in a tar file`);
   const header = Buffer.alloc(BLOCK);
   const octal = (at: number, length: number, value: number) =>
     header.write(`${value.toString(8).padStart(length - 1, "0")}\0`, at, "latin1");

@@ -43,8 +43,8 @@ export interface DebOptions {
 }
 
 /**
- * Makes `licmond_<version>-1_<architecture>.deb` and answers its path. Needs `dpkg-deb`; runs nothing of what it packs,
- * so that every machine can make the packages of every architecture.
+ * Makes `licmond_<version>-1_<architecture>.deb` and returns its path. Needs `dpkg-deb`. Runs no packed file, so every
+ * machine can make the packages of every architecture.
  */
 export async function buildDeb(options: DebOptions): Promise<string> {
   const { architecture, folder, epoch } = options;
@@ -92,7 +92,7 @@ export async function buildDeb(options: DebOptions): Promise<string> {
 /** `1.3.0-rc.1` → `1.3.0~rc.1-1`: a tilde sorts before everything, so that the release follows its candidates. */
 export function debianVersion(version: string): string {
   if (!/^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?$/.test(version))
-    throw new Error(`"${version}" is no version of the form 1.2.3 or 1.2.3-rc.1`);
+    throw new Error(`"${version}" is not a version of the form 1.2.3 or 1.2.3-rc.1`);
   return `${version.replace("-", "~").replaceAll("-", ".")}-1`;
 }
 

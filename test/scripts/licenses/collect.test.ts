@@ -70,7 +70,7 @@ describe("licenses of the binary", () => {
         ],
       },
     });
-    for (const part of ["notices of the bundle", "in one file: @z/deep, react."])
+    for (const part of ["notices of the bundle", "these packages: @z/deep, react."])
       expect(text).toContain(part);
     expect(text).not.toContain("not used");
   });
@@ -109,7 +109,7 @@ test.each<[string, Record<string, unknown>, string | RegExp, string?]>([
     "it ships no license text",
   ],
   ["no license", { [P]: { name: "p", version: "1.0.0" } }, "names no license"],
-  ["an unwanted license", { [P]: manifest("p", "GPL-3.0-only") }, "not wanted: GPL-3.0-only"],
+  ["an unwanted license", { [P]: manifest("p", "GPL-3.0-only") }, "not accepted: GPL-3.0-only"],
   ["no version", { [P]: { name: "p" } }, "has no name or no version"],
   [
     "every problem at once",
@@ -119,13 +119,13 @@ test.each<[string, Record<string, unknown>, string | RegExp, string?]>([
   [
     "a list of libraries for another Bun",
     { [P]: manifest("p") },
-    "read for Bun 1.2.3, and this is Bun 1.2.4",
+    "is for Bun 1.2.3, but this is Bun 1.2.4",
     "1.2.4",
   ],
   [
     "a license whose text is missing",
     { [P]: manifest("p"), "docs/licenses/bun.json": zlib },
-    "Zlib.txt is not there",
+    "Zlib.txt does not exist",
   ],
   [
     "knowledge of a text that is there",

@@ -15,7 +15,7 @@ describe("debianVersion", () => {
   });
 
   test.each(["1.2", "v1.2.3", "1.2.3+build", "1.2.3\nDepends: x", ""])("rejects %j", (version) => {
-    expect(() => debianVersion(version)).toThrow("is no version of the form");
+    expect(() => debianVersion(version)).toThrow("is not a version of the form");
   });
 });
 
@@ -60,12 +60,12 @@ describe("elfNeeds", () => {
 
 test.each([
   [
-    "the newest version counts, as numbers",
+    "the newest version by its numbers",
     ["libc.so.6"],
     ["GLIBC_2.9", "GLIBC_2.17", "GLIBC_2.2.5"],
     "libc6 (>= 2.17)",
   ],
-  ["versions that are no numbers say nothing", ["libc.so.6", "libm.so.6"], ["GLIBC_PRIVATE"], "libc6"],
+  ["versions without numbers are ignored", ["libc.so.6", "libm.so.6"], ["GLIBC_PRIVATE"], "libc6"],
 ])("libcDependency: %s", (_, libraries, versions, depends) => {
   expect(libcDependency({ machine: 62, libraries, versions: new Map([["libc.so.6", versions]]) })).toBe(
     depends,
