@@ -133,6 +133,9 @@ export function misused(message: string): Failure {
   return new Failure(message, EXIT_USAGE);
 }
 
+const NO_SYSTEMD =
+  "this host does not run systemd; use `--no-systemd` for only the binary and the config, or `--root` for an image";
+
 /** Returns the host to work on. Fails if this user may not change it. */
 export async function hostFor(root: string | null, needsSystemd: boolean, io: CommandIo): Promise<Host> {
   const uid = process.geteuid?.();
@@ -149,10 +152,7 @@ export async function hostFor(root: string | null, needsSystemd: boolean, io: Co
     return host;
   }
   if (uid !== 0) throw new Failure("this command needs root; run it with sudo");
-  if (needsSystemd && !(await isSystemdHost(host.run)))
-    throw new Failure(
-      "this host does not run systemd; use `--no-systemd` for only the binary and the config, or `--root` for an image",
-    );
+  if (needsSystemd && !(await isSystemdHost(host.run))) throw new Failure(NO_SYSTEMD);
   return host;
 }
 

@@ -4,6 +4,7 @@ import type { LoadedConfig } from "../config/load.ts";
 import type { Log } from "../domain/log.ts";
 import { countOf, escapeControls } from "../domain/plain-text.ts";
 import type { PollError } from "../domain/poll.ts";
+import type { MonitoredServer } from "../domain/server.ts";
 import { buildInfo } from "../system/build-info.ts";
 
 /** Environment of a command; tests replace it. */
@@ -129,11 +130,21 @@ export function toolWords(io: CommandIo, stream: "out" | "err", text: string): s
   return text.split("\n").map(safe).join("\n");
 }
 
+/** Returns the server with this id. */
+export function serverNamed({ servers }: Pick<Config, "servers">, id: string, advice = ""): MonitoredServer {
+  const ids = servers.map((one) => one.id).join(", ");
+  const known = ids === "" ? "no servers configured" : `expected one of ${ids}`;
+  const found = servers.find((one) => one.id === id);
+  if (found === undefined) throw new UsageError(`unknown server "${id}" (${known})${advice}`);
+  return found;
+}
+
+export function unknownManager(name: string, names: readonly string[]): UsageError {
+  return new UsageError(`unknown manager "${name}"; expected one of ${names.join(", ")}`);
+}
+
 /** Reads the config for a command. Prints all warnings and problems on stderr. Rejects if the config is unusable. */
-export async function readConfig(
-  named: string | undefined,
-  io: CommandIo,
-): Promise<{ readonly config: Config; readonly file: string | null }> {
+export async function readConfig(named: string | undefined, io: CommandIo) {
   const { loadConfig } = await import("../config/load.ts");
   const loaded = loadConfig(named, io.env);
   for (const warning of loaded.warnings) io.err(`licmond: warning: ${warning}\n`);
@@ -147,15 +158,16 @@ export async function problemLines(loaded: LoadedConfig): Promise<string[]> {
   return loaded.ok ? [] : loaded.problems.map(printProblem);
 }
 
-export interface SignalHandlers {
-  /** First SIGTERM or SIGINT: shut down cleanly. */
+interface SignalHandlers {
   stop(signal: string): void;
-  /** Second SIGTERM or SIGINT: exit at once. */
   exitNow(signal: string): void;
-  /** SIGHUP: reload the config. */
   reload(): void;
 }
 
+/**
+ * Calls `stop` on the first SIGTERM or SIGINT, `exitNow` on the second one, and `reload` on SIGHUP, until the returned
+ * function is called.
+ */
 export function listenToSignals(
   { stop, exitNow, reload }: SignalHandlers,
   source: Pick<NodeJS.EventEmitter, "on" | "off"> = process,

@@ -11,23 +11,31 @@ import { hostZone } from "../domain/time/zone.ts";
 import type { ManagerName } from "../domain/words.ts";
 import { featureRecord, serverRecord, userRecords } from "../http/records.ts";
 import { createKnownHosts, type Manager, type ParseContext } from "../managers/manager.ts";
+import { shippedText } from "../managers/profiles/shipped.ts";
 import { readOutputSync, recode } from "../managers/read-output.ts";
-import { MANAGERS, managerNames, managerOf } from "../managers/registry.ts";
+import { builtInManager, MANAGERS, managerNames, managerOf } from "../managers/registry.ts";
 import { command, ENCODING, option, required, text, ZONE } from "./command.ts";
-import { type CommandIo, Failure, failPoll, readConfig, toolWords, UsageError, wholeStdin } from "./io.ts";
+import {
+  type CommandIo,
+  Failure,
+  failPoll,
+  readConfig,
+  toolWords,
+  UsageError,
+  unknownManager,
+  wholeStdin,
+} from "./io.ts";
 import { printJson, printTable } from "./terminal.ts";
 
 /** The text was read, but its numbers are incomplete. */
 const EXIT_PARTIAL = 3;
 
+const MANAGER = `manager of the output: ${MANAGERS.join(", ")}, or one from the config`;
+
 export const parse = command({
   args: [["[file]", "the output; default or -: stdin"]],
   options: {
-    manager: required(
-      "<name>",
-      `manager of the output: ${MANAGERS.join(", ")}, or one from the config`,
-      String,
-    ),
+    manager: required("<name>", MANAGER, String),
     encoding: option("<name>", "encoding of the output, e.g. euc-kr (default: detected)", ENCODING),
     timezone: option("<zone>", "time zone of the server (default: this host's)", ZONE),
     server: text("<id>", "id of the server in the records (default: the manager's name)"),
@@ -36,14 +44,41 @@ export const parse = command({
     const { manager: name, encoding = null, timezone = hostZone(), server = name } = options;
     const manager = await managerNamed(name, config, io);
     const bytes = file === "-" ? await wholeStdin(io) : await bytesOf(file);
-    await parseOutput(
-      encoding === null ? bytes : recode(bytes, encoding),
-      manager,
-      serverOf(server, name, file === "-" ? "stdin" : file, timezone),
-      io,
-    );
+    const asked = serverOf(server, name, file === "-" ? "stdin" : file, timezone);
+    await parseOutput(encoding === null ? bytes : recode(bytes, encoding), manager, asked, io);
   },
 });
+
+export const managers = command({
+  args: [
+    ["[show]", "print the profile of a manager"],
+    ["[manager]", "name of the manager"],
+  ],
+  usage: "[options] [show <manager>]",
+  async run({ args: [verb, name], config: file }, io) {
+    if (verb !== undefined && (verb !== "show" || name === undefined))
+      throw new UsageError("expected no arguments, or: show <manager>");
+    if (name !== undefined) {
+      const text = shippedText(name);
+      if (text === undefined) throw new UsageError(`${whyNone(name)}; see \`licmond managers\``);
+      return io.out(text);
+    }
+    const { config } = await readConfig(file, io);
+    const rows = managerNames(config.managers).map((each) => {
+      const { title, experimental = false } = managerOf(each, config.managers);
+      const isOwn = config.managers.some((own) => own.name === each);
+      const kind = isOwn ? "config" : builtInManager(each) === null ? "profile" : "code";
+      return [each, title, kind, experimental ? "experimental" : isOwn ? "" : "seen"];
+    });
+    io.out(printTable(["name", "title", "kind", "outputs"], rows, io.terminal.columns));
+  },
+});
+
+function whyNone(name: string): string {
+  return builtInManager(name) === null
+    ? `unknown profile "${name}"`
+    : `${name} is built in and has no profile`;
+}
 
 /** Finds a manager. Reads the config only for a manager that is not built in. */
 async function managerNamed(name: string, config: string | undefined, io: CommandIo): Promise<Manager> {
@@ -51,7 +86,7 @@ async function managerNamed(name: string, config: string | undefined, io: Comman
   const { managers } = (await readConfig(config, io)).config;
   const names = managerNames(managers);
   if (names.includes(name)) return managerOf(name, managers);
-  throw new UsageError(`unknown manager "${name}"; expected one of ${names.join(", ")}`);
+  throw unknownManager(name, names);
 }
 
 /** Parses a text like a poll's output, with the collector's parser, rules and messages. */
@@ -133,12 +168,11 @@ async function bytesOf(file: string): Promise<Uint8Array> {
 
 export function printRecords(picture: ServerPicture): string {
   const { id } = picture.server;
-  const records = {
+  return printJson({
     servers: [serverRecord(picture)],
     features: picture.features.map((feature) => featureRecord({ id }, feature)),
     users: picture.features.flatMap((feature) => userRecords({ id }, feature)),
-  };
-  return printJson(records);
+  });
 }
 
 /** Formats a picture for people: the server, its features and their holders. `columns`: width of the terminal. */
@@ -154,9 +188,7 @@ export function printPicture(picture: ServerPicture, columns?: number): string {
       const name = `${port === null ? "" : `${port}@`}${host}${master ? " (master)" : ""}`;
       return ["member", name, status, version ?? "", error ?? ""];
     }),
-    ...server.daemons.map(({ name, status, version, error }) => {
-      return ["daemon", name, status, version ?? "", error ?? ""];
-    }),
+    ...server.daemons.map((one) => ["daemon", one.name, one.status, one.version ?? "", one.error ?? ""]),
   ];
   const features = picture.features.map((feature) => {
     const record = featureRecord(server, feature);

@@ -11,7 +11,7 @@ import { hostZone } from "../domain/time/zone.ts";
 import { decodeOutput } from "../managers/read-output.ts";
 import { MANAGERS, managerNames, managerOf } from "../managers/registry.ts";
 import { command, flag, text } from "./command.ts";
-import { failPoll, readConfig, toolWords, UsageError } from "./io.ts";
+import { failPoll, readConfig, serverNamed, toolWords, UsageError, unknownManager } from "./io.ts";
 import { printPicture, printRecords, serverOf } from "./parse.ts";
 
 export const probe = command({
@@ -28,7 +28,7 @@ export const probe = command({
     if (options.raw && options.json)
       throw new UsageError("option '--raw' cannot be used with option '--json'");
     const { config } = await readConfig(file, io);
-    const asked = serverNamed(named, address, config);
+    const asked = askedServer(named, address, config);
     const server = options.tool === undefined ? asked : { ...asked, tool: [options.tool] };
     const prober = createProber(io.env, config.managers);
     const outcome = await prober.poll(server).finally(prober.end);
@@ -46,25 +46,13 @@ export const probe = command({
 });
 
 /** Returns the configured server of that name; with an address, a server that is not in the config. */
-function serverNamed(
-  named: string,
-  address: string | undefined,
-  { servers, collector, managers }: Config,
-): MonitoredServer {
-  if (address === undefined) {
-    const ids = servers.map(({ id }) => id).join(", ");
-    const known = ids === "" ? "no servers configured" : `expected one of ${ids}`;
-    const message = `unknown server "${named}" (${known}); or pass a manager and an address`;
-    const server = servers.find(({ id }) => id === named);
-    if (server === undefined) throw new UsageError(message);
-    return server;
-  }
-  const names = managerNames(managers);
+function askedServer(named: string, address: string | undefined, config: Config): MonitoredServer {
+  if (address === undefined) return serverNamed(config, named, "; or pass a manager and an address");
+  const names = managerNames(config.managers);
   const manager = names.find((each) => each === named);
-  if (manager === undefined)
-    throw new UsageError(`unknown manager "${named}"; expected one of ${names.join(", ")}`);
+  if (manager === undefined) throw unknownManager(named, names);
   const server = serverOf(manager, manager, address, hostZone());
-  return { ...server, name: address, timeoutMs: collector.timeoutMs };
+  return { ...server, name: address, timeoutMs: config.collector.timeoutMs };
 }
 
 /** Creates a poller that works like the daemon, until `end` is called. Ctrl-C also kills the tools. */

@@ -5,46 +5,85 @@ import type { Started } from "../daemon.ts";
 import type { LogOf } from "../domain/log.ts";
 import { daemonGroups, exposureOf } from "../system/secret-file.ts";
 import { command } from "./command.ts";
-import { EXIT_FAILURE, listenToSignals, readConfig } from "./io.ts";
+import { type CommandIo, EXIT_FAILURE, listenToSignals, readConfig } from "./io.ts";
 
+/** A daemon or hub that has not stopped by then is killed. */
 const STOP_DEADLINE_MS = 9_500;
+
+interface Service {
+  readonly log: LogOf;
+  start(): Promise<void>;
+  reload(): unknown;
+  stop(): Promise<unknown>;
+}
+
+/** Runs a daemon or a hub in the foreground until a signal stops it. */
+async function runUntilSignal({ log, start, reload, stop }: Service): Promise<void> {
+  const ended = Promise.withResolvers<string>();
+  const started = Promise.withResolvers<void>();
+  const quit = listenToSignals({
+    stop: ended.resolve,
+    exitNow: () => process.exit(EXIT_FAILURE),
+    // A config cannot be reloaded during startup.
+    reload: () => void started.promise.then(reload),
+  });
+  try {
+    await start();
+    started.resolve();
+    const signal = await ended.promise;
+    log("system").info("Signal received; shutting down", { signal });
+    const deadline = setTimeout(() => {
+      log("system").error("Shutdown timed out; exiting");
+      process.exit(EXIT_FAILURE);
+    }, STOP_DEADLINE_MS);
+    await stop();
+    clearTimeout(deadline);
+  } finally {
+    quit();
+  }
+}
+
+async function settings(named: string | undefined, io: CommandIo) {
+  const { config, file } = await readConfig(named, io);
+  const { env: environment, build } = io;
+  return {
+    config,
+    deps: { environment, build, configFile: file, loadConfig: () => loadConfig(named, io.env) },
+  };
+}
 
 export const serve = command({
   async run({ config: named }, io) {
-    const { config, file } = await readConfig(named, io);
+    const { config, deps } = await settings(named, io);
     const { createDaemon } = await import("../daemon.ts");
-    const daemon = createDaemon(config, {
-      environment: io.env,
-      build: io.build,
-      configFile: file,
-      loadConfig: () => loadConfig(named, io.env),
+    const daemon = createDaemon(config, deps);
+    await runUntilSignal({
+      ...daemon,
+      async start() {
+        startHints(daemon.log, await daemon.start(), config, deps.configFile, io.env);
+        // Reduces idle memory from 19.0 to 16.0 MB by freeing code that only the startup needed. Bun deprecates it without a
+        // replacement: a full collection alone frees no code.
+        Bun.shrink();
+      },
     });
-    const ended = Promise.withResolvers<string>();
-    const started = Promise.withResolvers<void>();
-    const quit = listenToSignals({
-      stop: ended.resolve,
-      exitNow: () => process.exit(EXIT_FAILURE),
-      // A config cannot be reloaded during startup.
-      reload: () => void started.promise.then(() => daemon.reload()),
+  },
+});
+
+const FIRST_KEY = "No API keys yet; create one with `licmond keys create --name admin --role admin`";
+
+export const hub = command({
+  async run({ config: named }, io) {
+    const { config, deps } = await settings(named, io);
+    const { createHub } = await import("../hub/hub.ts");
+    const daemon = createHub(config, deps);
+    await runUntilSignal({
+      ...daemon,
+      async start() {
+        const { activeKeys } = await daemon.start();
+        if (activeKeys === 0)
+          daemon.log("auth").warn(`${FIRST_KEY}, or for a site with \`--role site --site NAME\``);
+      },
     });
-    try {
-      const listening = await daemon.start();
-      started.resolve();
-      startHints(daemon.log, listening, config, file, io.env);
-      // Reduces idle memory from 19.0 to 16.0 MB by freeing code that only the startup needed. Bun deprecates it without a
-      // replacement: a full collection alone frees no code.
-      Bun.shrink();
-      const signal = await ended.promise;
-      daemon.log("system").info("Signal received; shutting down", { signal });
-      const deadline = setTimeout(() => {
-        daemon.log("system").error("Shutdown timed out; exiting");
-        process.exit(EXIT_FAILURE);
-      }, STOP_DEADLINE_MS);
-      await daemon.stop();
-      clearTimeout(deadline);
-    } finally {
-      quit();
-    }
   },
 });
 
@@ -67,8 +106,7 @@ export function startHints(
     const exposure = exposureOf(path, kind, groups);
     if (exposure !== null) log("config").warn(exposed, { setting, ...exposure });
   }
-  if (activeKeys === 0)
-    log("auth").warn("No API keys yet; create one with `licmond keys create --name admin --role admin`");
+  if (activeKeys === 0) log("auth").warn(FIRST_KEY);
   if (!config.http.isHostSet) log("http").warn(`Only this host can connect: ${HOST_UNSET}`);
   if (config.http.tls === null && !isLoopback(host))
     log("http").warn(

@@ -14,26 +14,18 @@ const WIDEST_ALIGNED = 100;
  * the table is narrowed: first the gaps between columns, then the column whose head starts with `~`, which holds prose,
  * then the widest other ones.
  */
-export function printTable(
-  heads: readonly string[],
-  rows: readonly (readonly string[])[],
-  columns?: number,
-): string {
+export function printTable(heads: readonly string[], rows: readonly (readonly string[])[], columns?: number) {
   const right = heads.map((head) => head.startsWith(">"));
-  const lines = [
-    heads.map((head) => head.replace(/^[>~]/, "")),
-    ...rows.map((row) => row.map(escapeControls)),
-  ];
+  const titles = heads.map((head) => head.replace(/^[>~]/, ""));
+  const lines = [titles, ...rows.map((row) => row.map(escapeControls))];
   const widest = (column: number) =>
     lines.reduce((most, line) => Math.max(most, Bun.stringWidth(line[column] ?? "")), 0);
   const wanted = heads.map((_, column) => widest(column));
   const fits = columns === undefined || sumOf(wanted) + 2 * (heads.length - 1) <= columns;
   const gap = fits ? "  " : " ";
-  const widths = fits
-    ? wanted.map((width, column) =>
-        right[column] || columns !== undefined ? width : Math.min(width, WIDEST_ALIGNED),
-      )
-    : widthsThatFit(wanted, heads, columns - (heads.length - 1));
+  const aligned = (width: number, column: number) =>
+    right[column] || columns !== undefined ? width : Math.min(width, WIDEST_ALIGNED);
+  const widths = fits ? wanted.map(aligned) : widthsThatFit(wanted, heads, columns - (heads.length - 1));
   const print = (cell: string, column: number) => {
     const width = widths[column] ?? 0;
     const shown = fits ? cell : cutTo(cell, width);

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { Command, CommanderError } from "commander";
-import { define } from "../../src/cli/command-line.ts";
 import { type DemoDeps, demoCommand } from "../../src/cli/demo/demo.ts";
+import { define } from "../../src/cli/program.ts";
 import type { Config } from "../../src/config/config.ts";
 import { systemClock } from "../../src/domain/time/clock.ts";
 import { createKeys } from "../../src/store/keys.ts";

@@ -28,10 +28,8 @@ export function completionCommand(createProgram: CreateProgram): Command {
       }
       if (words.length > 0) throw new UsageError("too many arguments: expected the name of one shell");
       const script = Object.hasOwn(COMPLETIONS, shell) ? COMPLETIONS[shell] : undefined;
-      if (script === undefined)
-        throw new UsageError(
-          `unknown shell "${shell}"; expected one of ${Object.keys(COMPLETIONS).join(", ")}`,
-        );
+      const known = Object.keys(COMPLETIONS).join(", ");
+      if (script === undefined) throw new UsageError(`unknown shell "${shell}"; expected one of ${known}`);
       io.out(script);
     },
   });

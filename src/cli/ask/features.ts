@@ -49,8 +49,7 @@ type FeatureCounts = Omit<FeatureRecord, "pools" | "assigned">;
 
 /** Returns a feature as a row for {@link FEATURE_HEADS}. */
 export function featureRow(feature: FeatureCounts, now: number): Row {
-  const { name, server, daemon, used, total, available, unlimited, queued, expiresOn, expiresAt, unit } =
-    feature;
+  const { name, server, daemon, used, total, available, unlimited, queued, expiresAt, unit } = feature;
   const isExpired = expiresAt !== null && Date.parse(expiresAt) < now;
   const state = stateOf(feature, now) || (isExpired ? "expired" : "");
   return [
@@ -61,7 +60,7 @@ export function featureRow(feature: FeatureCounts, now: number): Row {
     `${unlimited ? "no limit" : (total ?? "?")}${unit === "seats" ? "" : ` ${unit}`}`,
     String(available ?? ""),
     queued === 0 ? "" : String(queued ?? "?"),
-    expiresOn ?? "",
+    feature.expiresOn ?? "",
     state === "" && groupLimit(feature) > 0 ? "limited by its seat group" : state,
   ];
 }

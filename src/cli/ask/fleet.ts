@@ -35,10 +35,8 @@ function print(found: FleetStatus, io: CommandIo): void {
   printLine(io, `  last answer   ${heard}`);
   printLine(io, `  waiting       ${countOf(waitingFacts, "fact")}${since}`);
   if (daysLeft > 0) printLine(io, `  past          ${countOf(daysLeft, "day")} to send`);
-  printLine(
-    io,
-    `  sent          ${countOf(found.sentFacts, "fact")}, ${printBytes(found.sentBytes)} since the start`,
-  );
+  const sent = `${countOf(found.sentFacts, "fact")}, ${printBytes(found.sentBytes)}`;
+  printLine(io, `  sent          ${sent} since the start`);
   printLine(io, `  people        ${found.people}`);
   printLine(io, `  notifies      the ${found.notify}`);
 }

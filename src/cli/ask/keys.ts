@@ -1,12 +1,6 @@
 import type { Config } from "../../config/config.ts";
-import {
-  type Key,
-  type KeyParts,
-  keyFromSecret,
-  keyProblem,
-  type NewKey,
-  systemRandom,
-} from "../../domain/keys.ts";
+import type { Key, KeyParts, NewKey } from "../../domain/keys.ts";
+import { keyFromSecret, keyProblem, systemRandom } from "../../domain/keys.ts";
 import { parseDuration } from "../../domain/time/clock.ts";
 import { ROLES } from "../../domain/words.ts";
 import { keyRecord } from "../../http/records.ts";
@@ -62,9 +56,8 @@ const create = command({
         throw new Failure(`a key with the id "${parts.id}" already exists; use another secret file`);
       const made = await keys?.create(wanted, parts);
       if (made?.outcome === "created") return io.out(`${made.presented}\n`);
-      throw new Failure(
-        `an active key named "${name}" already exists; revoke it first, or choose another name`,
-      );
+      const taken = `an active key named "${name}" already exists`;
+      throw new Failure(`${taken}; revoke it first, or choose another name`);
     };
     await withKeys(config, io, work, check);
   },
@@ -94,9 +87,8 @@ const list = command({
 });
 
 async function listRemote(options: ClientOptions & { readonly json: boolean }, io: CommandIo): Promise<void> {
-  const { keys } = await createClient(await findTarget(options, io.env)).get<{
-    readonly keys: readonly Key[];
-  }>("/api/keys?limit=10000");
+  const client = createClient(await findTarget(options, io.env));
+  const { keys } = await client.get<{ keys: readonly Key[] }>("/api/keys?limit=10000");
   io.out(options.json ? printJson({ keys }) : printKeys(keys));
 }
 

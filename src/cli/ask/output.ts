@@ -66,11 +66,8 @@ export async function show(
 /** Default number of rows for people; JSON and CSV get the API's maximum. */
 const USUAL_ROWS = 100;
 const MOST_ROWS = 10_000;
-export const LIMIT = option(
-  "<rows>",
-  `maximum number of rows (default ${USUAL_ROWS}; as JSON and CSV ${MOST_ROWS})`,
-  integer(1, MOST_ROWS, `Expected 1 to ${MOST_ROWS}.`),
-);
+const ROWS = `maximum number of rows (default ${USUAL_ROWS}; as JSON and CSV ${MOST_ROWS})`;
+export const LIMIT = option("<rows>", ROWS, integer(1, MOST_ROWS, `Expected 1 to ${MOST_ROWS}.`));
 
 /**
  * Requests a list and prints it like {@link show}. Notes on stderr if rows are missing. `Beside`: further fields of the
@@ -133,23 +130,14 @@ export function tableOf(io: CommandIo, heads: readonly string[], rows: readonly 
 }
 
 /** Prints a table. If it has no rows, prints `empty` on stderr instead. */
-export function printRows(
-  io: CommandIo,
-  heads: readonly string[],
-  rows: readonly Row[],
-  empty: string,
-): void {
+export function printRows(io: CommandIo, heads: readonly string[], rows: readonly Row[], empty: string) {
   if (rows.length === 0) io.err(`${escapeControls(empty)}\n`);
   else io.out(`${tableOf(io, heads, rows).join("\n")}\n`);
 }
 
 /** Returns used and issued seats: `36 of 38`, `12 of no limit`, `?`, `25000 tokens of 1000003`. */
-export function seatsOf({
-  used,
-  total,
-  unlimited,
-  unit,
-}: Pick<FeatureRecord, "used" | "total" | "unlimited" | "unit">) {
+export function seatsOf(feature: Pick<FeatureRecord, "used" | "total" | "unlimited" | "unit">): string {
+  const { used, total, unlimited, unit } = feature;
   return `${used ?? "?"}${unit === "seats" ? "" : ` ${unit}`} of ${unlimited ? "no limit" : (total ?? "?")}`;
 }
 
@@ -165,9 +153,7 @@ export function minuteOf(time: string | null, now: number): string {
   return shown.startsWith(year) ? shown.slice(year.length) : shown;
 }
 
-export interface LiveFeature extends PictureFeature {
-  readonly server: string;
-}
+export type LiveFeature = PictureFeature & { readonly server: string };
 
 export function featuresOf(
   site: Site,

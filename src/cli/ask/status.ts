@@ -40,10 +40,8 @@ export const status = command({
       const filled = Object.entries(parts).filter(([, findings]) => findings.length > 0);
       // Each part has a blank line and a title; the prompt needs the last line.
       const left = (io.terminal.rows ?? USUAL_ROWS) - 1 - head.length - 2 * filled.length;
-      const lines = fairShare(
-        left,
-        filled.map(([, findings]) => findings.length),
-      );
+      const wanted = filled.map(([, findings]) => findings.length);
+      const lines = fairShare(left, wanted);
       for (const [part, findings] of filled) printPart(io, part, findings, lines);
     });
   },
@@ -111,9 +109,8 @@ function wrongOf({ servers, alerts, features, logging }: Answers): Finding[] {
     return { severity: "warning", server, feature: null, message: words, since: null };
   });
   const order = ["critical", "warning", "info"];
-  return [...ofServers, ...ofLogs, ...ofAlerts].sort(
-    (a, b) => order.indexOf(a.severity) - order.indexOf(b.severity),
-  );
+  const rank = ({ severity }: Finding) => order.indexOf(severity);
+  return [...ofServers, ...ofLogs, ...ofAlerts].sort((a, b) => rank(a) - rank(b));
 }
 
 function fullOf({ features, alerts }: Answers): Finding[] {
@@ -150,9 +147,7 @@ function headOf({ summary, servers }: Answers, now: number): string[] {
   const waiting = queued === 0 ? "" : `, ${queued} waiting`;
   const use = `${seats.used ?? "?"} of ${seats.total ?? "?"} seats in use by ${countOf(users, "user")}${waiting}`;
   const enabled = servers.filter((server) => server.enabled);
-  const ages = enabled.flatMap(({ collectedAt }) =>
-    collectedAt === null ? [] : [now - Date.parse(collectedAt)],
-  );
+  const ages = enabled.flatMap(({ collectedAt: at }) => (at === null ? [] : [now - Date.parse(at)]));
   const [youngest, oldest] = [span(Math.min(...ages)), span(Math.max(...ages))];
   const age = youngest === oldest ? youngest : `${youngest}–${oldest}`;
   const never = enabled.length - ages.length;

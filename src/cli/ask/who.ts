@@ -51,12 +51,8 @@ export const who = command({
         if (told !== null) printLine(io, told);
         const rows = users.filter((user) => isOf(user, feature)).toSorted(byKind);
         const heads = ["user", "host", `>${feature.unit}`, ">since", ">held", ""];
-        printRows(
-          io,
-          heads,
-          rows.map((row) => rowOf(row, io.now())),
-          `No ${feature.unit} in use.`,
-        );
+        const cells = rows.map((row) => rowOf(row, io.now()));
+        printRows(io, heads, cells, `No ${feature.unit} in use.`);
       }
     });
   },
@@ -86,11 +82,10 @@ export async function featuresNamed(
 
 function headline(feature: FeatureRecord, now: number): string {
   const { name, server, daemon, available, reserved, queued, assigned, collectedAt, state } = feature;
+  const inGroup = groupLimit(feature) > 0 ? " in its seat group" : "";
   const counts = [
     `${seatsOf(feature)} in use`,
-    ...(available === null
-      ? []
-      : [`${available} free${groupLimit(feature) > 0 ? " in its seat group" : ""}`]),
+    ...(available === null ? [] : [`${available} free${inGroup}`]),
     ...(reserved ? [`${reserved} reserved`] : []),
     ...(queued ? [`${queued} waiting`] : []),
     ...(assigned === null ? [] : [`assigned to ${countOf(assigned, "person", "people")}`]),
@@ -143,13 +138,6 @@ function rowOf(row: UserRecord, now: number): Row {
   const held =
     since === null || kind === "assigned" ? "" : span(Date.parse(collectedAt ?? since) - Date.parse(since));
   const what = borrowed ? "borrowed" : KINDS[kind];
-  return [
-    kind === "queued" ? RED : PLAIN,
-    user ?? unnamed,
-    host ?? "",
-    String(count),
-    minuteOf(since, now),
-    held,
-    what,
-  ];
+  const cells = [user ?? unnamed, host ?? "", String(count), minuteOf(since, now), held, what];
+  return [kind === "queued" ? RED : PLAIN, ...cells];
 }

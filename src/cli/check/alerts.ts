@@ -50,8 +50,10 @@ export async function checkAlerts(
   if (config.servers.length === 0) throw new Failure("the config has no servers: there is nothing to check");
   const end = io.now();
   const start = end - days * DAY_MS;
-  const [settingsOf, inMaintenance] = [createSettings(config.alerts), createMaintenance(config.maintenance)];
-  const conditions: Conditions = { settingsOf, inMaintenance };
+  const conditions: Conditions = {
+    settingsOf: createSettings(config.alerts),
+    inMaintenance: createMaintenance(config.maintenance),
+  };
   const firings = await withDatabase(config.storage.directory, async (sqlite) => {
     const read = createReader(sqlite, { now: end });
     const pictures = lastPictures(config, end);
@@ -61,8 +63,7 @@ export async function checkAlerts(
     });
   });
   if (asJson) {
-    const told = { start: iso(start), end: iso(end), firings: firings.map(firingRecord) };
-    return io.out(printJson(told));
+    return io.out(printJson({ start: iso(start), end: iso(end), firings: firings.map(firingRecord) }));
   }
   io.out(`From ${iso(start)} to ${iso(end)}, with the current config:\n\n`);
   io.out(tableOf(firings, config, end));
@@ -105,20 +106,14 @@ function replayServer(past: Past, last: ServerPicture): Firing[] {
   const held = features.filter((each) => heldMsOf(past, each) > 0);
   const sets = sharedSets(features).map((set) => set.toSorted((a, b) => (a.feature < b.feature ? -1 : 1)));
   const counts = new Map(sets.map((set) => [set.map(keyOf)[0] ?? "", countSpans(past, set)]));
-  const parts: { readonly spans: readonly Span[]; readonly denied?: Denied[] | undefined }[] = [
-    ...[
-      serverSpans(past),
-      ...daemonSpans(past),
-      ...sharedSets(held)
-        .flat()
-        .map((each) => holdSpans(past, each)),
-    ].map((spans) => ({ spans })),
-    // Denials may name features without counts.
-    ...[...new Set([...counts.keys(), ...denials.keys()])].map((key) => {
-      return { spans: counts.get(key) ?? [], denied: denials.get(key) };
-    }),
+  const holds = sharedSets(held).flatMap((set) => set.map((each) => holdSpans(past, each)));
+  // Denials may name features without counts.
+  const keys = [...new Set([...counts.keys(), ...denials.keys()])];
+  const parts: (readonly [spans: readonly Span[], denied?: Denied[]])[] = [
+    ...[serverSpans(past), ...daemonSpans(past), ...holds].map((spans) => [spans] as const),
+    ...keys.map((key) => [counts.get(key) ?? [], denials.get(key) ?? []] as const),
   ];
-  const replays = parts.map(({ spans, denied }) => {
+  const replays = parts.map(([spans, denied]) => {
     const replay = createReplay(conditions, blank);
     replay.polls(spans, denied);
     replay.pass(end);

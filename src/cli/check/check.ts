@@ -6,10 +6,8 @@ import { type CommandIo, Failure, problemLines, readConfig } from "../io.ts";
 import { createReport } from "../terminal.ts";
 import { checkAlerts } from "./alerts.ts";
 import { checkExposed, checkFiles, checkNames, checkStorage } from "./files.ts";
-import { checkFleet, checkHub } from "./fleet.ts";
-import { checkManagers } from "./managers.ts";
-import { checkExport, checkListening } from "./network.ts";
-import { checkAges, checkHosts, checkPolls, checkTools } from "./servers.ts";
+import { checkExport, checkFleet, checkHub, checkListening } from "./network.ts";
+import { checkAges, checkHosts, checkManagers, checkPolls, checkTools } from "./servers.ts";
 import { checkUnit } from "./unit.ts";
 import { answerTrial } from "./unit-trial.ts";
 

@@ -1,3 +1,4 @@
+import recheck from "recheck/lib/browser.js" with { type: "file" };
 import { createMaintenance } from "../../alerts/settings.ts";
 import { createReachability } from "../../collector/reachability.ts";
 import { inspectTool } from "../../collector/tool.ts";
@@ -6,11 +7,13 @@ import type { ServerPicture } from "../../domain/picture.ts";
 import { countOf } from "../../domain/plain-text.ts";
 import type { PollOutcome } from "../../domain/poll.ts";
 import { applyPoll } from "../../domain/polls/apply-poll.ts";
+import { printPath } from "../../domain/schema-problems.ts";
 import type { MonitoredServer } from "../../domain/server.ts";
 import { span } from "../../domain/time/clock.ts";
 import { type ClockSkew, clockSkew, zoneSkewByAges } from "../../domain/time/clock-skew.ts";
 import { sessionAges } from "../../history/sessions/sessions.ts";
 import { isSecret, needsSecret } from "../../managers/placeholders.ts";
+import { expressionsOf, type Profile } from "../../managers/profile.ts";
 import { builtInManager, managerOf } from "../../managers/registry.ts";
 import { createProber } from "../probe.ts";
 import { isLoopback } from "../serve.ts";
@@ -43,11 +46,8 @@ function toolOf({ manager, tool }: MonitoredServer, own: OwnManagers, { PATH = "
   return tools.length === 0 ? null : inspectTool(tool?.slice(0, 1) ?? tools, PATH);
 }
 
-function checkSecret(
-  { id, manager, address, secretFile }: MonitoredServer,
-  own: OwnManagers,
-  report: Report,
-): void {
+function checkSecret(server: MonitoredServer, own: OwnManagers, report: Report): void {
+  const { id, manager, address, secretFile } = server;
   const { title, parseAddress, steps } = managerOf(manager, own);
   if (secretFile === null || "problem" in parseAddress(address)) return;
   const asked = steps([""], address, true).filter(needsSecret);
@@ -94,10 +94,8 @@ function checkLicenseFile(id: string, file: string, report: Report): void {
 const LIMITS = { atOnce: 32, beginWithinMs: 60_000 };
 
 /** Polls every server once, like the daemon, and checks its answer and clock. */
-export async function checkPolls(
-  { config, env, now, report }: Look,
-  { atOnce, beginWithinMs } = LIMITS,
-): Promise<void> {
+export async function checkPolls(look: Look, { atOnce, beginWithinMs } = LIMITS): Promise<void> {
+  const { config, env, now, report } = look;
   const prober = createProber(env, config.managers);
   // Broken tools and addresses have already been reported.
   const isAddress = ({ manager, address }: MonitoredServer) =>
@@ -202,4 +200,49 @@ export async function checkAges({ config, now, report }: Look): Promise<void> {
       if (skew !== null) report.problem(`${id}: checkouts`, ...clockWords(skew, timezone));
     }
   });
+}
+
+/** Time limit for analyzing one expression. Slow analyses rarely find problems, and the daemon limits matching anyway. */
+const JUDGE_MS = 2_000;
+
+/** Checks the config's own managers for problems that compiling their expressions does not reveal. */
+export async function checkManagers({ config, report }: Look): Promise<void> {
+  if (config.managers.length === 0) return;
+  const checkSync = await loadRecheck();
+  for (const profile of config.managers) {
+    const what = `managers: ${profile.name}`;
+    if (!hasEnd(profile)) {
+      const why = "no end mark (end): truncated output would look like missing licenses";
+      report.warning(what, why);
+    }
+    const slow = expressionsOf(profile).filter(({ source }) => {
+      const judged = checkSync(source, "u", { timeout: JUDGE_MS });
+      return judged.complexity?.type === "exponential";
+    });
+    for (const { path } of slow) {
+      const why = "takes exponential time on crafted lines";
+      report.warning(what, `${printPath(path)} ${why}: polls may time out`);
+    }
+    if (slow.length === 0 && hasEnd(profile)) report.fine(what, profile.title ?? profile.format);
+  }
+}
+
+type CheckSync = (
+  source: string,
+  flags: string,
+  limits: { readonly timeout: number },
+) => { readonly status: "safe" | "vulnerable" | "unknown"; readonly complexity?: { readonly type: string } };
+
+/**
+ * Loads the pure JavaScript build of recheck. Its main entry first looks for a Java or native program. Bundled as a
+ * module its bytecode would cost 8 MB of disk, and 1 MB of memory in every daemon.
+ */
+async function loadRecheck(): Promise<CheckSync> {
+  const module = { exports: {} as { checkSync: CheckSync } };
+  new Function("module", "exports", await Bun.file(recheck).text())(module, module.exports);
+  return module.exports.checkSync;
+}
+
+function hasEnd({ format, end, wrap }: Profile): boolean {
+  return end !== undefined || (format !== "lines" && wrap === undefined);
 }

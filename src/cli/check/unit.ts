@@ -71,11 +71,9 @@ export async function checkUnit(
       return report.problem("unit", `the service cannot start: ${words}`, fix);
     }
     const reads = configArgument(unit) ?? (trial.environment.LICMOND_CONFIG || DEFAULT_CONFIG_FILE);
+    const fix = `fix: check that file with \`licmond check --config ${reads}\``;
     if (unitFile === undefined && file !== null && file !== reads)
-      return report.warning(
-        "unit",
-        `the service reads ${reads}, not ${file} (fix: check that file with \`licmond check --config ${reads}\`)`,
-      );
+      return report.warning("unit", `the service reads ${reads}, not ${file} (${fix})`);
     for (const found of findingsOf(question, trial, env)) {
       const key = `${found.what}: ${found.message}`;
       const isStronger = findings.has(key) && found.lines.some(isTriable);

@@ -77,11 +77,7 @@ function checkedUrl(url: string): string {
   return url.replace(/\/+$/, "");
 }
 
-async function keyOf(
-  named: string | undefined,
-  env: Environment,
-  listed: string | undefined,
-): Promise<string | null> {
+async function keyOf(named: string | undefined, env: Environment, listed: string | undefined) {
   const file = named ?? (env.LICMOND_API_KEY ? undefined : listed);
   if (file === undefined) return env.LICMOND_API_KEY || null;
   const read = await readSecretFile(file);

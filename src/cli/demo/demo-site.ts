@@ -30,10 +30,8 @@ export interface SiteOptions extends Readonly<Record<"host" | "directory" | "int
 }
 
 /** Builds the config of a site with simulated servers, which are polled through `licmond simulate`. */
-export function demoSite(
-  { host, port, directory, interval, seed, servers: ids, more }: SiteOptions,
-  ahead: number,
-) {
+export function demoSite(options: SiteOptions, ahead: number) {
+  const { host, port, directory, interval, seed, servers: ids, more } = options;
   const timezone = hostZone();
   const chosen = SERVERS.filter(({ id }) => ids?.includes(id) ?? true);
   const servers = chosen.map(({ id, name, manager, address, labels, debugLog }) => {
@@ -42,18 +40,10 @@ export function demoSite(
     const log = debugLog ? { log_file: join(directory, "simulated-logs", `${id}.log`) } : {};
     return { id, name, manager, address, labels: { ...labels }, timezone, tool, ...log };
   });
-  const config = buildConfig(
-    {
-      http: { host, port },
-      storage: { directory },
-      // Poll all servers at once: users watch the first polls.
-      collector: { interval, concurrency: servers.length },
-      servers,
-      products: PRODUCTS,
-      ...more,
-    },
-    {},
-  );
+  // Poll all servers at once: users watch the first polls.
+  const collector = { interval, concurrency: servers.length };
+  const settings = { http: { host, port }, storage: { directory }, collector, servers, products: PRODUCTS };
+  const config = buildConfig({ ...settings, ...more }, {});
   return { config, site: createSite({ seed, zone: timezone, ahead }) };
 }
 
@@ -64,9 +54,8 @@ const PRODUCTS = [
 
 /** Returns the argv prefix that runs this program: the binary, or Bun with the source. */
 export function ownProgram(): readonly string[] {
-  return Bun.isStandaloneExecutable
-    ? [process.execPath]
-    : [process.execPath, join(import.meta.dir, "../main.ts")];
+  const source = Bun.isStandaloneExecutable ? [] : [join(import.meta.dir, "../main.ts")];
+  return [process.execPath, ...source];
 }
 
 function specOf(id: string): ServerSpec {
@@ -192,14 +181,6 @@ export async function makeDemoHistory(
 
 function pollAt(site: Site, server: MonitoredServer, at: number): PollOutcome {
   const reading = site.reading(specOf(server.id), at);
-  return outcomeOf(
-    server,
-    managerOf(server.manager),
-    server.address,
-    server.tool ?? [],
-    new Uint8Array(0),
-    reading,
-    at,
-    POLL_MS,
-  );
+  const { manager, address, tool } = server;
+  return outcomeOf(server, managerOf(manager), address, tool ?? [], new Uint8Array(0), reading, at, POLL_MS);
 }

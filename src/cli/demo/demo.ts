@@ -13,10 +13,9 @@ import { type CommandIo, EXIT_FAILURE, listenToSignals, UsageError, warningsOn }
 import { reachableHost } from "../serve.ts";
 import { demoSite, type SiteOptions } from "./demo-site.ts";
 import type { DemoFleet, startFleet } from "./fleet.ts";
-import { choosePort, type DemoDaemon, makeHistory, signInLink, startSite } from "./start-site.ts";
+import { choosePort, type DemoDaemon, freshKey, makeHistory, signInLink, startSite } from "./start-site.ts";
 
 const DEFAULT_PORT = 8080;
-const KEY_NAME = "demo";
 
 /** Dependencies of a demo; tests replace the daemon and the end. */
 export type DemoDeps = typeof REAL;
@@ -165,19 +164,11 @@ ${list.join("\n")}`,
   };
 }
 
-/** Creates a key for this run. Revokes the key of an earlier run in the same directory, which cannot be shown again. */
 async function makeAdminKey(directory: string, io: CommandIo): Promise<string> {
   using closing = new DisposableStack();
-  const store = closing.adopt(openStore({ directory, log: warningsOn(io), mode: "cli" }), ({ close }) =>
-    close(),
-  );
-  const keys = createKeys({ store, clock: systemClock });
-  const earlier = keys.find(KEY_NAME);
-  if (earlier !== null) keys.revoke(earlier.id);
-  const limits = { expiresAt: null, dailyQuota: null, monthlyQuota: null, requestsPerMinute: null };
-  const made = keys.create({ name: KEY_NAME, role: "admin", anonymize: false, ...limits });
-  if (made.outcome === "created") return made.presented;
-  throw new Error(`could not create the key "${KEY_NAME}" in ${directory}`);
+  const store = openStore({ directory, log: warningsOn(io), mode: "cli" });
+  closing.defer(() => store.close());
+  return await freshKey(createKeys({ store, clock: systemClock }), "demo", "admin");
 }
 
 function welcome({ title, url, key, requests }: RunningDemo, link: string, data: string): string {

@@ -1,27 +1,32 @@
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
 import { buildConfig, type Config } from "../../config/config.ts";
-import type { NewKey } from "../../domain/keys.ts";
 import type { SiteRecord } from "../../domain/service/sites.ts";
 import { systemClock } from "../../domain/time/clock.ts";
-import type { Role } from "../../domain/words.ts";
 import { createHubKeys } from "../../hub/access/keys.ts";
 import { openPool } from "../../hub/database/connect.ts";
 import { migrate } from "../../hub/database/migrate.ts";
 import { createHub } from "../../hub/hub.ts";
 import { createClient } from "../client/client.ts";
-import type { CommandIo } from "../io.ts";
+import { type CommandIo, Failure } from "../io.ts";
 import { reachableHost } from "../serve.ts";
 import { type DemoSite, demoSite, type SiteOptions } from "./demo-site.ts";
-import { startPostgres } from "./postgres.ts";
-import { choosePort, type DemoDaemon, makeHistory, startSite } from "./start-site.ts";
+import { choosePort, type DemoDaemon, freshKey, makeHistory, startSite } from "./start-site.ts";
 
 const SITES: readonly { readonly site: string; readonly servers: readonly string[] }[] = [
   { site: "muc", servers: ["eda", "plm", "embedded", "remote"] },
   { site: "stu", servers: ["cae", "optim", "impact"] },
   { site: "tor", servers: ["styling", "plant", "media"] },
 ];
-const KEY_NAME = "demo";
 /** Maximum time to wait for the hub to catch up before the demo is shown. */
 const PATIENCE_MS = 60_000;
 const LOOK_MS = 100;
@@ -33,22 +38,13 @@ interface FleetOptions extends SiteOptions {
   readonly goOn: () => boolean;
 }
 
-export interface DemoFleet {
-  readonly url: string;
-  readonly key: string;
-  readonly sites: readonly {
-    readonly site: string;
-    readonly url: string;
-    readonly servers: readonly string[];
-  }[];
-  stop(): Promise<void>;
-}
+export type DemoFleet = NonNullable<Awaited<ReturnType<typeof startFleet>>>;
 
 /**
  * Starts three sites on simulated servers, a hub and its PostgreSQL on this host. The hub listens on the address in the
  * options. Returns null, with nothing running, if the user interrupts.
  */
-export async function startFleet(options: FleetOptions, io: CommandIo): Promise<DemoFleet | null> {
+export async function startFleet(options: FleetOptions, io: CommandIo) {
   const { directory, history, goOn } = options;
   await using started = new AsyncDisposableStack();
   mkdirSync(directory, { recursive: true });
@@ -86,11 +82,8 @@ const urlOf = ({ config: { http } }: DemoSite) => `http://${http.host}:${http.po
 
 /** Builds a site whose page needs no key: it listens on loopback only. */
 function siteOf(options: FleetOptions, site: string, servers: readonly string[], fleet: object): DemoSite {
-  const place = {
-    host: "127.0.0.1",
-    port: choosePort("127.0.0.1", 0, false),
-    directory: join(options.directory, site),
-  };
+  const host = "127.0.0.1";
+  const place = { host, port: choosePort(host, 0, false), directory: join(options.directory, site) };
   // Log only warnings: the output of four daemons at once is unreadable.
   const more = { fleet, page: { public: "names" }, log: { level: "warn" } };
   return demoSite({ ...options, ...place, servers, more }, options.ahead);
@@ -103,20 +96,12 @@ async function makeKeys({ hub }: Config, directory: string) {
   try {
     await migrate(pool);
     const keys = await createHubKeys(pool, systemClock);
-    const make = async (name: string, role: Role, more: Partial<NewKey>) => {
-      const earlier = keys.find(name);
-      if (earlier !== null) await keys.revoke(earlier.id);
-      const limits = { expiresAt: null, dailyQuota: null, monthlyQuota: null, requestsPerMinute: null };
-      const made = await keys.create({ name, role, anonymize: false, ...limits, ...more });
-      if (made.outcome !== "created") throw new Error(`could not create the key "${name}"`);
-      return made.presented;
-    };
     const keyFileOf = (site: string) => join(directory, `${site}.key`);
-    for (const { site } of SITES)
-      writeFileSync(keyFileOf(site), `${await make(`${KEY_NAME} ${site}`, "site", { site })}\n`, {
-        mode: 0o600,
-      });
-    return { admin: await make(KEY_NAME, "admin", {}), keyFileOf };
+    for (const { site } of SITES) {
+      const key = await freshKey(keys, `demo ${site}`, "site", { site });
+      writeFileSync(keyFileOf(site), `${key}\n`, { mode: 0o600 });
+    }
+    return { admin: await freshKey(keys, "demo", "admin"), keyFileOf };
   } finally {
     await pool.close();
   }
@@ -131,4 +116,107 @@ async function caughtUp(url: string, key: string, goOn: () => boolean): Promise<
     if (sites.filter(isDone).length === SITES.length) return;
     await Bun.sleep(LOOK_MS);
   }
+}
+
+const VERSIONS = "/usr/lib/postgresql";
+/** PostgreSQL refuses to run as root; root starts it under the first existing account of these. */
+const ACCOUNTS = ["postgres", "nobody"] as const;
+const ROLE = "licmond";
+const START_MS = 30_000;
+
+interface DemoPostgres {
+  readonly url: string;
+  readonly passwordFile: string;
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts PostgreSQL on a directory, which is created if missing. It listens on loopback and requires a password, to keep
+ * out other users of this host. Throws Failure with advice.
+ */
+async function startPostgres(directory: string): Promise<DemoPostgres> {
+  const data = join(directory, "data");
+  const passwordFile = join(directory, "password");
+  const isNew = !existsSync(join(data, "PG_VERSION"));
+  const programs = programsFor(isNew ? null : readFileSync(join(data, "PG_VERSION"), "utf8").trim());
+  const account = accountToUse();
+  const as = (program: string, ...args: string[]) => [...account.prefix, join(programs, program), ...args];
+  if (isNew) {
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(passwordFile, `${crypto.getRandomValues(new Uint8Array(24)).toHex()}\n`, { mode: 0o600 });
+    for (const path of [directory, passwordFile]) account.own(path);
+    chmodSync(directory, 0o700);
+    const how = ["--auth=scram-sha-256", `--pwfile=${passwordFile}`, "--encoding=UTF8", "--locale=C.UTF-8"];
+    const [command = "", ...args] = as("initdb", "-D", data, "-U", ROLE, ...how);
+    const made = spawnSync(command, args, { cwd: "/", encoding: "utf8" });
+    if (made.status !== 0) throw new Failure(`PostgreSQL cannot create a database: ${made.stderr.trim()}`);
+  }
+  const port = choosePort("127.0.0.1", 0, false);
+  const log = join(directory, "log");
+  const options = { listen_addresses: "127.0.0.1", port, unix_socket_directories: "" };
+  const settings = Object.entries(options).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+  const child = Bun.spawn(as("postgres", "-D", data, ...settings), {
+    cwd: "/",
+    stdin: "ignore",
+    stdout: Bun.file(log),
+    stderr: Bun.file(log),
+    // Ctrl-C signals the whole process group, and the database must outlive the hub.
+    detached: true,
+  });
+  const postgres: DemoPostgres = {
+    url: `postgres://${ROLE}@127.0.0.1:${port}/postgres`,
+    passwordFile,
+    async stop() {
+      // PostgreSQL's "fast shutdown".
+      child.kill("SIGINT");
+      await child.exited;
+    },
+  };
+  const until = performance.now() + START_MS;
+  while (
+    spawnSync(join(programs, "pg_isready"), ["-q", "-h", "127.0.0.1", "-p", String(port)]).status !== 0
+  ) {
+    if (child.exitCode === null && performance.now() < until) {
+      await Bun.sleep(50);
+      continue;
+    }
+    await postgres.stop();
+    throw new Failure(`PostgreSQL does not start: ${readFileSync(log, "utf8").trim().split("\n").at(-1)}`);
+  }
+  return postgres;
+}
+
+function programsFor(version: string | null): string {
+  const installed = existsSync(VERSIONS) ? readdirSync(VERSIONS) : [];
+  const newestFirst = installed.sort((a, b) => Number(b) - Number(a));
+  const folders = newestFirst
+    .filter((name) => version === null || name === version)
+    .map((name) => join(VERSIONS, name, "bin"));
+  const onPath = Bun.which("initdb");
+  if (onPath !== null) folders.push(dirname(onPath));
+  const found = folders.find((folder) => existsSync(join(folder, "initdb")));
+  if (found !== undefined) return found;
+  throw new Failure(
+    `PostgreSQL ${version === null ? "14 or later" : version} is not installed: found no initdb in ${VERSIONS} or on $PATH ` +
+      "(Debian and Ubuntu: apt-get install postgresql)",
+  );
+}
+
+/** Returns the account for PostgreSQL: the current user, or another one for root. */
+function accountToUse() {
+  // Stops PostgreSQL with this process, even if it is killed.
+  const tied = Bun.which("setpriv") === null ? [] : ["setpriv", "--pdeathsig=INT"];
+  if (process.getuid?.() !== 0) return { prefix: [...tied, ...(tied.length > 0 ? ["--"] : [])], own() {} };
+  for (const name of ACCOUNTS) {
+    const [uid, gid] = ["-u", "-g"].map((which) =>
+      Number.parseInt(spawnSync("id", [which, name], { encoding: "utf8" }).stdout, 10),
+    );
+    if (uid === undefined || gid === undefined || Number.isNaN(uid) || Number.isNaN(gid)) continue;
+    if (tied.length === 0) break;
+    const own = (path: string) => chownSync(path, uid, gid);
+    return { prefix: [...tied, `--reuid=${uid}`, `--regid=${gid}`, "--clear-groups", "--"], own };
+  }
+  throw new Failure(
+    `PostgreSQL does not run as root: start this as another user, or install setpriv and an account (${ACCOUNTS.join(" or ")})`,
+  );
 }

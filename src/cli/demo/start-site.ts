@@ -1,6 +1,7 @@
 import type { Config } from "../../config/config.ts";
 import { codeOf, messageOf } from "../../domain/error-code.ts";
-import type { SignInLink } from "../../domain/keys.ts";
+import type { NewKey, SignInLink } from "../../domain/keys.ts";
+import type { Role } from "../../domain/words.ts";
 import { createClient } from "../client/client.ts";
 import { type CommandIo, Failure, warningsOn } from "../io.ts";
 import { createProgress } from "../terminal.ts";
@@ -77,6 +78,23 @@ export function choosePort(host: string, wanted: number, given: boolean): number
 function listenOnce(hostname: string, port: number): number {
   using probe = Bun.listen({ hostname, port, socket: { data() {} } });
   return probe.port;
+}
+
+type KeyStore = {
+  find(name: string): { readonly id: string } | null;
+  revoke(id: string): unknown;
+  create(key: NewKey): MadeKey | Promise<MadeKey>;
+};
+type MadeKey = { readonly outcome: string; readonly presented?: string };
+
+/** Creates a key, and revokes that of an earlier run in the same directory, which cannot be shown again. */
+export async function freshKey(keys: KeyStore, name: string, role: Role, more: Partial<NewKey> = {}) {
+  const earlier = keys.find(name);
+  if (earlier !== null) await keys.revoke(earlier.id);
+  const limits = { expiresAt: null, dailyQuota: null, monthlyQuota: null, requestsPerMinute: null };
+  const { presented } = await keys.create({ name, role, anonymize: false, ...limits, ...more });
+  if (presented === undefined) throw new Error(`could not create the key "${name}"`);
+  return presented;
 }
 
 export async function signInLink(url: string, key: string): Promise<string> {

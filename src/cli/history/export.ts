@@ -28,10 +28,9 @@ export const exportTable = command({
   async run({ args: [table], options, config }, io) {
     const { format, bom, output: path, start, end, server, daemon, feature } = options;
     const wanted = EXPORT_TABLES.find((known) => known === table);
+    const expected = `Expected one of ${EXPORT_TABLES.join(", ")}.`;
     if (wanted === undefined)
-      throw new UsageError(
-        `command-argument value '${table}' is invalid for argument 'table'. Expected one of ${EXPORT_TABLES.join(", ")}.`,
-      );
+      throw new UsageError(`command-argument value '${table}' is invalid for argument 'table'. ${expected}`);
     const instant = (name: string, text: string | undefined, wholeDay: boolean): number | null => {
       if (text === undefined) return null;
       const time = parseTime(text, io.now());

@@ -45,17 +45,15 @@ export function matchServers(
     if (id === "") map.set(name, null);
     else if (id !== undefined && of.length === 0)
       problems.push(`unknown server ${shown([id])}; expected one of ${shown(servers.map((one) => one.id))}`);
-    else if (of.length !== 1)
-      problems.push(
-        `${shown([name])} is the address of ${of.length === 0 ? "no server" : "several servers"} in the config`,
-      );
-    else if ([...map.values()].includes(of[0] ?? null)) problems.push(`several servers map to ${of[0]?.id}`);
+    else if (of.length !== 1) {
+      const which = of.length === 0 ? "no server" : "several servers";
+      problems.push(`${shown([name])} is the address of ${which} in the config`);
+    } else if ([...map.values()].includes(of[0] ?? null))
+      problems.push(`several servers map to ${of[0]?.id}`);
     else map.set(name, of[0] ?? null);
   }
-  if (problems.length > 0)
-    throw new UsageError(
-      `${problems.join("; ")}. Map a server with --server FROM=ID, or skip it with --server FROM=`,
-    );
+  const advice = "Map a server with --server FROM=ID, or skip it with --server FROM=";
+  if (problems.length > 0) throw new UsageError(`${problems.join("; ")}. ${advice}`);
   return map;
 }
 
@@ -136,15 +134,13 @@ export async function importCounts(
 /** Yields the union of intervals without the covered ones. */
 function* unreadOf(covered: readonly Interval[], read: readonly Interval[]): Generator<Interval> {
   const parts = createUnread(covered);
-  let union: { from: number; until: number } | null = null;
+  const union: { from: number; until: number }[] = [];
   for (const { from, until } of read.toSorted((a, b) => a.from - b.from)) {
-    if (union !== null && from <= union.until) union.until = Math.max(union.until, until);
-    else {
-      if (union !== null) yield* parts(union.from, union.until);
-      union = { from, until };
-    }
+    const last = union.at(-1);
+    if (last !== undefined && from <= last.until) last.until = Math.max(last.until, until);
+    else union.push({ from, until });
   }
-  if (union !== null) yield* parts(union.from, union.until);
+  for (const { from, until } of union) yield* parts(from, until);
 }
 
 /** Converts a local time; null if the zone has it twice or never. */

@@ -41,11 +41,7 @@ export function fileSource(path: string): LogSource {
   }
 }
 
-async function* piecesOf(
-  path: string,
-  isPacked: boolean,
-  onRead?: (bytes: number) => void,
-): AsyncGenerator<Uint8Array> {
+async function* piecesOf(path: string, isPacked: boolean, onRead?: (bytes: number) => void) {
   const file = createReadStream(path, { highWaterMark: isPacked ? PIECE_BYTES / 4 : PIECE_BYTES });
   const text = isPacked ? createGunzip({ chunkSize: PIECE_BYTES }) : new PassThrough();
   file.on("data", (bytes) => onRead?.(bytes.length));
@@ -86,11 +82,7 @@ export async function dated(source: LogSource, zone: string, debugLog: DebugLog)
 }
 
 /** Reads lines until `isEnough`, which is checked once per piece. */
-async function readLines(
-  source: LogSource,
-  line: (text: string) => void,
-  isEnough: () => boolean,
-): Promise<void> {
+async function readLines(source: LogSource, line: (text: string) => void, isEnough: () => boolean) {
   const cutter = createLineCutter();
   for await (const piece of source.pieces()) {
     const nature = natureOf(piece);

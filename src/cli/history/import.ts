@@ -10,7 +10,7 @@ import { managerOf } from "../../managers/registry.ts";
 import { StoreError } from "../../store/database/store-error.ts";
 import { openStore, type Store } from "../../store/open/open.ts";
 import { command, option, text, texts, ZONE } from "../command.ts";
-import { type CommandIo, Failure, fail, readConfig, UsageError, warningsOn } from "../io.ts";
+import { type CommandIo, Failure, fail, readConfig, serverNamed, UsageError, warningsOn } from "../io.ts";
 import { createProgress } from "../terminal.ts";
 import { importCounts, matchServers, printCounts } from "./import-counts.ts";
 import { type ImportReport, importLogs } from "./import-log.ts";
@@ -41,12 +41,7 @@ export const importFiles = command({
     if (more !== undefined)
       throw new UsageError("--server can be used only once: debug logs belong to one server");
     const { config } = await readConfig(named, io);
-    const found = config.servers.find((one) => one.id === id);
-    if (found === undefined) {
-      const all = config.servers.map((one) => one.id).join(", ");
-      const known = all === "" ? "no servers configured" : `expected one of ${all}`;
-      throw new UsageError(`unknown server "${id}" (${known})`);
-    }
+    const found = serverNamed(config, id);
     const server = { ...found, timezone: timezone ?? found.timezone };
     const { title, debugLog } = managerOf(server.manager, config.managers);
     const unreadable = `"${server.id}" is a server of ${title}, whose debug logs licmond cannot read`;
@@ -84,21 +79,20 @@ async function importInto(
   logs: readonly DatedLog[],
   io: CommandIo,
 ): Promise<void> {
-  const { retention } = config;
   const { store, isBeside } = openForImport(config, io);
   // Without a terminal print only the report at the end.
   const progress = io.terminal.err ? createProgress("Importing", io) : null;
   const now = io.now();
-  const keptFrom = now - retention.sessionsMs;
+  const keptFrom = now - config.retention.sessionsMs;
   try {
     const onProgress = (done: number, of: number) => progress?.at(of === 0 ? 1 : done / of);
     const target = { store, isBeside, now, keptFrom, onProgress };
     const report = await importLogs(target, server, debugLog, logs);
     progress?.end(`Imported in ${((io.now() - now) / 1000).toFixed(1)} s`);
     io.out(printReport(report, server.id));
-    const [oldSessions, oldDenials] = [report.sessions.old, report.denials.old];
-    if (oldSessions + oldDenials > 0)
-      io.err(tooOld(`${oldSessions} sessions and ${oldDenials} denials`, "sessions", keptFrom));
+    const { sessions, denials } = report;
+    if (sessions.old + denials.old > 0)
+      io.err(tooOld(`${sessions.old} sessions and ${denials.old} denials`, "sessions", keptFrom));
     for (const { line, text } of report.counts.samples) io.err(`line ${line}: ${JSON.stringify(text)}\n`);
   } finally {
     store.close();
@@ -109,10 +103,16 @@ async function importInto(
 function openForImport({ storage, fleet }: Config, io: CommandIo) {
   const { directory, backupBeforeUpgrade: backUpBeforeUpgrade } = storage;
   const opening = { directory, log: warningsOn(io), backUpBeforeUpgrade };
-  const alone = ifNotHeld(() => openStore({ ...opening, lockWaitMs: 0 }));
-  const store = alone ?? openStore({ ...opening, mode: "cli" });
+  let [store, isBeside] = [null as Store | null, false];
+  try {
+    store = openStore({ ...opening, lockWaitMs: 0 });
+  } catch (error) {
+    if (!(error instanceof StoreError) || error.code !== "HELD") throw error;
+    isBeside = true;
+  }
+  store ??= openStore({ ...opening, mode: "cli" });
   if (fleet !== null) recordFacts(store, fleet.logs);
-  return { store, isBeside: alone === null };
+  return { store, isBeside };
 }
 
 async function importCsv(
@@ -159,16 +159,6 @@ async function keptStdin({ storage }: Config, io: CommandIo, closing: Disposable
   const kept = await keepStdin(io.stdin(), storage.directory, io.now(), tell);
   closing.defer(kept.close);
   return kept.source;
-}
-
-/** Returns null if a daemon holds the store. */
-function ifNotHeld(open: () => Store): Store | null {
-  try {
-    return open();
-  } catch (error) {
-    if (error instanceof StoreError && error.code === "HELD") return null;
-    throw error;
-  }
 }
 
 function printReport({ counts, pairing, sessions, denials, from, to }: ImportReport, server: string): string {
