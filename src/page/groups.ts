@@ -1,4 +1,3 @@
-import { compareNullsLast } from "../domain/order.ts";
 import { type FeatureRow, type HolderRow, nameOf, peopleOf, sumOf } from "./model.ts";
 
 /** Adds values up; null if any is unknown. */
@@ -82,20 +81,4 @@ export function groupedHolders(rows: readonly HolderRow[], by: HolderGroup): Gro
     };
   });
   return groups.sort((a, b) => b.count - a.count || (a.id < b.id ? -1 : 1));
-}
-
-const GROUP_ORDERS: Readonly<Record<string, (row: GroupRow) => string | number | null>> = {
-  name: ({ name }) => name?.toLowerCase() ?? null,
-  others: ({ others }) => others,
-  count: ({ count }) => count,
-  waits: ({ waiting }) => waiting,
-  since: ({ since }) => since,
-  held: ({ since }) => (since === null ? null : -since),
-};
-
-/** Sorts groups by `count`, `-count` and so on; as they are where no column has that name. */
-export function sortedGroups(groups: readonly GroupRow[], sort: string): readonly GroupRow[] {
-  const by = GROUP_ORDERS[sort.replace("-", "")];
-  if (by === undefined) return groups;
-  return groups.toSorted((a, b) => compareNullsLast(by(a), by(b), sort.startsWith("-")));
 }

@@ -14,7 +14,7 @@ import { Dock, Header, Reason } from "./shell/header.tsx";
 import { startKeys } from "./shell/keys.ts";
 import { later } from "./shell/later.tsx";
 import { isOfFleet, isShown, PLACES } from "./shell/places.ts";
-import { cameFree, startWatching } from "./shell/watch.ts";
+import { cameFree, startWatching } from "./shell/watch.tsx";
 
 function App() {
   if (page.value === "signin" || trouble.value === "signedOut") return <SignIn />;

@@ -12,12 +12,7 @@ interface Report {
 }
 
 export const REPORTS: readonly Report[] = [
-  {
-    path: "history",
-    report: "usage",
-    word: "Usage",
-    also: "report who used seat-hours statistics",
-  },
+  { path: "history", report: "usage", word: "Usage", also: "report who used seat-hours statistics" },
   {
     path: "history",
     report: "efficiency",

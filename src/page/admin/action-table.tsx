@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { type Answers, type Query, remove } from "../api.ts";
-import type { Column } from "../columns.ts";
+import type { Column } from "../arrange.ts";
 import { me } from "../me.ts";
 import { FormDialog, tell } from "../parts/dialog.tsx";
 import { Figure } from "../parts/figure.tsx";

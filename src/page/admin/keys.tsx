@@ -40,11 +40,7 @@ export function Keys() {
         rows={({ keys }) => [...keys].sort((a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state))}
         columns={[
           { head: "Name", by: ({ name }) => name, cell: ({ name }) => <bdi>{name}</bdi> },
-          {
-            head: "Role",
-            by: roleOf,
-            cell: roleOf,
-          },
+          { head: "Role", by: roleOf },
           {
             head: "State",
             wide: true,
@@ -108,12 +104,8 @@ export function SignIns() {
       rows={({ signins }) => signins}
       columns={[
         { head: "Key", by: ({ keyName }) => keyName, cell: ({ keyName }) => <bdi>{keyName}</bdi> },
-        {
-          head: "Browser",
-          by: ({ browser }) => browserOf(browser),
-          cell: ({ browser }) => browserOf(browser),
-        },
-        { head: "Role", wide: true, by: ({ role }) => role, cell: ({ role }) => role },
+        { head: "Browser", by: ({ browser }) => browserOf(browser) },
+        { head: "Role", wide: true, by: ({ role }) => role },
         {
           head: "Last used",
           wide: true,

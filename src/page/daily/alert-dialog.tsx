@@ -1,10 +1,9 @@
 import { useState } from "preact/hooks";
 import { post } from "../api.ts";
 import { moment } from "../format.ts";
-import { put, type SitesAlert } from "../live/alerts.ts";
+import { type Asked, asked, put, type SitesAlert } from "../live/alerts.ts";
 import { now } from "../live/live.ts";
 import { FormDialog, tell } from "../parts/dialog.tsx";
-import { type Asked, asked } from "./asked.ts";
 
 /** Returns the subject of an alert for its dialog. */
 export function targetOf({ feature, daemon, server, site, rule }: SitesAlert): string {

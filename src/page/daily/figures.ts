@@ -2,8 +2,17 @@ import { featureIdKey } from "../../domain/history.ts";
 import type { KeptServer } from "../../domain/polls/kept-picture.ts";
 import { seatSets, sumOfKnown } from "../../domain/polls/seat-groups.ts";
 import type { ExpirationRecord } from "../../domain/records.ts";
-import type { FeatureRow, HolderRow, Site } from "../model.ts";
-import { allFeatures, allHolders, countedRows, labelsOf, peopleOf, sortedHolders } from "../model.ts";
+import {
+  allFeatures,
+  allHolders,
+  countedRows,
+  type FeatureRow,
+  type HolderRow,
+  labelsOf,
+  peopleOf,
+  type Site,
+  sortedHolders,
+} from "../model.ts";
 import { lostOf } from "../past-rows.ts";
 import { isTroubled } from "./condition.ts";
 

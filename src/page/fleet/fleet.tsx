@@ -1,9 +1,8 @@
 import { computed } from "@preact/signals";
 import type { SiteRecord } from "../../domain/service/sites.ts";
 import { AlertDialog } from "../daily/alert-dialog.tsx";
-import { asked } from "../daily/asked.ts";
 import { duration, moment, number, plural } from "../format.ts";
-import { firing, unhandledOf } from "../live/alerts.ts";
+import { asked, firing, unhandledOf } from "../live/alerts.ts";
 import { fleet } from "../live/hub.ts";
 import { now } from "../live/live.ts";
 import { Attention, coloured, Expiring } from "../pages/overview-lists.tsx";

@@ -7,8 +7,8 @@ import { FeatureLink, Known } from "../parts/cells.tsx";
 import { Figure } from "../parts/figure.tsx";
 import { State, UsedOf } from "../parts/marks.tsx";
 import { Rows } from "../parts/rows.tsx";
+import { useSettled } from "../parts/search-field.tsx";
 import { linkTo } from "../router.ts";
-import { useSettled } from "../settled.ts";
 
 const MARKS = { partial: "partial", stale: "stale", failed: "crit" } as const;
 const LIMIT = "50";

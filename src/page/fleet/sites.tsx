@@ -1,11 +1,10 @@
-import { compareNullsLast } from "../../domain/order.ts";
 import type { SiteRecord } from "../../domain/service/sites.ts";
 import { byName, day, duration, moment, number, plural } from "../format.ts";
 import { now } from "../live/live.ts";
 import { Age, State } from "../parts/marks.tsx";
 import { Section } from "../parts/section.tsx";
 import { linkTo, query } from "../router.ts";
-import { type ListColumn, ListTable } from "../tables/list-table.tsx";
+import { type ListColumn, ListTable, sortedBy } from "../tables/list-table.tsx";
 import { inDays } from "../words.ts";
 
 /** A site as a table row. */
@@ -22,51 +21,29 @@ const SOON_DAYS = 30;
 const time = (at: string | null) => (at === null ? null : Date.parse(at));
 const troubled = ({ statuses }: SiteRecord) => statuses.degraded + statuses.down + statuses.unknown;
 
-/** Orders by their word in the address; null is last in both directions. */
-const ORDERS: Readonly<Record<string, (site: SiteRecord) => string | number | null>> = {
-  site: ({ site }) => site,
-  state: ({ state }) => STATES.indexOf(state),
-  heard: ({ lastPushAt }) => time(lastPushAt),
-  lag: ({ lagSeconds }) => lagSeconds,
-  servers: troubled,
-  features: ({ features }) => features,
-  full: ({ fullFeatures }) => fullFeatures,
-  alerts: ({ alerts }) => 1e6 * (alerts.critical ?? 0) + (alerts.warning ?? 0),
-  expiry: ({ nextExpiry }) => nextExpiry,
-  version: ({ version }) => version,
-  note: (site) => notesOf(site).join() || null,
+const urgency = ({ alerts }: SiteRecord) => 1e6 * (alerts.critical ?? 0) + (alerts.warning ?? 0);
+type Column = ListColumn<Row>;
+/** Heads and sort keys by their word in the address. */
+const KEYS = {
+  site: ["Site", ({ site }) => site],
+  state: ["State", ({ state }) => STATES.indexOf(state)],
+  heard: ["Last contact", ({ lastPushAt }) => time(lastPushAt)],
+  lag: ["Behind", ({ lagSeconds }) => lagSeconds],
+  servers: ["Servers up", troubled],
+  features: ["Features", ({ features }) => features],
+  full: ["Full", ({ fullFeatures }) => fullFeatures],
+  alerts: ["Alerts", urgency],
+  expiry: ["Expires next", ({ nextExpiry }) => nextExpiry],
+  version: ["Version", ({ version }) => version],
+  note: ["Note", (site) => notesOf(site).join() || null],
+} satisfies Record<string, [head: string, by: Column["by"]]>;
+const column = (order: keyof typeof KEYS, width: string, style: string, cell: Column["cell"]): Column => {
+  const [head, by] = KEYS[order];
+  return { order, head, by, width, class: style, cell };
 };
-/** Tie-breakers: sites with more problems first. */
-const TIES: readonly (typeof ORDERS)[string][] = [
-  (site) => -Number(ORDERS.alerts?.(site)),
-  (site) => -troubled(site),
-];
-
-const HEADS = {
-  site: "Site",
-  state: "State",
-  heard: "Last contact",
-  lag: "Behind",
-  servers: "Servers up",
-  features: "Features",
-  full: "Full",
-  alerts: "Alerts",
-  expiry: "Expires next",
-  version: "Version",
-  note: "Note",
-};
-const column = (
-  order: keyof typeof HEADS,
-  width: string,
-  style: string,
-  cell: ListColumn<Row>["cell"],
-): ListColumn<Row> => ({
-  width,
-  cell,
-  head: HEADS[order],
-  class: style,
-  ...(order in ORDERS && { order }),
-});
+/** Sites with more problems first. */
+const tie = (a: Row, b: Row) =>
+  urgency(b) - urgency(a) || troubled(b) - troubled(a) || byName(a.site, b.site);
 const COLUMNS: readonly ListColumn<Row>[] = [
   column("site", "minmax(8.125rem, 1.4fr)", "a-n el", ({ site, labels }) => (
     <a class="name" href={linkTo("", { site })}>
@@ -93,7 +70,7 @@ const COLUMNS: readonly ListColumn<Row>[] = [
   column("full", "3.75rem", "r a-b", ({ fullFeatures }) => (
     <>
       <Some count={fullFeatures} class="n-full" />
-      <span class="q card-word"> {"Full".toLowerCase()}</span>
+      <span class="q card-word"> full</span>
     </>
   )),
   column("alerts", "minmax(6.875rem, 9.375rem)", "r a-f", ({ alerts }) => <Alerts of={alerts} />),
@@ -173,6 +150,7 @@ export function Sites({ sites, search }: { readonly sites: readonly SiteRecord[]
     const text = [site, ...Object.entries(labels).flat()].join("\n").toLowerCase();
     return wanted.every((word) => text.includes(word));
   });
+  const sort = query.value.get("sort") ?? FIRST;
   if (found.length === 0) return null;
   return (
     <>
@@ -180,23 +158,16 @@ export function Sites({ sites, search }: { readonly sites: readonly SiteRecord[]
       <ListTable
         label="Sites"
         class="si"
-        rows={sorted(found.map((site) => ({ ...site, id: site.site })))}
+        rows={sortedBy(
+          found.map((site) => ({ ...site, id: site.site })),
+          COLUMNS,
+          sort,
+          tie,
+        )}
         columns={COLUMNS}
         first={FIRST}
         rowClass={({ state }) => (state === "silent" ? "stale-row" : "")}
       />
     </>
-  );
-}
-
-function sorted(rows: Row[]): Row[] {
-  const sort = query.value.get("sort") ?? FIRST;
-  const by = ORDERS[sort.replace("-", "")] ?? (() => null);
-  const ties = TIES.map((tie) => (a: Row, b: Row) => compareNullsLast(tie(a), tie(b), false));
-  return rows.sort(
-    (a, b) =>
-      compareNullsLast(by(a), by(b), sort.startsWith("-")) ||
-      ties.map((tie) => tie(a, b)).find((order) => order !== 0) ||
-      byName(a.site, b.site),
   );
 }

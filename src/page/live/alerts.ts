@@ -75,3 +75,16 @@ export function unhandledOf(firing: Iterable<AlertRecord>, now: number): Unhandl
   const worst = TONES.find((tone) => open.includes(tone));
   return { count: open.length, worst: worst ?? null };
 }
+
+export interface Asked {
+  readonly alert: SitesAlert;
+  readonly action: "acknowledge" | "silence";
+}
+
+/** The alert whose dialog is open. */
+export const asked = signal<Asked | null>(null);
+
+/** Opens the dialog of an alert. */
+export function ask(what: Asked): void {
+  asked.value = what;
+}

@@ -9,7 +9,6 @@ import { HUB_EVERY_MS, readFleet, wakesOrSleeps } from "./hub.ts";
 import { forgetPicture, readPicture } from "./read-picture.ts";
 import { createReader } from "./reader.ts";
 import { openStream, type StreamNews, type TabWord } from "./stream.ts";
-import { compareVersion } from "./version.ts";
 
 declare global {
   interface Window {
@@ -228,4 +227,16 @@ function ownStream(): typeof tell {
       }, HIDDEN_MS);
   });
   return (word) => stream?.[word]();
+}
+
+/** The daemon was upgraded and serves another page. */
+export const isOutdated = signal(false);
+
+/** Requests the document again; the name of its script contains a hash. */
+export async function compareVersion(): Promise<void> {
+  const own = document.querySelector('script[type="module"]')?.getAttribute("src");
+  const answer = await fetch("./", { cache: "no-cache" }).catch(() => null);
+  // No answer, or a proxy's: try again when the stream opens.
+  if (own && answer?.ok && answer.headers.get("content-type")?.startsWith("text/html"))
+    isOutdated.value = !(await answer.text()).includes(own);
 }

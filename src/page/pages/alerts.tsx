@@ -1,21 +1,20 @@
 import type { AlertRecord } from "../../domain/alerts.ts";
 import { AlertDialog, targetOf } from "../daily/alert-dialog.tsx";
-import { ask, asked } from "../daily/asked.ts";
 import { alertWords, SEVERITY_MARKS, subjectOf } from "../daily/attention.ts";
 import { capital, duration, moment, number, plural, withDays } from "../format.ts";
 import { IS_FLEET, IS_HUB } from "../here.ts";
-import { changes, firing, isUnhandled, type SitesAlert, toneOf } from "../live/alerts.ts";
+import { ask, asked, changes, firing, isUnhandled, type SitesAlert, toneOf } from "../live/alerts.ts";
 import { firingCount } from "../live/hub.ts";
 import { now, site } from "../live/live.ts";
 import { may, me } from "../me.ts";
 import { Pending, useAnswer } from "../parts/answer.tsx";
-import { Csv } from "../parts/csv.tsx";
 import { Outcome } from "../parts/dialog.tsx";
+import { Csv } from "../parts/figure.tsx";
 import { State } from "../parts/marks.tsx";
+import { isOnPaper } from "../parts/print-foot.tsx";
 import { Choice } from "../parts/search-field.tsx";
 import { hrefOf, query, setQuery } from "../router.ts";
 import { NoMatch } from "../tables/list-table.tsx";
-import { isOnPaper } from "../tables/paper.ts";
 
 /**
  * Severities, worst first. Taken from their texts: the domain's lists come with schemas that the page does

@@ -3,7 +3,7 @@ import { featureIdKey } from "../../domain/history.ts";
 import type { StatsRecord } from "../../domain/history-records.ts";
 import { get } from "../api.ts";
 import type { FeatureRow } from "../model.ts";
-import { MOST_ROWS } from "../parts/csv.tsx";
+import { MOST_ROWS } from "../parts/figure.tsx";
 
 type Day = Pick<StatsRecord, "peakUsed" | "denials" | "coverage"> & { readonly readAt: number };
 /** A feature without an answer; it is requested again when it becomes visible again. */

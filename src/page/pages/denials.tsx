@@ -1,12 +1,11 @@
 import type { DenialRecord, LoggingRecord } from "../../domain/denials.ts";
 import { featureIdKey } from "../../domain/history.ts";
 import type { Answers } from "../api.ts";
-import type { Column } from "../columns.ts";
+import type { Column } from "../arrange.ts";
 import { number } from "../format.ts";
 import { FeatureLink, featureText, Person } from "../parts/cells.tsx";
-import { MOST_ROWS } from "../parts/csv.tsx";
 import { DenialRows, knownIn, NotLogged, reasonOf } from "../parts/denial-rows.tsx";
-import { Figure, Newest } from "../parts/figure.tsx";
+import { Figure, MOST_ROWS, Newest } from "../parts/figure.tsx";
 import { askedHere, PastHead, rangeHere } from "../parts/past-head.tsx";
 import { Rows } from "../parts/rows.tsx";
 import { type Stretch, stretch, Timeline } from "../parts/timeline.tsx";
@@ -99,11 +98,7 @@ const COUNTS: readonly Column<DenialGroup>[] = [
 ];
 
 const featureColumns = (range: Range, logging: readonly LoggingRecord[]): readonly Column<DenialGroup>[] => [
-  {
-    head: "Feature",
-    by: ({ first }) => featureText(first),
-    cell: ({ first }) => <FeatureLink {...first} />,
-  },
+  { head: "Feature", by: ({ first }) => featureText(first), cell: ({ first }) => <FeatureLink {...first} /> },
   {
     head: "Over time",
     wide: true,

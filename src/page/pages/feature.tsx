@@ -21,7 +21,7 @@ import { HolderTable } from "../parts/holder-table.tsx";
 import { State } from "../parts/marks.tsx";
 import { PrintFoot } from "../parts/print-foot.tsx";
 import { linkTo, query } from "../router.ts";
-import { WatchButton } from "../shell/watch-button.tsx";
+import { WatchButton } from "../shell/watch.tsx";
 import { amount, inDays, inUse, peopleSeats, reservedWords, unlessSeats, waitingWords } from "../words.ts";
 import { FeaturePast, FeatureTabs, Jumps, rangeOfPage } from "./feature-past.tsx";
 import { Strip } from "./strip.tsx";

@@ -6,14 +6,14 @@ import {
   countStates,
   inState,
   labelsOf,
+  type Site,
   STATES,
   type State as StateWord,
   sorted,
 } from "../model.ts";
-import { ALL, Csv } from "../parts/csv.tsx";
-import { Icon } from "../parts/marks.tsx";
+import { ALL, Csv } from "../parts/figure.tsx";
+import { Icon, State } from "../parts/marks.tsx";
 import { Choice, SearchField } from "../parts/search-field.tsx";
-import { Unread } from "../parts/unread.tsx";
 import { query, setQuery } from "../router.ts";
 import { matching } from "../search.ts";
 import { NoMatch, SortAgain } from "../tables/list-table.tsx";
@@ -107,5 +107,31 @@ function StateChips(props: {
       {chip(null, props.all)}
       {STATES.map((state) => chip(state, props.counts[state]))}
     </>
+  );
+}
+
+const MOST = 20;
+
+/** Servers without any read feature, and the reason: without them a list would look complete. */
+export function Unread({ site }: { readonly site: Site }) {
+  const unread = [...site.values()].filter(({ features }) => features.size === 0);
+  if (unread.length === 0) return null;
+  return (
+    <ul class="unread-l">
+      {unread.slice(0, MOST).map(({ id, lastPollAt, error }) => (
+        <li key={id}>
+          <b>{id}</b>
+          {lastPollAt === null ? (
+            <State is="unknown">not polled yet</State>
+          ) : (
+            <State is={error === null ? "unknown" : "crit"}>
+              {error?.message ?? "no features were read"}
+            </State>
+          )}
+          <code>licmond probe {id}</code>
+        </li>
+      ))}
+      {unread.length > MOST && <li class="q">{`${number(unread.length - MOST)} more`}</li>}
+    </ul>
   );
 }

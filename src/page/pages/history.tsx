@@ -1,22 +1,22 @@
 import type { ComponentChildren } from "preact";
 import type { EfficiencyRecord, StatsRecord } from "../../domain/history-records.ts";
-import type { Column } from "../columns.ts";
+import type { Column } from "../arrange.ts";
 import { byName, number } from "../format.ts";
 import { IS_FLEET } from "../here.ts";
 import { site } from "../live/live.ts";
 import { mayNot } from "../me.ts";
+import { allFeatures } from "../model.ts";
 import { asDuration, asPercent, FeatureLink, featureText } from "../parts/cells.tsx";
-import { MOST_ROWS } from "../parts/csv.tsx";
-import { Figure, NO_COVERAGE } from "../parts/figure.tsx";
+import { ChartFigure } from "../parts/chart-figure.tsx";
+import { Figure, MOST_ROWS, NO_COVERAGE } from "../parts/figure.tsx";
 import { HeatMap } from "../parts/heat-map.tsx";
 import { askedHere, coveredIn, PastHead, rangeHere } from "../parts/past-head.tsx";
 import { Rows } from "../parts/rows.tsx";
 import { Choice } from "../parts/search-field.tsx";
 import { byWords, UsageRows } from "../parts/usage-rows.tsx";
-import { ZONE } from "../range.ts";
-import { query } from "../router.ts";
+import { before, ZONE } from "../range.ts";
+import { go, linkTo, query } from "../router.ts";
 import { fewerSeats, isCovered, orUnknown } from "../series.ts";
-import { Compare } from "./compare.tsx";
 
 /** Shows reports on usage, busy seats, hours of the week, and comparisons. */
 export function History() {
@@ -142,13 +142,7 @@ function seatColumns(fewer: string): readonly Column<EfficiencyRecord>[] {
       wide: true,
     },
     { head: "Sessions affected", value: (row) => orUnknown(then(row)?.affectedSessions ?? null, row) },
-    {
-      head: "Unmet",
-      isWord: true,
-      by: ({ demand }) => DEMAND[demand.knownFrom],
-      cell: ({ demand }) => DEMAND[demand.knownFrom],
-      wide: true,
-    },
+    { head: "Unmet", isWord: true, by: ({ demand }) => DEMAND[demand.knownFrom], wide: true },
     COVERED,
   ];
 }
@@ -168,6 +162,65 @@ function Hours() {
       >
         {({ cells }) => <HeatMap cells={cells} total={null} isBig />}
       </Figure>
+    </>
+  );
+}
+
+const MOST_COMPARED = 8;
+
+/** Shows up to eight features on one time scale, optionally with the period before. */
+export function Compare() {
+  const range = rangeHere("30d");
+  const rows = allFeatures(site.value ?? new Map()).sort((a, b) => byName(a.feature.name, b.feature.name));
+  const names = new Map(rows.map(({ id, server, feature }) => [id, `${feature.name} (${server.id})`]));
+  const chosen = query.value.getAll("feature").slice(0, MOST_COMPARED);
+  const to = (feature: readonly string[]) =>
+    linkTo("history", { ...Object.fromEntries(query.value), feature: [...feature] });
+  const withBefore = query.value.get("before") === "1";
+  return (
+    <>
+      <PastHead range={range}>
+        {chosen.map((id) => (
+          <a key={id} class="chip" href={to(chosen.filter((each) => each !== id))}>
+            {names.get(id) ?? id} <span aria-hidden="true">×</span>
+            <span class="vh">remove</span>
+          </a>
+        ))}
+        {chosen.length < MOST_COMPARED && (
+          <select
+            class="chip"
+            aria-label="Add a feature"
+            value=""
+            onChange={({ currentTarget }) => go(to([...chosen, currentTarget.value]))}
+          >
+            <option value="">Add a feature</option>
+            {[...names]
+              .filter(([id]) => !chosen.includes(id))
+              .map(([id, name]) => (
+                <option key={id} value={id}>
+                  {name}
+                </option>
+              ))}
+          </select>
+        )}
+        <Choice
+          name="before"
+          any="Period: this one only"
+          values={["1"]}
+          word={() => "Period: with the previous one"}
+        />
+      </PastHead>
+      {chosen.length === 0 && (
+        <p class="sec q">Choose up to 8 features. They share one time scale, each from 0 to its total.</p>
+      )}
+      {chosen
+        .flatMap((id) => rows.find((row) => row.id === id) ?? [])
+        .map((row) => (
+          <div key={row.id} class={`cols ${withBefore ? "c2" : ""}`}>
+            <ChartFigure row={row} range={range} title={row.feature.name} />
+            {withBefore && <ChartFigure row={row} range={before(range)} title={row.feature.name} />}
+          </div>
+        ))}
     </>
   );
 }

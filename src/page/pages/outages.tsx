@@ -30,18 +30,14 @@ export function Outages() {
               label="Available"
               rows={servers}
               columns={[
-                { head: "Server", by: ({ server }) => server, cell: ({ server }) => server },
+                { head: "Server", by: ({ server }) => server },
                 {
                   head: "Over time",
                   wide: true,
                   by: ({ availability }) => availability,
                   cell: (of) => <Timeline range={range} of={stretchesOf(of, outages, asked)} />,
                 },
-                {
-                  head: "Available",
-                  value: ({ availability }) => availability,
-                  as: (value) => `${value} %`,
-                },
+                { head: "Available", value: ({ availability }) => availability, as: (value) => `${value} %` },
                 { head: "Covered", value: ({ coverage }) => 100 * coverage, as: asPercent },
                 {
                   head: "Outages",
@@ -56,19 +52,14 @@ export function Outages() {
               rows={outages}
               total={total}
               columns={[
-                { head: "Server", by: ({ server }) => server, cell: ({ server }) => server },
+                { head: "Server", by: ({ server }) => server },
                 {
                   head: "Status",
                   by: ({ status }) => OUTAGE_WORDS[status],
                   cell: ({ status }) => <State is={MARKS[status]}>{OUTAGE_WORDS[status]}</State>,
                 },
                 { head: "Since", time: ({ startedAt }) => startedAt },
-                {
-                  head: "Lasted",
-                  right: true,
-                  by: ({ durationSeconds }) => durationSeconds,
-                  cell: lastedOf,
-                },
+                { head: "Lasted", right: true, by: ({ durationSeconds }) => durationSeconds, cell: lastedOf },
                 {
                   head: "Reason",
                   wide: true,

@@ -1,12 +1,10 @@
 import { useEffect, useMemo } from "preact/hooks";
-import { asked } from "../daily/asked.ts";
-import { shortOf } from "../daily/condition.ts";
+import { sentenceOf, shortOf } from "../daily/condition.ts";
 import { figuresOf } from "../daily/figures.ts";
-import { sentenceOf } from "../daily/sentence.ts";
 import type { Day } from "../daily/series.ts";
 import { Tile } from "../daily/tile.tsx";
 import { moment, plural } from "../format.ts";
-import { firing, unhandledOf } from "../live/alerts.ts";
+import { asked, firing, unhandledOf } from "../live/alerts.ts";
 import { lostSince, now, site } from "../live/live.ts";
 import { mayNot } from "../me.ts";
 import { allFeatures, type Site, sorted } from "../model.ts";

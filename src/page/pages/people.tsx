@@ -1,17 +1,17 @@
 import { useMemo } from "preact/hooks";
-import { number } from "../format.ts";
-import { HOLDER_GROUPS } from "../groups.ts";
+import { capital, number } from "../format.ts";
+import { type GroupRow, groupedHolders, HOLDER_GROUPS, type HolderGroup } from "../groups.ts";
 import { now, site } from "../live/live.ts";
-import { allHolders, nameOf, peopleOf, sortedHolders, sumOf } from "../model.ts";
-import { ALL, Csv } from "../parts/csv.tsx";
-import { FIRST, HolderList } from "../parts/holder-table.tsx";
+import { allHolders, type HolderRow, nameOf, peopleOf, sortedHolders, sumOf } from "../model.ts";
+import { ALL, Csv } from "../parts/figure.tsx";
+import { FIRST, HELD, HolderList, hrefOfFeature, SEATS, SINCE } from "../parts/holder-table.tsx";
+import { Unknown } from "../parts/marks.tsx";
 import { Choice, SearchField } from "../parts/search-field.tsx";
 import { linkTo, query } from "../router.ts";
 import { matchingHolders } from "../search.ts";
-import { NoMatch, SortAgain } from "../tables/list-table.tsx";
+import { type ListColumn, ListTable, NoMatch, SortAgain, sortedBy } from "../tables/list-table.tsx";
 import { useSteadyOrder } from "../tables/steady-order.ts";
-import { peopleSeats } from "../words.ts";
-import { GroupList } from "./people-groups.tsx";
+import { peopleSeats, unlessSeats } from "../words.ts";
 
 const HOUR_MS = 3_600_000;
 const HELD_HOURS = ["1", "4", "8", "24", "168"];
@@ -70,4 +70,75 @@ export function People() {
       {rows.length === 0 && <NoMatch />}
     </>
   );
+}
+
+/** Default order of groups: most seats first. */
+const MOST_SEATS = "-count";
+
+/** Lists people, hosts or features, each once, with all checkouts. */
+function GroupList({ rows, by }: { readonly rows: readonly HolderRow[]; readonly by: HolderGroup }) {
+  const sort = query.value.get("group-sort") ?? MOST_SEATS;
+  const columns = useMemo(() => groupColumns(by), [by]);
+  const groups = useMemo(() => sortedBy(groupedHolders(rows, by), columns, sort, () => 0), [rows, by, sort]);
+  return (
+    <ListTable<GroupRow>
+      label={`By ${by}`}
+      class="pt"
+      rows={groups}
+      name="group-sort"
+      first={MOST_SEATS}
+      columns={columns}
+    />
+  );
+}
+
+function groupColumns(by: HolderGroup): readonly ListColumn<GroupRow>[] {
+  const others = by === "feature" ? "People" : "Features";
+  const hrefOf = (first: HolderRow) =>
+    by === "feature" ? hrefOfFeature(first) : linkTo("person", { [by]: first[by] ?? "" });
+  return [
+    {
+      head: capital(by),
+      order: "name",
+      by: ({ name }) => name?.toLowerCase() ?? null,
+      width: "minmax(7.5rem, 1.4fr)",
+      class: "a-n",
+      cell: ({ name, first, unit }) =>
+        name === null ? (
+          <Unknown />
+        ) : (
+          <a class="name" href={hrefOf(first)} title={name}>
+            {name}
+            <span class="q">{unlessSeats(unit)}</span>
+          </a>
+        ),
+    },
+    {
+      head: others,
+      order: "others",
+      by: (row) => row.others,
+      width: "minmax(4rem, 0.5fr)",
+      class: "a-s r",
+      cell: (row) => (
+        <>
+          {number(row.others)} <span class="q card-word">{others.toLowerCase()}</span>
+        </>
+      ),
+    },
+    { ...SEATS, by: ({ count }) => count, width: "minmax(3.75rem, 0.5fr)" },
+    {
+      head: "Waits",
+      order: "waits",
+      by: ({ waiting }) => waiting,
+      width: "minmax(3.75rem, 0.5fr)",
+      class: "r",
+      cell: ({ waiting }) => <span class={waiting > 0 ? "n-full" : "q"}>{number(waiting)}</span>,
+    },
+    { ...SINCE, by: ({ since }) => since },
+    {
+      ...HELD,
+      by: ({ since }) => (since === null ? null : -since),
+      cell: (row) => HELD.cell({ ...row, kind: "checkout" }),
+    },
+  ];
 }

@@ -1,4 +1,3 @@
-import { compareNullsLast } from "../../domain/order.ts";
 import type { KeptServer } from "../../domain/polls/kept-picture.ts";
 import {
   aloneOf,
@@ -12,52 +11,41 @@ import {
   placeOf,
   readAt,
 } from "../daily/condition.ts";
+import { groupsOf } from "../daily/figures.ts";
 import { byName, milliseconds, number, plural } from "../format.ts";
 import { site } from "../live/live.ts";
-import { labelsOf } from "../model.ts";
+import { labelsOf, type Site } from "../model.ts";
+import { useAnswer } from "../parts/answer.tsx";
 import { Known } from "../parts/cells.tsx";
-import { ALL, Csv } from "../parts/csv.tsx";
+import { ALL, Csv } from "../parts/figure.tsx";
 import { Age, State, Unknown, UsedOf } from "../parts/marks.tsx";
+import { Rows } from "../parts/rows.tsx";
 import { Choice, SearchField } from "../parts/search-field.tsx";
+import { Section } from "../parts/section.tsx";
 import { hrefOf, linkTo, query } from "../router.ts";
-import { type ListColumn, ListTable, NoMatch, SortAgain } from "../tables/list-table.tsx";
+import { type ListColumn, ListTable, NoMatch, SortAgain, sortedBy } from "../tables/list-table.tsx";
 import { useSteadyOrder } from "../tables/steady-order.ts";
 
 /** Default order: worst first. */
 const FIRST = "is";
 
-/** Orders by their word in the address; null is last in both directions. */
-const ORDERS: Readonly<Record<string, (server: KeptServer) => string | number | null>> = {
-  server: ({ id }) => id.toLowerCase(),
-  is: (server) => KINDS.indexOf(kindOf(server)),
-  manager: ({ manager }) => manager,
-  members: membersUp,
-  features: ({ counts }) => counts.features,
-  seats: ({ counts }) => counts.used,
-  polled: readAt,
-  took: ({ pollDurationMs }) => pollDurationMs,
-  unparsed: ({ unparsedLines }) => unparsedLines,
-};
-
-const HEADS = {
-  server: "Server",
-  is: "State",
-  manager: "Manager",
-  members: "Members",
-  features: "Features",
-  seats: "Seats in use",
-  polled: "Polled",
-  took: "Poll took",
-  unparsed: "Unparsed lines",
-};
 type Column = ListColumn<KeptServer>;
-const column = (order: keyof typeof HEADS, width: string, style: string, cell: Column["cell"]) => ({
-  order,
-  width,
-  cell,
-  head: HEADS[order],
-  class: style,
-});
+/** Heads and sort keys by their word in the address. */
+const KEYS = {
+  server: ["Server", ({ id }) => id.toLowerCase()],
+  is: ["State", (server) => KINDS.indexOf(kindOf(server))],
+  manager: ["Manager", ({ manager }) => manager],
+  members: ["Members", membersUp],
+  features: ["Features", ({ counts }) => counts.features],
+  seats: ["Seats in use", ({ counts }) => counts.used],
+  polled: ["Polled", readAt],
+  took: ["Poll took", ({ pollDurationMs }) => pollDurationMs],
+  unparsed: ["Unparsed lines", ({ unparsedLines }) => unparsedLines],
+} satisfies Record<string, [head: string, by: Column["by"]]>;
+const column = (order: keyof typeof KEYS, width: string, style: string, cell: Column["cell"]): Column => {
+  const [head, by] = KEYS[order];
+  return { order, head, by, width, class: style, cell };
+};
 const COLUMNS: readonly Column[] = [
   column("server", "minmax(9.375rem, 1.2fr)", "a-n el", (server) => (
     <a class="name" href={hrefOf(placeOf(server))}>
@@ -86,7 +74,9 @@ const COLUMNS: readonly Column[] = [
 export function Servers() {
   const all = [...(site.value?.values() ?? [])];
   const asked = query.value;
-  const fresh = sorted(all.filter(matches), asked.get("sort") ?? FIRST);
+  const fresh = sortedBy(all.filter(matches), COLUMNS, asked.get("sort") ?? FIRST, (a, b) =>
+    byName(a.id, b.id),
+  );
   const { rows, moved, again, events } = useSteadyOrder(fresh, asked.toString());
   const label = asked.get("label");
   const kinds = KINDS.filter((kind) => all.some((server) => kindOf(server) === kind));
@@ -151,7 +141,68 @@ function matches(server: KeptServer): boolean {
     .every((word) => text.includes(word));
 }
 
-function sorted(servers: KeptServer[], sort: string): KeptServer[] {
-  const by = ORDERS[sort.replace("-", "")] ?? (() => null);
-  return servers.sort((a, b) => compareNullsLast(by(a), by(b), sort.startsWith("-")) || byName(a.id, b.id));
+/** Many servers: a row per label, those with problems first. */
+export function ServerGroups({ servers }: { readonly servers: Site }) {
+  return (
+    <Section title="Servers" note={number(servers.size)} more={["All servers", { path: "servers" }]}>
+      <Rows
+        label="Servers"
+        rows={groupsOf(servers)}
+        columns={[
+          {
+            head: "Label",
+            by: ({ key }) => key,
+            cell: ({ key, by }) =>
+              key === "" ? "without label" : <a href={linkTo("servers", { [by]: key })}>{key}</a>,
+          },
+          { head: "Servers", value: ({ count }) => count },
+          {
+            head: "Not fine",
+            right: true,
+            by: ({ troubled }) => troubled,
+            cell: ({ troubled }) =>
+              troubled === 0 ? <span class="q">0</span> : <State is="warn">{number(troubled)}</State>,
+          },
+          {
+            head: "Seats in use",
+            right: true,
+            by: ({ used }) => used,
+            cell: (group) => <UsedOf {...group} />,
+          },
+        ]}
+      />
+    </Section>
+  );
+}
+
+const EXAMPLE = `[[servers]]
+id = "eda"
+manager = "flexnet"                 # licmond managers lists them
+address = "27000@license-server"
+tool = "/opt/flexnet/lmutil"        # the vendor's lmutil or rlmutil`;
+const CHECK = `licmond probe flexnet 27000@license-server --tool /opt/flexnet/lmutil
+systemctl reload licmond`;
+
+/** Explains what to do when no license server is configured. */
+export function NoServers() {
+  // Undefined while unknown, and for roles that may not see it.
+  const config = useAnswer("/api/status", {}).answer?.configFile;
+  return (
+    <div class="empty">
+      <h1>No license server is configured.</h1>
+      <p>
+        {config === null
+          ? "licmond runs without a config. Write one with licmond init, add a server at its end, and start licmond with --config:"
+          : config === undefined
+            ? "Append one to licmond's config:"
+            : `Add one at the end of the config, ${config}:`}
+      </p>
+      <pre class="m">{EXAMPLE}</pre>
+      <p>Check that it answers, then reload the config:</p>
+      <pre class="m">{CHECK}</pre>
+      <p class="q">
+        All settings are explained in the config that licmond init writes, and in docs/config.md.
+      </p>
+    </div>
+  );
 }

@@ -1,6 +1,10 @@
 import type { PictureFeature } from "../../domain/polls/kept-picture.ts";
+import { groupLimit } from "../../domain/polls/seat-groups.ts";
+import { duration, number } from "../format.ts";
+import { now } from "../live/live.ts";
+import { daysLeft, type FeatureRow } from "../model.ts";
 import { ALL, type Part, partsOf, WIDTH } from "../seats.ts";
-import { seatsInWords } from "../words.ts";
+import { reservedWords, seatsInWords, waitingWords } from "../words.ts";
 
 const HEIGHT = 12;
 /** Outlined parts; the line takes half a pixel at each side. */
@@ -36,4 +40,25 @@ export function SeatBar({ feature }: { readonly feature: Pick<PictureFeature, Co
       ))}
     </svg>
   );
+}
+
+/** The most important remark next to the bar. */
+export function Note({ row }: { readonly row: FeatureRow }) {
+  const { feature, server } = row;
+  const over = -(feature.available ?? 0);
+  if ((feature.queued ?? 0) > 0) return <span class="n-full">{waitingWords(feature.queued ?? 0)}</span>;
+  if (feature.state === "failed") return <span class="n-crit">failed</span>;
+  if ((daysLeft(row, now.peek()) ?? 0) < 0) return <span class="n-crit">expired</span>;
+  const readAt = feature.collectedAt ?? server.collectedAt;
+  if (feature.state === "stale" && readAt !== null)
+    return <>{`${duration(now.value - Date.parse(readAt))} old`}</>;
+  if (over > 0) return <span class="n-full">{`${number(over)} over`}</span>;
+  if ((feature.reserved ?? 0) > 0) return <span class="q">{reservedWords(feature.reserved ?? 0)}</span>;
+  if (groupLimit(feature) > 0)
+    return (
+      <span class="q" title="Its seat group has no further free seats">
+        group limit
+      </span>
+    );
+  return feature.shared ? <span class="q">shared seats</span> : null;
 }

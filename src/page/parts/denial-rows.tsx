@@ -1,6 +1,6 @@
 import type { DenialRecord, LoggingRecord } from "../../domain/denials.ts";
 import type { Answers } from "../api.ts";
-import type { Column } from "../columns.ts";
+import type { Column } from "../arrange.ts";
 import { duration, moment, number, plural } from "../format.ts";
 import { now } from "../live/live.ts";
 import { isLogged, unknownByReason } from "../past-rows.ts";
@@ -49,13 +49,8 @@ export function DenialRows(props: {
         },
         { head: "Seats", value: ({ count }) => count, wide: true },
         { head: "Tries", right: true, wide: true, by: ({ attempts }) => attempts, cell: triesOf },
-        {
-          head: "Outcome",
-          isWord: true,
-          by: ({ outcome }) => OUTCOMES[outcome],
-          cell: ({ outcome }) => OUTCOMES[outcome],
-        },
-        { head: "Reason", wide: true, by: reasonOf, cell: reasonOf },
+        { head: "Outcome", isWord: true, by: ({ outcome }) => OUTCOMES[outcome] },
+        { head: "Reason", wide: true, by: reasonOf },
       ]}
     />
   );

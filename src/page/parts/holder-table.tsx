@@ -7,8 +7,8 @@ import { matchingHolders } from "../search.ts";
 import { type ListColumn, ListTable } from "../tables/list-table.tsx";
 import { unitWord, unlessSeats } from "../words.ts";
 import { Known, Person } from "./cells.tsx";
-import { Filter } from "./filter.tsx";
 import { State, Unknown } from "./marks.tsx";
+import { Filter } from "./search-field.tsx";
 
 /** Default order: longest first. */
 export const FIRST = "since";
@@ -86,13 +86,7 @@ const COLUMNS: readonly ListColumn<HolderRow>[] = [
       </a>
     ),
   },
-  {
-    head: "Server",
-    order: "server",
-    width: "5.625rem",
-    class: "q el opt",
-    cell: ({ server }) => server.id,
-  },
+  { head: "Server", order: "server", width: "5.625rem", class: "q el opt", cell: ({ server }) => server.id },
   SEATS,
   SINCE,
   HELD,

@@ -1,3 +1,4 @@
+import { signal } from "@preact/signals";
 import { moment } from "../format.ts";
 import { lostSince, now } from "../live/live.ts";
 import { type Range, rangeInWords } from "../range.ts";
@@ -27,3 +28,10 @@ export function PrintFoot({ range }: { readonly range: Range | null }) {
     </div>
   );
 }
+
+/** The page is being printed: lists show every row, not only those that fit the window. */
+export const isOnPaper = signal(false);
+for (const when of ["beforeprint", "afterprint"])
+  addEventListener(when, () => {
+    isOnPaper.value = when === "beforeprint";
+  });

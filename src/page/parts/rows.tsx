@@ -1,18 +1,17 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { arranged, hasText, slugOf } from "../arrange.ts";
-import type { Column } from "../columns.ts";
+import { arranged, type Column, hasText, slugOf } from "../arrange.ts";
 import { moment, number } from "../format.ts";
 import { now } from "../live/live.ts";
 import { query } from "../router.ts";
-import { SortHead } from "../tables/head-cell.tsx";
-import { isOnPaper } from "../tables/paper.ts";
+import { SortHead } from "../tables/list-table.tsx";
 import { Known } from "./cells.tsx";
-import { firstOf } from "./csv.tsx";
-import { Filter } from "./filter.tsx";
+import { firstOf } from "./figure.tsx";
+import { isOnPaper } from "./print-foot.tsx";
+import { Filter } from "./search-field.tsx";
 
 function cellOf<T>(column: Column<T>, row: T): ComponentChildren {
-  if ("cell" in column) return column.cell(row);
+  if ("by" in column) return column.cell === undefined ? column.by?.(row) : column.cell(row);
   if ("value" in column) return <Known value={column.value(row)} as={column.as} />;
   const at = column.time(row);
   return at === null ? column.otherwise : <time dateTime={at}>{moment(Date.parse(at), now.peek())}</time>;
@@ -42,7 +41,7 @@ export function Rows<T>(props: {
   const found = arranged(rows, columns, { sort, search, now: now.peek() });
   const shown = isOnPaper.value ? found : found.slice(0, most);
   const style = (column: Column<T>) =>
-    `${!("cell" in column) || column.right === true ? "r" : ""} ${column.wide === true ? "opt" : ""} ${column.isWord === true ? "word" : ""}`;
+    `${!("by" in column) || column.right === true ? "r" : ""} ${column.wide === true ? "opt" : ""} ${column.isWord === true ? "word" : ""}`;
   const hidden = found.length - shown.length;
   return (
     <>
@@ -53,7 +52,7 @@ export function Rows<T>(props: {
         <thead>
           <tr>
             {columns.map((column) =>
-              "cell" in column && column.by === null ? (
+              "by" in column && column.by === null ? (
                 <th key={column.head} scope="col" class={style(column)}>
                   {column.head}
                 </th>
@@ -64,7 +63,7 @@ export function Rows<T>(props: {
                   name={`${name}-sort`}
                   order={slugOf(column.head)}
                   first=""
-                  falls={!("cell" in column) || column.right === true}
+                  falls={!("by" in column) || column.right === true}
                   class={style(column)}
                 >
                   {column.head}

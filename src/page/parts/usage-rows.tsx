@@ -1,5 +1,5 @@
 import type { UsageRecord } from "../../domain/history-records.ts";
-import type { Column } from "../columns.ts";
+import type { Column } from "../arrange.ts";
 import { capital } from "../format.ts";
 import { linkTo } from "../router.ts";
 import { asShare, FeatureLink, featureText, Person } from "./cells.tsx";
@@ -25,11 +25,7 @@ export function UsageRows(props: {
   const sums = { seats: sumOf("seats"), tokens: sumOf("tokens"), credits: sumOf("credits") };
   const shareOf = ({ heldSeatHours, unit }: UsageRecord) =>
     sums[unit] === 0 || total > groups.length ? null : (100 * heldSeatHours) / sums[unit];
-  const people: Column<UsageRecord> = {
-    head: "People",
-    value: ({ uniqueUsers }) => uniqueUsers,
-    wide: true,
-  };
+  const people: Column<UsageRecord> = { head: "People", value: ({ uniqueUsers }) => uniqueUsers, wide: true };
   const textOf = (row: UsageRecord) => (by === "feature" ? featureText(row) : (row[by as "user"] ?? null));
   const nameOf = (row: UsageRecord) => {
     if (by === "feature") return <FeatureLink {...row} />;

@@ -2,20 +2,28 @@ import { effect, signal } from "@preact/signals";
 import type { SiteRecord } from "../../domain/service/sites.ts";
 import { waitsUntil } from "../api.ts";
 import { duration, moment, number } from "../format.ts";
-import { IS_FLEET, IS_HUB } from "../here.ts";
+import { IS_FLEET, IS_HUB, SITE } from "../here.ts";
 import { firing, lastAlert, unhandledOf } from "../live/alerts.ts";
 import { firingCount, standing } from "../live/hub.ts";
-import { again, isFetching, isOpen, lostSince, now, polledAt, site, trouble } from "../live/live.ts";
-import { isOutdated } from "../live/version.ts";
+import {
+  again,
+  isFetching,
+  isOpen,
+  isOutdated,
+  lostSince,
+  now,
+  polledAt,
+  site,
+  trouble,
+} from "../live/live.ts";
 import { me } from "../me.ts";
 import { Copy } from "../parts/copy-link.tsx";
 import { Age, Icon } from "../parts/marks.tsx";
 import { linkTo, page } from "../router.ts";
 import { UNREACHABLE } from "../words.ts";
-import { nextTheme, signOut, theme } from "./actions.ts";
-import { PaletteButton, SiteButton, show } from "./palette-button.tsx";
+import { nextTheme, overlay, signOut, theme } from "./actions.ts";
 import { isShown, PLACES, WITHIN } from "./places.ts";
-import { FreeNote, Note } from "./watch-button.tsx";
+import { FreeNote, Note } from "./watch.tsx";
 
 /** Pages that have a search field. */
 const SEARCHED: readonly string[] = [...(IS_FLEET ? [""] : []), "features", "people", "servers"];
@@ -230,5 +238,30 @@ function SignedIn() {
         </button>
       )}
     </>
+  );
+}
+
+/** Shown on pages without a search field. */
+export function PaletteButton() {
+  return (
+    <button class="find ask" type="button" onClick={() => show("palette")}>
+      <Icon name="find" size={16} />
+      <span class="el">Search features, people, hosts</span>
+      <kbd>/</kbd>
+    </button>
+  );
+}
+
+export const show = (what: typeof overlay.value) => {
+  overlay.value = what;
+};
+
+/** Opens the list of the fleet's sites. */
+export function SiteButton() {
+  return (
+    <button class="chip site" type="button" onClick={() => show("sites")}>
+      <span class="vh">{"Site: "}</span>
+      <b class="el">{SITE ?? "All sites"}</b>
+    </button>
   );
 }

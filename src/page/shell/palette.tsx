@@ -5,11 +5,11 @@ import { IS_FLEET, IS_HUB } from "../here.ts";
 import { readSites } from "../live/hub.ts";
 import { site } from "../live/live.ts";
 import { Icon } from "../parts/marks.tsx";
+import { useSettled } from "../parts/search-field.tsx";
 import { go } from "../router.ts";
-import { useSettled } from "../settled.ts";
 import { overlay } from "./actions.ts";
 import { entriesOf, fleetEntries, fleetServers, siteEntries } from "./entries.ts";
-import { show } from "./palette-button.tsx";
+import { show } from "./header.tsx";
 import { type Entry, ranked } from "./rank.ts";
 
 /** Finds features, servers, people, hosts, pages and sites by part of their name; or only sites. */

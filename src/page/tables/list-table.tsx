@@ -1,19 +1,33 @@
 import { type ComponentChildren, Fragment } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { compareNullsLast } from "../../domain/order.ts";
 import { plural } from "../format.ts";
-import { go, linkTo, page } from "../router.ts";
-import type { Identified } from "../rows.ts";
-import { SortHead } from "./head-cell.tsx";
-import { VirtualRows } from "./virtual.tsx";
+import { isOnPaper } from "../parts/print-foot.tsx";
+import { go, linkTo, page, query, setQuery } from "../router.ts";
+import { type Identified, slotsOf } from "../rows.ts";
 
 /** A column of a list: head and cell. */
 export interface ListColumn<T> {
   readonly head: string;
   /** Sort word of the head; without one it is not a button. */
   readonly order?: string;
+  /** Sort key; null is last in both directions. */
+  readonly by?: (row: T) => string | number | null;
   readonly width: string;
   /** Class of head and cells. `opt` is hidden in narrow windows; `a-n`, … are places on a phone's card. */
   readonly class?: string;
   readonly cell: (row: T) => ComponentChildren;
+}
+
+/** Sorts by the column that `sort` names (`-count`: falling), then by `tie`. */
+export function sortedBy<T>(
+  rows: readonly T[],
+  columns: readonly ListColumn<T>[],
+  sort: string,
+  tie: (a: T, b: T) => number,
+): T[] {
+  const by = columns.find(({ order }) => order === sort.replace("-", ""))?.by ?? (() => null);
+  return rows.toSorted((a, b) => compareNullsLast(by(a), by(b), sort.startsWith("-")) || tie(a, b));
 }
 
 /** A live list. Only visible rows have elements, unless the list `isWhole` or is printed. */
@@ -94,5 +108,125 @@ export function SortAgain({ moved, again }: { readonly moved: number; readonly a
     <button class="btn" type="button" onClick={again}>
       {`${plural(moved, "change")}: sort again`}
     </button>
+  );
+}
+
+/** Head of a sortable column. */
+export function SortHead(props: {
+  readonly order: string;
+  /** Default order of the table. */
+  readonly first: string;
+  /** Parameter of the address with the order. */
+  readonly name?: string;
+  /** Sorts largest first at the first click. */
+  readonly falls?: boolean;
+  /** A cell of a `<table>`. */
+  readonly isCell?: boolean;
+  readonly class?: string | undefined;
+  readonly children: string;
+}) {
+  const { order, first, name = "sort", isCell = false } = props;
+  const sort = query.value.get(name) ?? first;
+  const isSorted = sort.replace(/^-/, "") === order;
+  const falls = isSorted && sort.startsWith("-");
+  const next = (isSorted ? !falls : props.falls === true) ? `-${order}` : order;
+  const attributes = {
+    class: props.class,
+    ...(isSorted && { "aria-sort": falls ? ("descending" as const) : ("ascending" as const) }),
+  };
+  const button = (
+    <button
+      type="button"
+      class="sort"
+      onClick={() => setQuery({ [name]: next === first ? null : next }, true)}
+    >
+      {props.children}
+      {isSorted && (
+        <svg width="8" height="8" aria-hidden="true">
+          <path class="caret" d={falls ? "M0 2 4 7l4-5Z" : "M0 6 4 1l4 5Z"} />
+        </svg>
+      )}
+    </button>
+  );
+  if (isCell)
+    return (
+      <th scope="col" {...attributes}>
+        {button}
+      </th>
+    );
+  return (
+    <span role="columnheader" {...attributes}>
+      {button}
+    </span>
+  );
+}
+
+/** Extra rows at each end, so that scrolling shows no gap. */
+const SPARE = 4;
+
+interface Props<T> {
+  readonly rows: readonly T[];
+  /** One `role="row"`, all of equal height. `index` is for `aria-rowindex`: the head is 1. */
+  readonly children: (row: T, index: number) => ComponentChildren;
+  /** Called when the set of rendered rows changes. */
+  readonly seen?: ((rows: readonly T[]) => void) | undefined;
+}
+
+/**
+ * Renders the visible rows and reserves room for the others; in print, all rows. A row keeps its elements,
+ * and with them the focus, while it is shown. Elements of removed rows are reused, which is cheaper than
+ * new ones.
+ */
+export function VirtualRows<T extends Identified>({ rows, children, seen }: Props<T>) {
+  const box = useRef<HTMLDivElement>(null);
+  const slots = useRef<ReadonlyMap<string, number>>(new Map());
+  const [view, setView] = useState({ from: 0, end: 30, height: 32 });
+
+  useLayoutEffect(() => {
+    let [top, height] = [0, 32];
+    const look = () => {
+      const from = Math.max(0, Math.floor((scrollY - top) / height) - SPARE);
+      const end = Math.ceil((scrollY + innerHeight - top) / height) + SPARE;
+      setView((old) =>
+        old.from === from && old.end === end && old.height === height ? old : { from, end, height },
+      );
+    };
+    // The observer runs after the layout, so reading sizes forces none.
+    const observer = new ResizeObserver(() => {
+      const element = box.current;
+      if (element === null) return;
+      top = element.getBoundingClientRect().top + scrollY;
+      height = element.firstElementChild?.getBoundingClientRect().height || height;
+      look();
+    });
+    observer.observe(document.body);
+    addEventListener("scroll", look, { passive: true });
+    addEventListener("resize", look);
+    return () => {
+      observer.disconnect();
+      removeEventListener("scroll", look);
+      removeEventListener("resize", look);
+    };
+  }, []);
+
+  const isWhole = isOnPaper.value;
+  const count = isWhole ? rows.length : view.end - view.from;
+  const from = Math.max(0, Math.min(view.from, rows.length - count));
+  const shown = rows.slice(from, from + count);
+  const below = rows.length - from - shown.length;
+  slots.current = slotsOf(shown, slots.current);
+  useEffect(() => {
+    if (!isWhole) seen?.(shown);
+  }, [shown.map(({ id }) => id).join("\n")]);
+  return (
+    <div
+      ref={box}
+      role="rowgroup"
+      style={{ paddingTop: `${from * view.height}px`, paddingBottom: `${below * view.height}px` }}
+    >
+      {shown.map((row, at) => (
+        <Fragment key={slots.current.get(row.id)}>{children(row, from + at + 2)}</Fragment>
+      ))}
+    </div>
   );
 }
