@@ -33,7 +33,6 @@ interface Range {
 /** Rows of a stored list, and their number without the limit. */
 type List<Name extends string, Row> = { readonly [N in Name]: readonly Row[] } & { readonly total: number };
 
-/** Answers of the API by path. */
 export interface Answers {
   /** Null if no one is signed in. */
   readonly "/api/me": Me | null;
@@ -70,7 +69,6 @@ export interface Answers {
   readonly "/api/logs/search": List<"logs", LogEvent>;
 }
 
-/** Answers of changing requests by path. */
 interface Changes {
   readonly "/api/signin": null;
   readonly "/api/signout": null;
@@ -100,7 +98,6 @@ export class Refusal extends Error {
 let offset = 0;
 const LEAST_OFFSET_MS = 2_000;
 
-/** Returns epoch milliseconds by the server's clock. */
 export function serverNow(): number {
   return Date.now() + offset;
 }
@@ -109,7 +106,6 @@ export function serverNow(): number {
 export const PAGE = { "x-licmond": "page" };
 
 declare global {
-  /** Answers that first.ts requested, by path. */
   var early: Map<string, Promise<Response>> | undefined;
 }
 
@@ -149,12 +145,10 @@ export async function get<P extends keyof Answers>(
   return read(await ask(addressOf(path, query), { signal, headers: PAGE }));
 }
 
-/** Parses an answer as JSON; null if it is empty. */
 async function read<T>(response: Response): Promise<T> {
   return JSON.parse(response.status === 204 ? "null" : ownIds(await response.text(), SITE));
 }
 
-/** Waits. Rejects when the signal aborts. */
 function pause(ms: number, signal: AbortSignal | null | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, ms);
@@ -172,7 +166,6 @@ export async function post<P extends keyof Changes>(path: P, body: object | null
   return read(await ask(path, { method: "POST", headers: OF_JSON, body: body && JSON.stringify(body) }));
 }
 
-/** Ends a key or a sign-in. Throws like `get`. */
 export async function remove(path: `/api/${"keys" | "signins"}/${string}`, body: object): Promise<void> {
   await ask(path, { method: "DELETE", headers: OF_JSON, body: JSON.stringify(body) });
 }
@@ -199,7 +192,6 @@ export async function ask(path: string, init: RequestInit): Promise<Response> {
   throw new Refusal(response.status, body?.code ?? null, words, id, body?.details ?? null);
 }
 
-/** Paths whose answers at a hub are about one site. */
 const BY_SITE = /^\/api\/(picture|licenses\/[a-z.]+)$/;
 
 /** Returns the address of a query. On a site's pages it adds the site and the hub's server ids. */
@@ -214,7 +206,6 @@ export function addressOf(path: string, { server, ...query }: Query): string {
   );
 }
 
-/** Formats `?a=1&b=2&b=3`, or an empty string. */
 export function search(query: Query): string {
   const pairs = new URLSearchParams();
   for (const [name, value] of Object.entries(query))

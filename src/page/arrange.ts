@@ -2,7 +2,6 @@ import type { ComponentChildren } from "preact";
 import { compareNullsLast } from "../domain/order.ts";
 import { moment } from "./format.ts";
 
-/** Sort key of a row; null is last in both directions. */
 type Key = string | number | null;
 
 /** A table column: any value by its sort key (null for buttons), a number that may be unknown, or a time. */
@@ -30,7 +29,6 @@ function keyOf<T>(column: Column<T>, row: T): Key {
   return at === null ? null : Date.parse(at);
 }
 
-/** Returns the lower-case texts and times of a row. */
 function textOf<T>(columns: readonly Column<T>[], row: T, now: number): string {
   const texts = columns.map((column) => {
     const key = keyOf(column, row);

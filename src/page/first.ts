@@ -6,9 +6,7 @@ try {
   // A stored theme must apply before the first paint.
   const kept = localStorage.getItem("licmond-theme");
   if (kept === "light" || kept === "dark") dataset.theme = kept;
-} catch {
-  // Without storage the system's theme applies.
-}
+} catch {}
 // A hub's document has the attribute (scripts/lib/page.ts). A hub has pictures of its sites only.
 if (dataset.hub) globalThis.siteHere = new URLSearchParams(location.search).get("site") || null;
 const of = globalThis.siteHere;

@@ -21,7 +21,6 @@ export const number = (value: number): string => NUMBER.format(value);
 /** Formats `Seats` for `seats`. */
 export const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);
 
-/** `1 seat`, `12,000 seats`. */
 export const plural = (count: number, one: string, many?: string): string =>
   `${number(count)} ${wordFor(count, one, many)}`;
 

@@ -1,6 +1,5 @@
 import { type FeatureRow, type HolderRow, nameOf, peopleOf, sumOf } from "./model.ts";
 
-/** Adds values up; null if any is unknown. */
 const sum = (values: readonly (number | null)[]) =>
   values.reduce((all, value) => (all === null || value === null ? null : all + value), 0);
 const WORST = ["failed", "stale", "partial", "ok"] as const;
@@ -43,7 +42,6 @@ export function groupedByName(rows: readonly FeatureRow[]): FeatureRow[] {
 export const HOLDER_GROUPS = ["user", "host", "feature"] as const;
 export type HolderGroup = (typeof HOLDER_GROUPS)[number];
 
-/** A person, host or feature with its checkouts. */
 export interface GroupRow {
   readonly id: string;
   /** Null if the manager does not report it. */
@@ -54,7 +52,6 @@ export interface GroupRow {
   readonly others: number;
   readonly count: number;
   readonly unit: HolderRow["unit"];
-  /** Waiting requests. */
   readonly waiting: number;
   /** Start of the longest checkout in epoch ms; null without checkouts, or if unknown. */
   readonly since: number | null;

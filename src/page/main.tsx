@@ -33,7 +33,6 @@ function App() {
 }
 
 type Pages = typeof import("./later/pages.ts");
-/** All pages but the first come in one file. */
 const of = <Name extends keyof Pages>(name: Name) =>
   later(() => import("./later/pages.ts").then((pages) => pages[name] as ComponentType));
 const KeyList = of("KeyList");
@@ -66,7 +65,6 @@ const ABOUT: Readonly<Record<string, readonly string[]>> = {
   server: ["id"],
 };
 
-/** Pages that print their period. */
 const HAVE_PERIOD: readonly string[] = ["feature", "person", "history", "denials", "outages", "expiry"];
 
 function Page() {

@@ -14,9 +14,7 @@ export interface Place {
   readonly query?: Readonly<Record<string, string>>;
 }
 
-/** A feature with its server, as a list row. */
 export interface FeatureRow {
-  /** Unique over all servers. */
   readonly id: string;
   /** Key of the feature within its server. */
   readonly key: string;
@@ -31,7 +29,6 @@ export interface FeatureRow {
 
 /** Values derived from a feature once, because search and sort need them at every keystroke. */
 interface Facts {
-  /** Lower-case name and daemon. */
   readonly text: string;
   /** Sort key of the name, without case: `seat9` before `seat10`. */
   readonly order: string;
@@ -39,25 +36,20 @@ interface Facts {
   readonly expiresAt: number | null;
 }
 
-/** Index of a column in a row's array. */
 const at = (name: (typeof ROW_COLUMNS)[number]) => ROW_COLUMNS.indexOf(name) + 1;
 const [FEATURE, KIND, USER, HOST] = [at("feature"), at("kind"), at("user"), at("host")];
 const [COUNT, SINCE, DISPLAY, RESERVED_FOR] = [at("count"), at("since"), at("display"), at("reservedFor")];
 
-/** A checkout, reservation, queue entry or assignment, as a list row. */
 export interface HolderRow {
   readonly id: string;
   readonly server: KeptServer;
-  /** Key of its feature. */
   readonly feature: string;
   readonly kind: RowValues[2];
   readonly user: string | null;
   readonly host: string | null;
   readonly display: string | null;
   readonly count: number;
-  /** Unit of the count. */
   readonly unit: Unit;
-  /** Epoch ms; null if unknown. */
   readonly since: number | null;
   readonly reservedFor: RowValues[12];
   /** Sort key of user and host, without case. */
@@ -103,7 +95,6 @@ const factsOf = kept(
     expiresAt: permanent || expiresAt === null ? null : Date.parse(expiresAt),
   }),
 );
-/** Returns the key of a row's feature. */
 export const keyOf = (row: RowValues) => row[FEATURE] as string;
 /** Returns the lower-case user and host of a row. */
 export const personOf = kept((row: RowValues) => `${row[USER] ?? ""}\n${row[HOST] ?? ""}`.toLowerCase());
@@ -132,10 +123,8 @@ export function countedRows(rows: readonly HolderRow[]): HolderRow[] {
   });
 }
 
-/** Adds up the counts in one unit. */
 export const sumOf = (rows: readonly HolderRow[], unit: Unit = "seats"): number =>
   countedRows(rows).reduce((sum, row) => sum + (row.unit === unit ? row.count : 0), 0);
-/** Counts people, without unknown ones. */
 export const peopleOf = (rows: readonly HolderRow[]): number =>
   new Set(rows.flatMap(({ user }) => user ?? [])).size;
 
@@ -148,7 +137,6 @@ export const isFull = ({ feature, free }: FeatureRow): boolean =>
 const NEARLY = 0.9;
 const EXPIRES_SOON_DAYS = 30;
 
-/** Returns the days left; negative if expired, null if permanent or unknown. */
 export function daysLeft({ facts }: FeatureRow, now: number): number | null {
   return facts.expiresAt === null ? null : daysUntil(facts.expiresAt, now);
 }
@@ -169,7 +157,6 @@ const IS_IN: Readonly<Record<State, (row: FeatureRow, now: number) => boolean>> 
   partial: ({ feature }) => feature.state === "partial",
 };
 
-/** Counts the rows per state. */
 export function countStates(rows: readonly FeatureRow[], now: number): Readonly<Record<State, number>> {
   const counts = { full: 0, nearly: 0, waiting: 0, expiring: 0, stale: 0, partial: 0 };
   for (const row of rows) for (const state of STATES) if (IS_IN[state](row, now)) counts[state]++;
@@ -218,7 +205,6 @@ const HOLDER_ORDERS: Readonly<Record<string, Key<HolderRow>>> = {
 };
 const HOLDER_TIES: readonly Key<HolderRow>[] = [(row) => row.order, (row) => row.id];
 
-/** Returns the name of a row's feature. */
 export const nameOf = ({ server, feature }: HolderRow): string =>
   server.features.get(feature)?.name ?? feature;
 

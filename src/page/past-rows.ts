@@ -7,7 +7,6 @@ import type { ExpirationRecord } from "../domain/records.ts";
 /** Denials with a common key, and their outcomes. */
 export interface DenialGroup extends Record<DenialRecord["outcome"], number> {
   readonly rows: readonly DenialRecord[];
-  /** The newest one. */
   readonly first: DenialRecord;
 }
 

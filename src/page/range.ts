@@ -25,7 +25,6 @@ export function rangeOf(text: string | null, now: number, otherwise: RangeWord):
   return { start: now - DAYS[word] * DAY_MS, end: now, word };
 }
 
-/** Formats a range for the address. */
 export const rangeText = (start: number, end: number): string =>
   `${new Date(start).toISOString()}/${new Date(end).toISOString()}`;
 
@@ -46,7 +45,6 @@ export const before = ({ start, end }: Range): Range => ({ start: 2 * start - en
 export const rangeInWords = ({ start, end }: Pick<Range, "start" | "end">, now: number): string =>
   `${moment(start, now)} to ${end >= now - 60_000 ? "now" : moment(end, now)}`;
 
-/** The reader's time zone. */
 export const ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 /** Quotes a text for a POSIX shell. */

@@ -1,13 +1,11 @@
 import type { PagePath } from "../domain/words.ts";
 import { IS_FLEET } from "./here.ts";
 
-/** A page about the past. */
 interface Report {
   readonly path: PagePath;
   /** One of the reports at /history. */
   readonly report?: "usage" | "efficiency" | "heatmap" | "compare";
   readonly word: string;
-  /** Synonyms for the search. */
   readonly also: string;
 }
 

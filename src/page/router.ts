@@ -35,7 +35,6 @@ export function linkTo(path: PagePath | "", parameters: Query = {}): string {
   return `./${path}${search(Object.assign({}, ...entries))}`;
 }
 
-/** Another site has another document. */
 const isElsewhere = (href: string) =>
   IS_HUB && new URL(href, document.baseURI).searchParams.get("site") !== SITE;
 
@@ -57,7 +56,6 @@ function push(href: string): void {
   place.value = here();
 }
 
-/** Opens another page. */
 export function go(href: string): void {
   if (isElsewhere(href)) location.assign(href);
   else {

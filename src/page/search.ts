@@ -42,10 +42,7 @@ function testOf(word: string): (row: FeatureRow) => boolean {
   };
 }
 
-/**
- * Lower-case texts of a server's people; `all` joins them, so that a word without a match is found out at
- * once.
- */
+/** Lower-case texts of a server's people. `all` joins them, to rule out a word in one comparison. */
 const personsOf = kept(({ rows }: KeptServer) => {
   const texts = [...rows.values()].map(personOf);
   return { texts, all: texts.join("\n"), features: [...rows.values()].map(keyOf) };
@@ -64,7 +61,6 @@ interface HolderFilter {
   readonly search: string;
   readonly server: string | null;
   readonly feature: string | null;
-  /** Epoch ms: only checkouts from before. */
   readonly before?: number | null;
 }
 

@@ -6,7 +6,6 @@ import { DAY_MS } from "./range.ts";
 /** A period from `at` (epoch ms) to the next bucket. Null without data; `total` also without a limit. */
 export interface Bucket {
   readonly at: number;
-  /** Mean seats in use. */
   readonly used: number | null;
   readonly peak: number | null;
   readonly total: number | null;
@@ -23,7 +22,6 @@ export interface Series {
 
 export interface ChartProps {
   readonly series: Series;
-  /** Unit of the counts. */
   readonly unit?: Unit;
   /** The line is a sum of means, not a peak. */
   readonly isSum?: boolean;
@@ -31,7 +29,6 @@ export interface ChartProps {
   readonly lanes?: readonly Lane[];
   /** Duration without a free seat. */
   readonly fullSeconds?: number | null;
-  /** Called with a range selected with the pointer, in epoch ms. */
   readonly onZoom?: (start: number, end: number) => void;
 }
 
@@ -41,9 +38,8 @@ export interface Lane {
   readonly colour: "full-mark" | "crit-mark";
   /** Epoch ms; null if unknown. */
   readonly marks: readonly number[] | null;
-  /** Start of the known time in epoch ms; absent: all of it. */
+  /** Time since which the marks are known, in epoch ms; absent: always. */
   readonly since?: number;
-  /** Text at the end of the line. */
   readonly note?: string;
 }
 
@@ -58,7 +54,7 @@ export function seriesOf(points: StatsRecord["series"], range: { start: string; 
   return { start: Date.parse(range.start), end: Date.parse(range.end), buckets };
 }
 
-/** Returns periods [from, until) in which `is` holds, cut to the range. */
+/** Returns periods [from, until) in which `is` holds, clipped to the range. */
 export function stretches({ start, end, buckets }: Series, is: (bucket: Bucket) => boolean) {
   const found: [from: number, until: number][] = [];
   for (const [index, bucket] of buckets.entries()) {
@@ -73,10 +69,8 @@ export function stretches({ start, end, buckets }: Series, is: (bucket: Bucket) 
 }
 
 export const isGap = ({ used }: Bucket): boolean => used === null;
-/** Reports whether no seat was free at the peak. */
 export const isAtTotal = ({ peak, total }: Bucket): boolean =>
   peak !== null && total !== null && total > 0 && peak >= total;
-/** Reports whether no seat was free at any time. */
 export const isAllFull = (bucket: Bucket): boolean =>
   isAtTotal(bucket) && (bucket.used ?? 0) >= (bucket.total ?? 0);
 
@@ -124,14 +118,12 @@ export function sentenceOf(label: string, series: Series, fullSeconds: number | 
   return `${label}, ${moment(start, now)} to ${moment(end, now)}: ${parts.join(", ")}.`;
 }
 
-/** Describes a bucket. */
 export function bucketInWords(series: Series, { at, used, peak, total }: Bucket, now: number): string {
   const of = total === null ? "" : ` of ${number(total)}`;
   const mean = used !== null && used !== peak ? `, ${number(Math.round(10 * used) / 10)} on average` : "";
   return `${beginInWords(series, at, now)}: ${peak === null ? "no data" : `${number(peak)}${of}${mean}`}`;
 }
 
-/** Maximum number of bars in a histogram of seats. */
 const MOST_LEVELS = 25;
 
 /**
@@ -145,7 +137,6 @@ export function levelsOf(
 ) {
   const most = Math.max(total ?? 0, seats.at(-1)?.seat ?? 0);
   const by = Math.ceil((most + 1) / MOST_LEVELS);
-  /** Percentage with at least this many in use. */
   const atLeast = (count: number) =>
     count <= 0 ? 100 : (seats.find(({ seat }) => seat >= count)?.busyPercent ?? 0);
   return Array.from({ length: Math.ceil((most + 1) / by) }, (_, at) => {

@@ -7,12 +7,9 @@ export function kept(name: string): string | null {
   }
 }
 
-/** Stores a text; null removes it. */
 export function keep(name: string, value: string | null): void {
   try {
     if (value === null) localStorage.removeItem(`licmond-${name}`);
     else localStorage.setItem(`licmond-${name}`, value);
-  } catch {
-    // Storage is off.
-  }
+  } catch {}
 }

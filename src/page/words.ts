@@ -21,7 +21,6 @@ export const inUse = (used: string, total: string | null, unit: Unit) =>
 export const inDays = (days: number) =>
   days === 0 ? "today" : days < 0 ? `${number(-days)} d ago` : `in ${number(days)} d`;
 
-/** Describes a seat bar for screen readers. */
 export function seatsInWords(
   feature: Pick<PictureFeature, "total" | "used" | "unlimited" | "reserved" | "queued" | "state"> & {
     readonly unit?: Unit;

@@ -21,9 +21,7 @@ export function ActionTable<P extends keyof Answers, T>(props: {
   readonly aside?: ComponentChildren;
   readonly rows: (answer: Answers[P]) => readonly T[];
   readonly columns: readonly Column<T>[];
-  /** Label of the button. */
   readonly word: string;
-  /** The button's target, for screen readers. */
   readonly target: (row: T) => string;
   /** Text shown in place of the button when there is nothing to do. */
   readonly instead?: (row: T) => string | false;
@@ -81,10 +79,8 @@ export function ConfirmKey() {
   );
 }
 
-/** Asks for confirmation before a key or a sign-in is ended. */
 export function EndDialog(props: {
   readonly path: Parameters<typeof remove>[0];
-  /** Action and target. */
   readonly does: string;
   readonly done: string;
   readonly means: string;

@@ -15,7 +15,6 @@ import { linkTo, page } from "../router.ts";
 import { Commands } from "./commands.tsx";
 import { Keys, SignIns } from "./keys.tsx";
 
-/** Name of the page, with a link to its neighbor. */
 export function AdminHead() {
   const places = [["admin", "Administration"] as const, ...(may("logs") ? [["logs", "Logs"] as const] : [])];
   return (
@@ -58,10 +57,8 @@ export function Admin() {
   );
 }
 
-/** Formats a time of the API. */
 const at = (time: string) => moment(Date.parse(time), now.value);
 
-/** Shows start time, config, size of the database and last backup. */
 export function Daemon() {
   const version = useSignal(0);
   const isBusy = useSignal(false);
@@ -118,13 +115,11 @@ export function Daemon() {
   );
 }
 
-/** Shows the age of a backup. */
 function Backup({ of }: { readonly of: string | null }) {
   if (of === null) return <State is="warn">never</State>;
   return <>{duration(now.value - Date.parse(of))} ago</>;
 }
 
-/** Shows the outcome of the last reload, with the daemon's problems of the config. */
 function Reloads({ last }: { readonly last: Status["lastReload"] }) {
   if (last === null) return <p class="q">Configuration loaded at startup; not reloaded since.</p>;
   return (

@@ -11,7 +11,6 @@ import { ActionTable } from "./action-table.tsx";
 import { argumentsOf, runOf } from "./forms.ts";
 import { Output } from "./raw.tsx";
 
-/** Lists the commands that the viewer may run on license servers. */
 export function Commands() {
   if (me.value?.execute !== true)
     return (

@@ -8,7 +8,6 @@ import {
 } from "../../domain/words.ts";
 import { get, search } from "../api.ts";
 
-/** Levels and sources as API parameters. */
 export interface LogFilter {
   readonly levels?: string;
   readonly sources?: string;
@@ -94,7 +93,6 @@ export const MOST_LINES = 3_000;
 export interface Tail {
   readonly lines: readonly LogEvent[];
   readonly waiting: readonly LogEvent[];
-  /** Older lines were dropped. */
   readonly isCut: boolean;
 }
 export const EMPTY: Tail = { lines: [], waiting: [], isCut: false };
@@ -114,10 +112,8 @@ export function withLines(
   return isPaused ? { lines, waiting: kept, isCut: cut } : { lines: kept, waiting: [], isCut: cut };
 }
 
-/** Returns the levels from `level` upwards. */
 export const levelsFrom = (level: LogLevel) => LOG_LEVELS.slice(LOG_LEVELS.indexOf(level));
 
-/** Returns the sources that a role may read. */
 export const sourcesFor = (seesProtected: boolean): readonly LogSource[] =>
   LOG_SOURCES.filter((source) => seesProtected || !HIDDEN_FROM_VIEWERS.includes(source));
 

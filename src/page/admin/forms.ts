@@ -1,7 +1,5 @@
 import type { Command } from "../../domain/service/commands.ts";
 
-/** Reads the forms of the administration. */
-
 const textOf = (form: FormData, field: string) => `${form.get(field) ?? ""}`.trim();
 
 /** Returns the key with which a browser confirms a change of keys. */
@@ -23,14 +21,12 @@ export function keyOf(form: FormData) {
   };
 }
 
-/** The used part of a command's JSON Schema. */
 interface Schema {
   readonly properties?: Readonly<Record<string, { readonly maxLength?: number }>>;
   readonly required?: readonly string[];
   readonly anyOf?: readonly { readonly required: readonly string[] }[];
 }
 
-/** Returns a command's arguments, and the alternative sets of required arguments. */
 export function argumentsOf({ args }: Pick<Command, "args">) {
   const { properties = {}, required = [], anyOf }: Schema = args;
   return {

@@ -23,7 +23,6 @@ const ORDER = Object.keys(MARKS);
 /** More than exist in practice; the API's default limit is 100. */
 const ALL = { limit: "1000" };
 
-/** Lists all keys, without their secrets. */
 export function Keys() {
   const [isMaking, setMaking] = useState(false);
   return (
@@ -138,14 +137,12 @@ export function SignIns() {
   );
 }
 
-/** Shows a moment or its age; "never" for null. */
 function When(props: { readonly at: string | null; readonly isAge?: boolean }): ComponentChildren {
   const { at, isAge = false } = props;
   if (at === null) return <span class="q">never</span>;
   return isAge ? `${duration(now.value - Date.parse(at))} ago` : moment(Date.parse(at), now.value);
 }
 
-/** Asks for the purpose of a key, creates it, and shows it once. */
 function MakeKey({ leave }: { readonly leave: () => void }) {
   const [made, setMade] = useState<CreatedKey | null>(null);
   const [name, setName] = useState("");

@@ -30,7 +30,6 @@ const MARKS = { debug: "unknown", info: "info", warn: "warn", error: "crit" } as
 >;
 const PAGE_ROWS = 100;
 
-/** The daemon's log: its live end, or the results of a search over all stored lines. */
 export function Logs() {
   const search = useSettled(query.value.get("q")?.trim() ?? "");
   const level = LEVELS.find((each) => each === query.value.get("level"));
@@ -137,7 +136,6 @@ function Following({ filter }: { readonly filter: LogFilter }) {
   );
 }
 
-/** Stored lines that have all words, newest first. */
 function Found({ filter, search }: { readonly filter: LogFilter; readonly search: string }) {
   const [from, setFrom] = useState(0);
   return (

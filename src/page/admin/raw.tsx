@@ -6,7 +6,6 @@ import { may, me } from "../me.ts";
 import { Figure } from "../parts/figure.tsx";
 import { Rows } from "../parts/rows.tsx";
 
-/** Output of a program, in a scrollable box. */
 export function Output({ label, text }: { readonly label: string; readonly text: string }) {
   if (text === "") return <p class="q">No output.</p>;
   return (

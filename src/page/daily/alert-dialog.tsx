@@ -5,7 +5,6 @@ import { type Asked, asked, put, type SitesAlert } from "../live/alerts.ts";
 import { now } from "../live/live.ts";
 import { FormDialog, tell } from "../parts/dialog.tsx";
 
-/** Returns the subject of an alert for its dialog. */
 export function targetOf({ feature, daemon, server, site, rule }: SitesAlert): string {
   const subject = feature ?? daemon;
   if (subject !== null && server !== null) return `${subject} (${server})`;
@@ -13,9 +12,7 @@ export function targetOf({ feature, daemon, server, site, rule }: SitesAlert): s
 }
 
 const HOUR_MS = 3_600_000;
-/** Hours of a silence. */
 const SPANS = { 1: "1 hour", 4: "4 hours", 24: "1 day", 72: "3 days", 168: "1 week", 720: "30 days" };
-/** This choice uses the time in the next field. */
 const AT = "at";
 
 /** Acknowledges or silences an alert, with a comment. The button names the alert. */

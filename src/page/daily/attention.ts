@@ -15,13 +15,10 @@ import {
   readAt,
 } from "./condition.ts";
 
-/** A problem that someone should look at. */
 export interface Trouble {
   readonly id: string;
   readonly mark: (typeof MARK_OF)[Kind] | "info";
-  /** Color of the problem. */
   readonly tone: (typeof MARK_OF)[Kind] | Tone;
-  /** Subject, and the page that shows it. */
   readonly subject: string;
   readonly to: Place | null;
   readonly text: string;
@@ -42,7 +39,6 @@ export const MARK_WORDS: Readonly<Record<Trouble["mark"], string>> = {
   info: "Info",
   ok: "Fine",
 };
-/** Marks of alerts, worst first. */
 export const SEVERITY_MARKS = { critical: "crit", warning: "warn", info: "info" } as const;
 const OF_SERVER: ReadonlySet<string> = new Set(["server_down", "server_degraded", "daemon_down", "stale"]);
 const NOTHING = { since: null, days: null, alert: null } as const;
@@ -87,7 +83,6 @@ const KIND_BY_RULE: Readonly<Partial<Record<AlertRecord["rule"], Kind>>> = IS_FL
   ? { server_down: "down", server_degraded: "degraded", stale: "stale" }
   : {};
 
-/** Describes the problem of each rule, after the name of the feature or server. */
 export const alertWords = (value: number | null, daemon: string | null): Record<AlertRule, string> => ({
   server_down: "was down",
   server_degraded: "was degraded",
@@ -134,14 +129,12 @@ function troubleOf(site: Site, alert: SitesAlert, now: number): Trouble {
   };
 }
 
-/** Returns the page that shows the subject of an alert. */
 export function subjectOf({ server, daemon, feature, site }: SitesAlert): Place | null {
   if (server === null) return site === undefined ? null : { path: "servers", query: { site } };
   if (feature === null || daemon === null) return placeOf({ id: server });
   return { path: "feature", query: { server, daemon, name: feature } };
 }
 
-/** Groups licenses that expire on the same day. */
 function togetherOf(site: Site, alerts: readonly SitesAlert[], now: number): Trouble {
   const troubles = alerts.map((alert) => troubleOf(site, alert, now)).sort((a, b) => rank(a) - rank(b));
   const [worst] = troubles as [Trouble, ...Trouble[]];

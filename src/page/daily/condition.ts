@@ -3,7 +3,6 @@ import { capital, number, plural } from "../format.ts";
 import type { Unhandled } from "../live/alerts.ts";
 import type { Place } from "../model.ts";
 
-/** Conditions of a server, worst first, with their marks (`parts/marks.tsx`). */
 export const MARK_OF = {
   down: "crit",
   unread: "crit",
@@ -15,7 +14,6 @@ export const MARK_OF = {
   fine: "ok",
 } as const;
 export type Kind = keyof typeof MARK_OF;
-/** A condition in one word. */
 export const KIND_WORDS: Readonly<Record<Kind, string>> = {
   down: "Down",
   unread: "Not read",
@@ -51,7 +49,6 @@ export function kindOf({ enabled, lastPollAt, status, state }: KeptServer): Kind
 
 export const placeOf = ({ id }: Pick<KeptServer, "id">): Place => ({ path: "server", query: { id } });
 
-/** Reports whether a server is enabled and not healthy. */
 export const isTroubled = (server: KeptServer): boolean => !["fine", "off"].includes(kindOf(server));
 
 export const membersUp = ({ members }: Pick<KeptServer, "members">): number =>

@@ -3,11 +3,9 @@ import { isSeats, poolOf, sharedSets } from "../../domain/polls/seat-groups.ts";
 import { type Bucket, isGap, stretches } from "../series.ts";
 
 export interface Day {
-  /** By server. */
   readonly servers: ReadonlyMap<string, readonly Bucket[]>;
-  /** All servers. A server that was not read at a time counts with its last reading. */
+  /** All servers together. A server without a reading at a time counts with its last one. */
   readonly site: readonly Bucket[];
-  /** Time of the reading in epoch ms. */
   readonly until: number;
   /** Share of the readings in the site's buckets, 0–1. */
   readonly coverage: number;

@@ -25,7 +25,6 @@ export function wallOf(site: Site, query: URLSearchParams) {
   };
 }
 
-/** Splits servers into screens. The first screen has the worst servers. */
 export function screensOf(servers: readonly KeptServer[], most: number): KeptServer[][] {
   if (servers.length <= most) return [[...servers]];
   const worst = servers.toSorted((a, b) => KINDS.indexOf(kindOf(a)) - KINDS.indexOf(kindOf(b)));
@@ -74,6 +73,5 @@ const limitedOf = (server: KeptServer) =>
   featuresOf(server).filter(({ free, feature }) => free !== null && (feature.total ?? 0) > 0);
 const TIGHTEST = 3;
 
-/** Returns the features with the fewest free seats, those with waiting requests first. */
 export const tightestOf = (server: KeptServer): FeatureRow[] =>
   sorted(limitedOf(server), "free").slice(0, TIGHTEST);

@@ -22,7 +22,6 @@ import { SITE_MARKS, Sites } from "./sites.tsx";
 const minute = computed(() => Math.floor(now.value / 60_000));
 const NO_SERVERS = new Map<string, never>();
 
-/** Shows silent sites and problems of all sites. */
 export function Fleet() {
   const { sites = [] } = fleet.value ?? {};
   const search = (query.value.get("q") ?? "").trim();
@@ -46,7 +45,6 @@ export function Fleet() {
   );
 }
 
-/** More sites than this are counted by state. */
 const MOST_NAMED = 3;
 
 function Status({ sites }: { readonly sites: readonly SiteRecord[] }) {

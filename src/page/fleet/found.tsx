@@ -12,7 +12,6 @@ import { linkTo } from "../router.ts";
 
 const MARKS = { partial: "partial", stale: "stale", failed: "crit" } as const;
 const LIMIT = "50";
-/** Features and people of all sites whose names contain the text, from the hub. */
 export function Found(props: { readonly search: string }) {
   const search = useSettled(props.search);
   return (
@@ -121,7 +120,6 @@ export function Found(props: { readonly search: string }) {
   );
 }
 
-/** Links to the site that shows the checkouts of a person or host. */
 function Who(props: { readonly of: "user" | "host"; readonly name: string | null; readonly server: string }) {
   const { of, name, server } = props;
   return name === null ? null : <a href={linkTo("person", { site: siteOf(server), [of]: name })}>{name}</a>;

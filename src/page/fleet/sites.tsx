@@ -7,7 +7,6 @@ import { linkTo, query } from "../router.ts";
 import { type ListColumn, ListTable, sortedBy } from "../tables/list-table.tsx";
 import { inDays } from "../words.ts";
 
-/** A site as a table row. */
 type Row = SiteRecord & { readonly id: string };
 
 /** Default order: worst first. */
@@ -41,7 +40,6 @@ const column = (order: keyof typeof KEYS, width: string, style: string, cell: Co
   const [head, by] = KEYS[order];
   return { order, head, by, width, class: style, cell };
 };
-/** Sites with more problems first. */
 const tie = (a: Row, b: Row) =>
   urgency(b) - urgency(a) || troubled(b) - troubled(a) || byName(a.site, b.site);
 const COLUMNS: readonly ListColumn<Row>[] = [
@@ -121,7 +119,6 @@ function Alerts({ of: { critical, warning, info } }: { readonly of: SiteRecord["
   );
 }
 
-/** Shows a day of expiry and its distance. */
 function Expiry({ on }: { readonly on: string }) {
   const left = Math.ceil((Date.parse(on) - now.value) / 86_400_000);
   return (

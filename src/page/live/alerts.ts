@@ -8,7 +8,6 @@ export type SitesAlert = AlertRecord & { readonly site?: string };
 
 /** Firing alerts by id; null until read. For a fleet, only the newest. */
 export const firing = signal<ReadonlyMap<number, SitesAlert> | null>(null);
-/** Increases with each change of an alert. */
 export const changes = signal(0);
 /** The last alert event and the last denial event; null if none arrived since the page was opened. */
 export const lastAlert = signal<AlertEvent | null>(null);
@@ -66,7 +65,6 @@ export interface Unhandled {
   readonly worst: Tone | null;
 }
 
-/** Reports whether an alert is neither acknowledged nor silenced. */
 export const isUnhandled = ({ acknowledged, silencedUntil }: AlertRecord, now: number): boolean =>
   !acknowledged && (silencedUntil === null || Date.parse(silencedUntil) <= now);
 
@@ -81,10 +79,8 @@ export interface Asked {
   readonly action: "acknowledge" | "silence";
 }
 
-/** The alert whose dialog is open. */
 export const asked = signal<Asked | null>(null);
 
-/** Opens the dialog of an alert. */
 export function ask(what: Asked): void {
   asked.value = what;
 }

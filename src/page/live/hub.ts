@@ -4,7 +4,6 @@ import { createPatience, get } from "../api.ts";
 import { IS_FLEET, SITE } from "../here.ts";
 import { changes, firing } from "./alerts.ts";
 
-/** Numbers of a fleet, without its lists. */
 interface Fleet {
   readonly sites: readonly SiteRecord[];
   readonly summary: FleetSummary;
@@ -17,7 +16,7 @@ export const fleet = signal<Fleet | null>(null);
 /** The hub's record of the page's site; null until read. */
 export const standing = signal<SiteRecord | null>(null);
 
-/** A site is silent after 30 s, and viewers must see that within 40. */
+/** A site is silent after 30 s without contact; viewers must see this within 40 s. */
 export const HUB_EVERY_MS = 10_000;
 const MOST_SITES = "10000";
 const NEWEST = "50";
@@ -43,7 +42,6 @@ export async function readFleet(): Promise<[]> {
   return [];
 }
 
-/** Number of firing alerts; undefined until known. */
 export const firingCount = computed(() => {
   if (!IS_FLEET) return firing.value?.size;
   const { info, warning, critical } = fleet.value?.summary.alerts ?? {};

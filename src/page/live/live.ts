@@ -32,7 +32,6 @@ export const trouble = signal<"signedOut" | Refusal | "unreachable" | null>(null
 export const isFetching = signal(false);
 /** Epoch ms by the server's clock, once a second. Ages read this. */
 export const now = signal(serverNow());
-/** Time of the last poll of any server. */
 export const polledAt = computed(() =>
   Math.max(
     0,
@@ -41,7 +40,6 @@ export const polledAt = computed(() =>
 );
 
 const GATHER_MS = 200;
-/** A hidden tab with its own stream closes it after this time. */
 const HIDDEN_MS = 60_000;
 
 /** Without a stream for this time the picture is read periodically. */
@@ -66,7 +64,7 @@ const reader = createReader({
   async load(ids) {
     askedAt = serverNow();
     const servers = await (IS_FLEET ? readFleet() : readPicture(ids));
-    // The view depends on the viewer.
+    // The picture depends on who asks; wait until that is known.
     await whoIsIt;
     if (ids === null && !IS_FLEET) void loadAlerts();
     trouble.value = null;
@@ -96,7 +94,7 @@ function applyGathered(): void {
 
 function hear(news: StreamNews): void {
   if (news.type === "patch") {
-    // Show the first one at once.
+    // Apply the first patch at once.
     const wait = Math.max(0, appliedAt + GATHER_MS - Date.now());
     if (gathered.push(news.patch) === 1) setTimeout(applyGathered, Math.min(wait, GATHER_MS));
     return;
@@ -159,7 +157,7 @@ export async function startLive(): Promise<void> {
   else forget();
 }
 
-/** Changes before the stream opened are read when it opens. */
+/** Changes before the stream opens are covered by the picture that is read when it opens. */
 function keepLive(): void {
   closedAt.value = Date.now();
   setInterval(beat, 1_000);
@@ -187,7 +185,6 @@ export function forget(): void {
   trouble.value = "signedOut";
 }
 
-/** Reads the picture after a sign-in. */
 export function again(): Promise<void> {
   // The picture is answered first; give the stream time to open.
   if (closedAt.value !== null) closedAt.value = Date.now();

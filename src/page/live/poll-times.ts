@@ -1,7 +1,6 @@
 import { effect } from "@preact/signals";
 import { site } from "./live.ts";
 
-/** A poll that this tab saw: time (epoch ms) and duration (ms). */
 export interface PollTime {
   readonly at: number;
   readonly ms: number;

@@ -3,7 +3,6 @@ import type { Picture, PictureServer } from "../../domain/live-picture.ts";
 import { addressOf, ask, createPatience, PAGE, Refusal } from "../api.ts";
 import { ownIds, SITE } from "../here.ts";
 
-/** Bytes received of the picture while it loads. */
 export const loadedBytes = signal(0);
 
 /** ETag of the last complete picture. */

@@ -8,7 +8,6 @@ interface ReaderDeps {
    * be read.
    */
   readonly load: (ids: readonly string[] | null) => Promise<readonly PictureServer[] | null>;
-  /** Called after every change. Changed servers are new objects. */
   readonly changed: (site: Site) => void;
   readonly failed: (error: unknown) => void;
 }

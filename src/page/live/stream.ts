@@ -13,7 +13,6 @@ export type StreamNews =
   | AlertEvent
   | DenialEvent;
 
-/** Messages from a tab to the owner of the stream. */
 export type TabWord = "retry" | "rest" | "bye";
 
 const FIRST_RETRY_MS = 1_000;
@@ -77,7 +76,6 @@ export function openStream(tell: (news: StreamNews) => void, site: string | null
     retry(): void {
       if (source?.readyState !== EventSource.OPEN) connect();
     },
-    /** Closes the stream for good. */
     end(): void {
       clearInterval(ticks);
       clearTimeout(timer);

@@ -16,16 +16,11 @@ import { Choice } from "../parts/search-field.tsx";
 import { hrefOf, query, setQuery } from "../router.ts";
 import { NoMatch } from "../tables/list-table.tsx";
 
-/**
- * Severities, worst first. Taken from their texts: the domain's lists come with schemas that the page does
- * not need.
- */
 const SEVERITIES = ["critical", "warning", "info"];
 const RULES = Object.keys(alertWords(null, null)).filter((rule) => IS_HUB || !rule.startsWith("site_"));
 const PAGE_ROWS = 50;
 const FILTERS = ["severity", "server", "rule"] as const;
 
-/** Shows firing alerts, live, and resolved ones. */
 export function Alerts() {
   const isOver = query.value.get("state") === "resolved";
   const from = Math.max(0, Number(query.value.get("from")) || 0);
@@ -113,7 +108,6 @@ export function Alerts() {
   );
 }
 
-/** Returns the filters of the address as API parameters. */
 function filters(isOver: boolean): Record<string, string> {
   const set = [...query.value].filter(([name]) => FILTERS.some((filter) => filter === name));
   return { state: isOver ? "resolved" : "firing", ...Object.fromEntries(set) };

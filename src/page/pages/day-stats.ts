@@ -66,5 +66,4 @@ async function load(rows: readonly FeatureRow[]): Promise<void> {
 const keyOfRow = ({ server, feature }: FeatureRow) =>
   featureIdKey({ server: server.id, daemon: feature.daemon, feature: feature.name });
 
-/** Undefined until read. */
 export const dayOf = (row: FeatureRow): Day | undefined => days.value.get(keyOfRow(row));

@@ -12,7 +12,6 @@ import { type Stretch, stretch, Timeline } from "../parts/timeline.tsx";
 import { type DenialGroup, grouped, isLogged } from "../past-rows.ts";
 import type { Range } from "../range.ts";
 
-/** Shows denied requests and their outcomes. */
 export function Denials() {
   const range = rangeHere("30d");
   return (
@@ -125,7 +124,6 @@ const featureColumns = (range: Range, logging: readonly LoggingRecord[]): readon
 const momentOf = ({ timestamp, outcome }: DenialRecord): Stretch =>
   stretch(outcome === "denied" ? "crit-mark" : "full-mark", timestamp, timestamp);
 
-/** The time before the log was read. */
 const unlogged = (of: string, logging: readonly LoggingRecord[]): Stretch[] =>
   logging
     .filter(({ server }) => server === of)

@@ -17,7 +17,6 @@ const DAYS = ["30", "90", "180", "365"];
 const SOON_DAYS = 30;
 const MONTH = new Intl.DateTimeFormat("en-GB", { month: "long", year: "numeric", timeZone: "UTC" });
 
-/** Shows expired and expiring licenses, by month or as a list. */
 export function Expiry() {
   const days = query.value.get("days");
   const isList = query.value.get("view") === "list";
@@ -87,7 +86,6 @@ function Month({ month, groups }: { readonly month: string; readonly groups: rea
   );
 }
 
-/** Describes the features and seats of expiring pools. */
 function lostIn(rows: readonly ExpirationRecord[]): string {
   const features = new Set(rows.map(featureIdKey));
   const open = rows.filter(({ total }) => total === null).length;

@@ -29,7 +29,6 @@ function monthOfPage(): Range {
   return { start: range.end - 30 * DAY_MS, end: range.end, word: "30d" };
 }
 
-/** Shows the use of a feature over time and by hours of the week. */
 export function FeaturePast({ row }: { readonly row: FeatureRow }) {
   const [range, month] = [rangeOfPage(), monthOfPage()];
   return (
@@ -54,7 +53,6 @@ export function FeaturePast({ row }: { readonly row: FeatureRow }) {
   );
 }
 
-/** Links to the parts of the page on a phone. */
 export function Jumps() {
   return (
     <nav class="tabs jump" aria-label="On this page">
@@ -67,7 +65,6 @@ export function Jumps() {
   );
 }
 
-/** Tabs of a feature; the address has the open one. */
 export function FeatureTabs({ row }: { readonly row: FeatureRow }) {
   const tabs = TABS.filter((each) => !mayNot("holders") || (each !== "sessions" && each !== "denials"));
   const tab = tabs.find((each) => each === query.value.get("tab")) ?? "seats";

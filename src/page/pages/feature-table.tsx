@@ -12,12 +12,10 @@ import { type ListColumn, ListTable } from "../tables/list-table.tsx";
 import { unlessSeats } from "../words.ts";
 import { dayOf, days, loadAllDays, loadDays, NOTHING_KNOWN } from "./day-stats.ts";
 
-/** Default order: fullest first. */
 export const FIRST = "free";
 /** Narrower windows have no columns of the last day. */
 const WIDE = matchMedia("(min-width: 72.5625em)");
 
-/** Columns of the feature list that can be hidden. */
 const OPTIONAL = ["daemon", "peak", "denied", "expires", "age"] as const;
 type Optional = (typeof OPTIONAL)[number];
 
@@ -165,7 +163,6 @@ function Expiry(row: FeatureRow) {
   return <State is={left < 0 ? "crit" : "warn"}>{text}</State>;
 }
 
-/** Shows the age of the numbers and their problem. */
 function Freshness(row: FeatureRow) {
   const { feature, server } = row;
   const readAt = feature.collectedAt ?? server.collectedAt;

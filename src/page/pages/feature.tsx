@@ -26,7 +26,6 @@ import { amount, inDays, inUse, peopleSeats, reservedWords, unlessSeats, waiting
 import { FeaturePast, FeatureTabs, Jumps, rangeOfPage } from "./feature-past.tsx";
 import { Strip } from "./strip.tsx";
 
-/** Shows one feature now: free seats, holders, waiting requests. */
 export function Feature() {
   const [id, daemon, name] = ["server", "daemon", "name"].map((word) => query.value.get(word) ?? "");
   const server = site.value?.get(id ?? "");
@@ -148,7 +147,6 @@ function Who(props: {
   );
 }
 
-/** Returns the address of the badge for wikis and portals. */
 const badgeOf = ({ server, feature: { daemon, name } }: FeatureRow) =>
   new URL(`.${addressOf("/badge.svg", { server: server.id, daemon, feature: name })}`, document.baseURI).href;
 
@@ -241,7 +239,6 @@ function Waits({ row }: { readonly row: FeatureRow }) {
   );
 }
 
-/** Shows the people to whom the feature is assigned. */
 function Assigned({ rows }: { readonly rows: readonly HolderRow[] }) {
   return (
     <>

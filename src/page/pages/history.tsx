@@ -18,7 +18,6 @@ import { before, ZONE } from "../range.ts";
 import { go, linkTo, query } from "../router.ts";
 import { fewerSeats, isCovered, orUnknown } from "../series.ts";
 
-/** Shows reports on usage, busy seats, hours of the week, and comparisons. */
 export function History() {
   const Report = REPORTS[query.value.get("report") ?? ""] ?? Usage;
   return <Report />;
@@ -122,7 +121,6 @@ const STATS: readonly Column<StatsRecord>[] = [
   COVERED,
 ];
 
-/** Shows how busy the middle and the last seat were, and the effect of fewer seats. */
 function seatColumns(fewer: string): readonly Column<EfficiencyRecord>[] {
   const busyAt = ({ seats, total }: EfficiencyRecord, share: number) => {
     const seat = Math.max(1, Math.ceil((total ?? 0) * share));

@@ -11,7 +11,6 @@ import { isCovered, orUnknown } from "../series.ts";
 
 const MARKS = { down: "crit", degraded: "warn", unknown: "unknown" } as const;
 
-/** Shows outages and the covered time. */
 export function Outages() {
   const range = rangeHere("30d");
   return (

@@ -166,7 +166,6 @@ export function Denied({
   );
 }
 
-/** Lists up to three names and the number of others. */
 const firstNames = (names: readonly string[]) =>
   [
     ...names.slice(0, 3),

@@ -50,16 +50,13 @@ export function useDay(servers: Site): Past {
   return { day, why: day.coverage === 0 ? "The chart appears after some minutes of data." : null };
 }
 
-/** Returns the last midnight of the reader's zone in epoch ms. */
 export const midnight = (): number => new Date(serverNow()).setHours(0, 0, 0, 0);
 
-/** Known denials since midnight. */
 export interface Denials {
   /** By feature, or by daemon if the manager only counts. */
   readonly of: readonly DenialGroup[];
   /** Null if they are unknown for all servers. */
   readonly count: number | null;
-  /** Servers with unknown denials, with the reason. */
   readonly unknown: readonly LoggingRecord[];
 }
 

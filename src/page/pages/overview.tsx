@@ -25,10 +25,8 @@ const ServerGroups = later(() => pages().then((all) => all.ServerGroups));
 const Chart = later(() => pages().then((all) => all.Chart));
 const AlertDialog = later(() => pages().then((all) => all.AlertDialog));
 
-/** More servers than this are grouped. */
 const MOST_TILES = 24;
 
-/** Shows the overall state and problems. */
 export function Overview() {
   const servers: Site = site.value ?? new Map();
   const past = useDay(servers);

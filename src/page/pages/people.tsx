@@ -16,7 +16,6 @@ import { peopleSeats, unlessSeats } from "../words.ts";
 const HOUR_MS = 3_600_000;
 const HELD_HOURS = ["1", "4", "8", "24", "168"];
 
-/** Lists checkouts and waiting requests. */
 export function People() {
   const servers = site.value ?? new Map<string, never>();
   const asked = query.value;

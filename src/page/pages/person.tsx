@@ -15,7 +15,6 @@ import { DAY_MS } from "../range.ts";
 import { linkTo, query } from "../router.ts";
 import { amount } from "../words.ts";
 
-/** Shows one person or host: current checkouts, and use and denials of 90 days. */
 export function Person() {
   const by = query.value.has("host") ? "host" : "user";
   const name = query.value.get(by) ?? "";

@@ -21,7 +21,6 @@ import { linkTo, query } from "../router.ts";
 import { matching } from "../search.ts";
 import { FeatureTable, FIRST, useInOrder } from "./feature-table.tsx";
 
-/** Shows one license server: its condition, parts, features and outages. */
 export function Server() {
   const id = query.value.get("id") ?? "";
   const server = site.value?.get(id);
@@ -148,7 +147,6 @@ function Says({ server }: { readonly server: KeptServer }) {
 
 const MARK = { up: "ok", down: "crit", degraded: "warn", unknown: "unknown" } as const;
 
-/** A member or a vendor daemon of a server. */
 interface Part {
   readonly name: string;
   readonly port?: number | null;
@@ -158,7 +156,6 @@ interface Part {
   readonly error: string | null;
 }
 
-/** Shows which parts are up, and the tool's words for one that is not. */
 function Parts({ title, parts }: { readonly title: string; readonly parts: readonly Part[] }) {
   const up = parts.filter(({ status }) => status === "up").length;
   return (
@@ -217,7 +214,6 @@ function Polls({ server: { id, pollDurationMs, unparsedLines } }: { readonly ser
   );
 }
 
-/** Outages of the last 30 days. */
 function Outages({ id }: { readonly id: string }) {
   return (
     <Figure

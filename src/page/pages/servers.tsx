@@ -70,7 +70,6 @@ const COLUMNS: readonly Column[] = [
   column("unparsed", "6.5rem", "r q opt", ({ unparsedLines }) => number(unparsedLines)),
 ];
 
-/** Lists all license servers with condition and age. */
 export function Servers() {
   const all = [...(site.value?.values() ?? [])];
   const asked = query.value;
@@ -183,7 +182,6 @@ tool = "/opt/flexnet/lmutil"        # the vendor's lmutil or rlmutil`;
 const CHECK = `licmond probe flexnet 27000@license-server --tool /opt/flexnet/lmutil
 systemctl reload licmond`;
 
-/** Explains what to do when no license server is configured. */
 export function NoServers() {
   // Undefined while unknown, and for roles that may not see it.
   const config = useAnswer("/api/status", {}).answer?.configFile;

@@ -3,7 +3,6 @@ import { number } from "../format.ts";
 import { type FeatureRow, type HolderRow, isFull } from "../model.ts";
 import { amount, reservedWords } from "../words.ts";
 
-/** More seats than this are drawn as lengths. */
 const MOST_CELLS = 40;
 /** Minimum share of the strip with room for a name; the table below has all of them. */
 const LEAST_NAMED = 1 / 18;

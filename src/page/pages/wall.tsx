@@ -20,7 +20,6 @@ import { useDay, useExpiries } from "./overview-past.ts";
 const SCREEN_MS = 15_000;
 /** A restart of the daemon takes seconds and needs no color. */
 const LOST_MS = SILENT_MS;
-/** Narrower windows show all tiles in one column. */
 const LEAST_WIDTH = 700;
 const THREE_COLUMNS_WIDTH = 1_200;
 

@@ -4,7 +4,6 @@ import { UNREACHABLE } from "../words.ts";
 import { Copy } from "./copy-link.tsx";
 import { State } from "./marks.tsx";
 
-/** State of a request: pending, answered or failed. */
 interface Asked<T> {
   readonly answer: T | null;
   readonly error: Refusal | "unreachable" | null;
@@ -45,7 +44,6 @@ export function useAnswer<P extends keyof Answers>(
   };
 }
 
-/** Placeholder for a missing answer, with the reason. */
 export function Pending({ error, again }: Pick<Asked<never>, "error"> & { readonly again: () => void }) {
   if (error === null) return <p class="empty pending q">Loading …</p>;
   const { status, message, details, requestId } =

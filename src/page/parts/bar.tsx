@@ -7,7 +7,6 @@ import { ALL, type Part, partsOf, WIDTH } from "../seats.ts";
 import { reservedWords, seatsInWords, waitingWords } from "../words.ts";
 
 const HEIGHT = 12;
-/** Outlined parts; the line takes half a pixel at each side. */
 const OUTLINED = new Set<Part["kind"]>(["r", "e", "s", "es", "w"]);
 const round = (value: number) => Math.round(value * 10) / 10;
 

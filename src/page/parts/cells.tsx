@@ -4,7 +4,6 @@ import { duration, number } from "../format.ts";
 import { linkTo } from "../router.ts";
 import { Unknown } from "./marks.tsx";
 
-/** Shows a number that may be unknown. */
 export function Known(props: {
   readonly value: number | null;
   readonly as?: ((value: number) => ComponentChildren) | undefined;
@@ -19,7 +18,7 @@ export const asShare = (percent: number): string =>
   percent > 0 && percent < 1 ? "<1 %" : `${number(Math.round(percent))} %`;
 export const asDuration = (seconds: number): string => duration(1000 * seconds);
 
-/** Shows a name, which some keys may not see. */
+/** Links to a person; some keys do not see names. */
 export function Person({ user }: { readonly user: string | null }): ComponentChildren {
   if (user === null) return <Unknown />;
   return <a href={linkTo("person", { user })}>{user}</a>;
@@ -39,7 +38,6 @@ export function FeatureLink(props: {
   readonly daemon?: string | undefined;
   readonly feature?: string | null | undefined;
   readonly unit?: Unit;
-  /** The server is shown elsewhere. */
   readonly quiet?: boolean;
 }) {
   const { server = "", daemon = "", feature, unit = "seats" } = props;
@@ -56,7 +54,6 @@ export function FeatureLink(props: {
   );
 }
 
-/** Numbers with their labels. */
 export function Facts({ of }: { readonly of: readonly (readonly [string, ComponentChildren])[] }) {
   return (
     <dl class="figures">

@@ -20,7 +20,6 @@ const HEIGHT = 200;
 const LANE = 32;
 const TOP = 24;
 const FONT = 11;
-/** Width of a chart on A4 and Letter paper. */
 const SHEET = 660;
 /** Whole seats only: no tick at a half. */
 const WHOLE = Array.from({ length: 10 }, (_, power) => [1, 2, 5].map((each) => each * 10 ** power)).flat();
@@ -32,14 +31,12 @@ const DAY = formatOf({ day: "numeric", month: "short" });
 const MONTH = formatOf({ month: "short", year: "2-digit" });
 const isMidnight = (at: number) => new Date(at).getHours() + new Date(at).getMinutes() === 0;
 
-/** Formats a time of the axis; ticks are `apart` ms apart. */
 function timeInWords(at: number, apart: number): string {
   if (apart < DAY_MS) return (isMidnight(at) ? WEEKDAY : HOUR).format(at);
   return (apart < 28 * DAY_MS ? DAY : MONTH).format(at);
 }
 
 interface Handlers {
-  /** Index of the bucket at the cursor. */
   point(index: number | null): void;
   zoom(start: number, end: number): void;
 }

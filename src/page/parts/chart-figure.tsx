@@ -13,7 +13,6 @@ import { Chart } from "./chart.tsx";
 import { Figure, NO_COVERAGE } from "./figure.tsx";
 import { coveredIn, zoom } from "./past-head.tsx";
 
-/** Returns the parameters that identify a feature. */
 export const idOf = ({ server, feature }: FeatureRow) => ({
   server: server.id,
   daemon: feature.daemon,
@@ -116,7 +115,6 @@ function namedSince({ logging: [logging], denials, total }: Denials): number | n
   return Math.max(oldest, Date.parse(logging.since ?? "") || 0);
 }
 
-/** Shows the statistics of a range. */
 function StatsFacts({ of }: { readonly of: StatsRecord }) {
   const known = (value: number | null, as = number) => <Known value={orUnknown(value, of)} as={as} />;
   const facts: [string, ComponentChildren][] = [

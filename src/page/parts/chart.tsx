@@ -89,7 +89,6 @@ export function Chart(props: ChartProps) {
   );
 }
 
-/** Legend of line, area and colors. */
 function Key({ series, isSum = false }: ChartProps) {
   const marks: readonly (readonly [style: string, word: string, isDrawn: boolean])[] = [
     ["k-peak", isSum ? "sum of means" : "peak", true],

@@ -19,11 +19,9 @@ export function knownIn(range: Pick<Range, "start" | "end">, { logging }: Answer
   return `${periodOf(range)}, known of ${known} of ${logging.length} servers`;
 }
 
-/** Lists single denied requests. */
 export function DenialRows(props: {
   readonly answer: Answer;
   readonly range: Pick<Range, "end">;
-  /** Rows of more than one feature. */
   readonly isOfMany?: boolean;
 }) {
   const { denials, total, logging } = props.answer;

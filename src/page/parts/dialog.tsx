@@ -6,7 +6,6 @@ import { UNREACHABLE } from "../words.ts";
 
 const outcome = signal("");
 
-/** Shows the outcome of an action in {@link Outcome}. */
 export function tell(words: string): void {
   outcome.value = words;
 }
@@ -21,13 +20,11 @@ export function Outcome() {
   );
 }
 
-/** Returns the daemon's message of a failure. */
 export function problemOf(error: unknown): string {
   if (!(error instanceof Refusal)) return UNREACHABLE;
   return error.details === null ? error.message : `${error.message}\n${error.details}`;
 }
 
-/** A button that acts at once; {@link Outcome} shows the result. */
 export function ActButton({ word, act }: { readonly word: string; readonly act: () => Promise<string> }) {
   const isBusy = useSignal(false);
   const click = async () => {

@@ -6,7 +6,6 @@ import { curlOf } from "../range.ts";
 import { Pending, useAnswer } from "./answer.tsx";
 import { Copy } from "./copy-link.tsx";
 
-/** Maximum number of rows of one answer. */
 export const MOST_ROWS = 10_000;
 /** Parameters for a whole live list: a hub limits it by default. */
 export const ALL: Query = IS_HUB ? { limit: `${MOST_ROWS}` } : {};
@@ -15,7 +14,6 @@ export const ALL: Query = IS_HUB ? { limit: `${MOST_ROWS}` } : {};
 export const firstOf = (shown: number, total: number): string =>
   `The first ${number(shown)} of ${number(total)}; the CSV has ${total > MOST_ROWS ? number(MOST_ROWS) : "all"}.`;
 
-/** Links to the rows of an answer as a file. */
 export function Csv(props: { readonly path: string; readonly query: Query; readonly class?: string }) {
   const address = addressOf(props.path, { ...props.query, format: "csv" });
   return (
@@ -35,11 +33,9 @@ interface FigureProps<P extends keyof Answers> {
   /** Text after the title: period and coverage. */
   readonly note?: (answer: Answers[P]) => ComponentChildren;
   readonly aside?: ComponentChildren;
-  /** False if the answer has no CSV form. */
   readonly csv?: boolean;
   /** A new value reads the answer again; known data stays meanwhile. */
   readonly version?: number;
-  /** Anchor of the section. */
   readonly id?: string | undefined;
   readonly children: (answer: Answers[P]) => ComponentChildren;
 }

@@ -20,7 +20,6 @@ const colour = (token: string) => ({ backgroundColor: `var(--${token})` });
 export function HeatMap(props: {
   readonly cells: readonly HeatCellRecord[];
   readonly total: number | null;
-  /** Unit of the counts. */
   readonly unit?: Unit;
   /** Large cells with their percentage. */
   readonly isBig?: boolean;

@@ -10,7 +10,6 @@ import { Known, Person } from "./cells.tsx";
 import { State, Unknown } from "./marks.tsx";
 import { Filter } from "./search-field.tsx";
 
-/** Default order: longest first. */
 export const FIRST = "since";
 const LONG_MS = 86_400_000;
 

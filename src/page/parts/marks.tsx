@@ -30,7 +30,6 @@ export function Icon({ name, size = 12 }: { readonly name: IconName; readonly si
 /** A state as shape, color and word; with `quiet` the word is for screen readers only. */
 export function State(props: {
   readonly is: Mark;
-  /** Uses the color of another state. */
   readonly tone?: Mark;
   readonly quiet?: boolean;
   readonly children: ComponentChildren;
@@ -51,7 +50,6 @@ export const Unknown = () => (
   </span>
 );
 
-/** A value that is loading. */
 export const Loading = () => (
   <span class="q" title="Loading …">
     …
@@ -80,7 +78,6 @@ export function UsedOf(props: {
   );
 }
 
-/** Shows the age of a time; updates itself. */
 export function Age({ at }: { readonly at: number }) {
   return <>{duration(now.value - at)}</>;
 }

@@ -85,7 +85,6 @@ export function PastHead(props: { readonly range: Range | null; readonly childre
   );
 }
 
-/** Chooses the range of a page. */
 export function RangeChoice({ range }: { readonly range: Range }) {
   return (
     <div class="range" role="group" aria-label="Range">

@@ -68,7 +68,6 @@ const FILTERED = 6;
 export function Filter(props: {
   readonly label: string;
   readonly name: string;
-  /** Rows that have the text, and all rows. */
   readonly found: number;
   readonly all: number;
 }) {

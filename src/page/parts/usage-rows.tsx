@@ -13,7 +13,6 @@ export function UsageRows(props: {
   readonly by: string;
   readonly groups: readonly UsageRecord[];
   readonly total: number;
-  /** Shown in place of the bars. */
   readonly lane?: Column<UsageRecord>;
   /** Rows of one person: the number of people is not shown. */
   readonly isOfOne?: boolean;

@@ -4,13 +4,10 @@ import { again, forget } from "../live/live.ts";
 import { go, linkTo } from "../router.ts";
 import { keep, kept } from "../storage.ts";
 
-/** Actions shared by buttons, keys and the palette. */
-
 type Theme = "system" | "light" | "dark";
 const NEXT: Readonly<Record<Theme, Theme>> = { system: "light", light: "dark", dark: "system" };
 export const theme = signal<Theme>((document.documentElement.dataset.theme as Theme | undefined) ?? "system");
 
-/** Cycles through system, light and dark. */
 export function nextTheme(): void {
   theme.value = NEXT[theme.value];
   if (theme.value === "system") delete document.documentElement.dataset.theme;
@@ -30,7 +27,6 @@ export async function signOut(): Promise<void> {
   go(linkTo("signin"));
 }
 
-/** The open overlay. */
 export const overlay = signal<"palette" | "sites" | "keys" | null>(null);
 
 /**

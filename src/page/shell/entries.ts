@@ -54,7 +54,6 @@ const ACTIONS = actions.map(
   ([name, detail, also, act]): Entry => ({ id: `action ${name}`, kind: "action", name, detail, also, act }),
 );
 
-/** People or hosts, each once, with their checkouts. */
 function holdersOf(site: Site, kind: "person" | "host"): Entry[] {
   const all = new Map<string, { seats: number; other: string | null }>();
   for (const row of countedRows(allHolders(site))) {
@@ -115,7 +114,6 @@ export function entriesOf(site: Site): readonly Entry[] {
   return [...pages(), ...ACTIONS, ...servers, ...features, ...people];
 }
 
-/** Servers of all sites. */
 export async function fleetServers(): Promise<readonly Entry[]> {
   const { servers } = await get("/api/licenses/servers", ALL);
   return servers.map(({ id }) => ({

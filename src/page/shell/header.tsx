@@ -25,7 +25,6 @@ import { nextTheme, overlay, signOut, theme } from "./actions.ts";
 import { isShown, PLACES, WITHIN } from "./places.ts";
 import { FreeNote, Note } from "./watch.tsx";
 
-/** Pages that have a search field. */
 const SEARCHED: readonly string[] = [...(IS_FLEET ? [""] : []), "features", "people", "servers"];
 /** After this time the header's dot does not suffice. */
 const TELL_AFTER_MS = 10_000;
@@ -182,7 +181,6 @@ function Notes() {
   );
 }
 
-/** Returns the start of a site's silence. */
 function silenceOf({ site, lastPushAt, stoppedAt }: SiteRecord): string {
   if (stoppedAt !== null)
     return `${site} was stopped at ${moment(Date.parse(stoppedAt), now.value)}. Showing the last known data.`;
@@ -241,7 +239,6 @@ function SignedIn() {
   );
 }
 
-/** Shown on pages without a search field. */
 export function PaletteButton() {
   return (
     <button class="find ask" type="button" onClick={() => show("palette")}>
@@ -256,7 +253,6 @@ export const show = (what: typeof overlay.value) => {
   overlay.value = what;
 };
 
-/** Opens the list of the fleet's sites. */
 export function SiteButton() {
   return (
     <button class="chip site" type="button" onClick={() => show("sites")}>

@@ -13,7 +13,6 @@ const KEYS = [
   ["?", "This list"],
 ] as const;
 
-/** Lists all keys of the page, with the switch for single keys. */
 export function KeyList() {
   const box = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => box.current?.showModal(), []);

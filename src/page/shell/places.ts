@@ -4,7 +4,6 @@ import { IS_FLEET } from "../here.ts";
 import { mayNot } from "../me.ts";
 import type { IconName } from "../parts/marks.tsx";
 
-/** A page in the header, the palette and the keys. */
 interface Place {
   readonly path: PagePath | "";
   readonly word: string;
@@ -14,9 +13,7 @@ interface Place {
   readonly icon?: IconName;
   /** Not in the header: opened by the palette or its letter. */
   readonly isAside?: true;
-  /** Short label for phones. */
   readonly short?: string;
-  /** Synonyms for the search. */
   readonly also: string;
 }
 
@@ -27,7 +24,6 @@ export const WITHIN: Readonly<Partial<Record<PagePath | "", PagePath>>> = {
   server: "servers",
 };
 
-/** Permissions that a page requires. */
 const NEEDS: Readonly<Partial<Record<PagePath | "", Permission>>> = {
   people: "holders",
   person: "holders",

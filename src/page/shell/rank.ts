@@ -1,12 +1,10 @@
 import type { Identified } from "../rows.ts";
 
-/** A target of the palette. */
 export interface Entry extends Identified {
   readonly kind: "page" | "site" | "action" | "server" | "feature" | "person" | "host";
   readonly name: string;
   /** Distinguishes entries of one name; searched too. */
   readonly detail: string;
-  /** Synonyms for the search. */
   readonly also?: string;
   /** Address; an action has none. */
   readonly href?: string;

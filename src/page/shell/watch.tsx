@@ -104,7 +104,6 @@ export function WatchButton({ row: { id, free, feature } }: { readonly row: Feat
   );
 }
 
-/** A line below the header. */
 export function Note(props: {
   readonly icon: Mark;
   readonly button?: string;

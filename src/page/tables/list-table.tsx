@@ -6,12 +6,10 @@ import { isOnPaper } from "../parts/print-foot.tsx";
 import { go, linkTo, page, query, setQuery } from "../router.ts";
 import { type Identified, slotsOf } from "../rows.ts";
 
-/** A column of a list: head and cell. */
 export interface ListColumn<T> {
   readonly head: string;
   /** Sort word of the head; without one it is not a button. */
   readonly order?: string;
-  /** Sort key; null is last in both directions. */
   readonly by?: (row: T) => string | number | null;
   readonly width: string;
   /** Class of head and cells. `opt` is hidden in narrow windows; `a-n`, … are places on a phone's card. */
@@ -36,7 +34,6 @@ export function ListTable<T extends Identified>(props: {
   readonly rows: readonly T[];
   readonly columns: readonly ListColumn<T>[];
   readonly class: string;
-  /** Default order. */
   readonly first?: string;
   /** Parameter of the address that has the order. */
   readonly name?: string;
@@ -101,7 +98,6 @@ export function NoMatch() {
   );
 }
 
-/** Sorts the rows that kept their places. */
 export function SortAgain({ moved, again }: { readonly moved: number; readonly again: () => void }) {
   if (moved === 0) return null;
   return (
@@ -111,12 +107,9 @@ export function SortAgain({ moved, again }: { readonly moved: number; readonly a
   );
 }
 
-/** Head of a sortable column. */
 export function SortHead(props: {
   readonly order: string;
-  /** Default order of the table. */
   readonly first: string;
-  /** Parameter of the address with the order. */
   readonly name?: string;
   /** Sorts largest first at the first click. */
   readonly falls?: boolean;
@@ -168,7 +161,6 @@ interface Props<T> {
   readonly rows: readonly T[];
   /** One `role="row"`, all of equal height. `index` is for `aria-rowindex`: the head is 1. */
   readonly children: (row: T, index: number) => ComponentChildren;
-  /** Called when the set of rendered rows changes. */
   readonly seen?: ((rows: readonly T[]) => void) | undefined;
 }
 
