@@ -1,11 +1,10 @@
-import type { ComponentChildren } from "preact";
 import { compareNullsLast } from "../domain/order.ts";
 import { moment } from "./format.ts";
 
 type Key = string | number | null;
 
 /** A table column: any value by its sort key (null for buttons), a number that may be unknown, or a time. */
-export type Column<T> = {
+export type Keyed<T, Cell = unknown> = {
   readonly head: string;
   /** Hidden in narrow windows. */
   readonly wide?: boolean;
@@ -15,21 +14,21 @@ export type Column<T> = {
   | {
       readonly by: ((row: T) => Key) | null;
       /** Shown in place of the sort key. */
-      readonly cell?: (row: T) => ComponentChildren;
+      readonly cell?: (row: T) => Cell;
       readonly right?: boolean;
     }
   | { readonly value: (row: T) => number | null; readonly as?: (value: number) => string }
   | { readonly time: (row: T) => string | null; readonly otherwise?: string }
 );
 
-function keyOf<T>(column: Column<T>, row: T): Key {
+function keyOf<T>(column: Keyed<T>, row: T): Key {
   if ("by" in column) return column.by?.(row) ?? null;
   if ("value" in column) return column.value(row);
   const at = column.time(row);
   return at === null ? null : Date.parse(at);
 }
 
-function textOf<T>(columns: readonly Column<T>[], row: T, now: number): string {
+function textOf<T>(columns: readonly Keyed<T>[], row: T, now: number): string {
   const texts = columns.map((column) => {
     const key = keyOf(column, row);
     return "time" in column && typeof key === "number"
@@ -42,7 +41,7 @@ function textOf<T>(columns: readonly Column<T>[], row: T, now: number): string {
 }
 
 /** Reports whether rows have words to search for. */
-export const hasText = <T>(columns: readonly Column<T>[], [first]: readonly T[]): boolean =>
+export const hasText = <T>(columns: readonly Keyed<T>[], [first]: readonly T[]): boolean =>
   first !== undefined &&
   columns.some((column) => "time" in column || typeof keyOf(column, first) === "string");
 
@@ -57,7 +56,7 @@ const lower = (key: Key) => (typeof key === "string" ? key.toLowerCase() : key);
  */
 export function arranged<T>(
   rows: readonly T[],
-  columns: readonly Column<T>[],
+  columns: readonly Keyed<T>[],
   { sort, search, now }: { readonly sort: string; readonly search: string; readonly now: number },
 ): readonly T[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { LogEvent } from "../../src/domain/events.ts";
 import { argumentsOf, keyOf, runOf } from "../../src/page/admin/forms.ts";
-import { EMPTY, fieldsOf, levelsFrom, MOST_LINES, sourcesFor, withLines } from "../../src/page/admin/follow.ts";
+import { EMPTY, fieldsOf, levelsFrom, MOST_LINES, sourcesFor, withLines } from "../../src/page/admin/tail.ts";
 
 const line = (n: number): LogEvent => ({
   type: "log",

@@ -2,11 +2,10 @@ import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { type Answers, type Query, remove } from "../api.ts";
-import type { Column } from "../arrange.ts";
 import { me } from "../me.ts";
 import { FormDialog, tell } from "../parts/dialog.tsx";
 import { Figure } from "../parts/figure.tsx";
-import { Rows } from "../parts/rows.tsx";
+import { type Column, Rows } from "../parts/rows.tsx";
 import { confirmOf } from "./forms.ts";
 
 /** Increases with each change, so that lists of keys and sign-ins are read again. */

@@ -7,6 +7,7 @@ import { IS_HUB } from "../here.ts";
 import { site } from "../live/live.ts";
 import { me } from "../me.ts";
 import { FormDialog } from "../parts/dialog.tsx";
+import { Head } from "../parts/section.tsx";
 import { ActionTable } from "./action-table.tsx";
 import { argumentsOf, runOf } from "./forms.ts";
 import { Output } from "./raw.tsx";
@@ -15,9 +16,7 @@ export function Commands() {
   if (me.value?.execute !== true)
     return (
       <section class="sec">
-        <div class="h">
-          <h2>Commands</h2>
-        </div>
+        <Head title="Commands" />
         <p class="q">Commands are off: set execute.enabled in the config to turn them on.</p>
       </section>
     );

@@ -11,17 +11,9 @@ import { Choice, SearchField, useSettled } from "../parts/search-field.tsx";
 import { query } from "../router.ts";
 import { type ListColumn, ListTable } from "../tables/list-table.tsx";
 import { AdminHead } from "./admin.tsx";
-import {
-  EMPTY,
-  fieldsOf,
-  followLog,
-  type LogFilter,
-  levelsFrom,
-  sourcesFor,
-  type Tail,
-  withLines,
-} from "./follow.ts";
+import { followLog, type LogFilter } from "./follow.ts";
 import { Output } from "./raw.tsx";
+import { EMPTY, fieldsOf, levelsFrom, sourcesFor, type Tail, withLines } from "./tail.ts";
 
 const LEVELS = ["info", "warn", "error"] as const;
 const MARKS = { debug: "unknown", info: "info", warn: "warn", error: "crit" } as const satisfies Record<

@@ -1,19 +1,18 @@
 import type { EfficiencyRecord } from "../../domain/history-records.ts";
 import type { PoolRecord } from "../../domain/records.ts";
 import type { Unit } from "../../domain/words.ts";
-import type { Column } from "../arrange.ts";
 import { capital, day, number, shortIn } from "../format.ts";
 import { now } from "../live/live.ts";
 import { mayNot } from "../me.ts";
 import type { FeatureRow } from "../model.ts";
 import { asDuration, Known, Person } from "../parts/cells.tsx";
 import { ChartFigure, idOf } from "../parts/chart-figure.tsx";
-import { DenialRows, knownIn, NotLogged } from "../parts/denial-rows.tsx";
+import { DenialFigure } from "../parts/denial-rows.tsx";
 import { Figure, MOST_ROWS, NO_COVERAGE } from "../parts/figure.tsx";
 import { HeatMap } from "../parts/heat-map.tsx";
 import { Unknown } from "../parts/marks.tsx";
 import { coveredIn, periodOf, RangeChoice, rangeHere } from "../parts/past-head.tsx";
-import { Rows } from "../parts/rows.tsx";
+import { type Column, Rows } from "../parts/rows.tsx";
 import { sessionBegin } from "../past-rows.ts";
 import { DAY_MS, type Range, rangeQuery, rangeWord, ZONE } from "../range.ts";
 import { query, setQuery } from "../router.ts";
@@ -154,21 +153,7 @@ function Sessions({ id, unit, range }: PanelProps) {
 }
 
 function Denials({ id, range }: PanelProps) {
-  return (
-    <Figure
-      title="Denials"
-      path="/api/licenses/denials"
-      query={{ ...id, ...rangeQuery(range), limit: `${MOST_ROWS}` }}
-      note={(answer) => knownIn(range, answer)}
-    >
-      {(answer) => (
-        <>
-          <NotLogged logging={answer.logging} start={range.start} />
-          <DenialRows range={range} answer={answer} />
-        </>
-      )}
-    </Figure>
-  );
+  return <DenialFigure title="Denials" query={{ ...id, ...rangeQuery(range) }} range={range} />;
 }
 
 function Pools({ id, unit }: PanelProps) {

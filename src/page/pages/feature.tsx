@@ -20,6 +20,7 @@ import { Copy, CopyLink } from "../parts/copy-link.tsx";
 import { HolderTable } from "../parts/holder-table.tsx";
 import { State } from "../parts/marks.tsx";
 import { PrintFoot } from "../parts/print-foot.tsx";
+import { Crumbs, Head, NotFound } from "../parts/section.tsx";
 import { linkTo, query } from "../router.ts";
 import { WatchButton } from "../shell/watch.tsx";
 import { amount, inDays, inUse, peopleSeats, reservedWords, unlessSeats, waitingWords } from "../words.ts";
@@ -31,45 +32,29 @@ export function Feature() {
   const server = site.value?.get(id ?? "");
   const row =
     server && featuresOf(server).find(({ feature }) => feature.daemon === daemon && feature.name === name);
-  if (row === undefined) {
+  if (row === undefined)
     return (
-      <div class="empty">
-        <h1>{name}</h1>
-        <p>Unknown feature.</p>
-        <a class="btn" href={linkTo("features")}>
-          All features
-        </a>
-      </div>
+      <NotFound name={name ?? ""} message="Unknown feature." list={["All features", linkTo("features")]} />
     );
-  }
   const rows = holdersOf(row.server).filter(({ feature }) => feature === row.key);
   const kind = (word: HolderRow["kind"]) =>
     rows.filter((each) => each.kind === word).sort((a, b) => (a.since ?? 0) - (b.since ?? 0));
   const [holders, waiting] = [kind("checkout"), kind("queued")];
   return (
     <>
-      <div class="crumbs">
-        <ol>
-          <li>
-            <a href={linkTo("features", { server: row.server.id })}>{row.server.id}</a>
-          </li>
-          <li aria-hidden="true">›</li>
-          {row.feature.daemon !== "" && (
-            <>
-              <li>{row.feature.daemon}</li>
-              <li aria-hidden="true">›</li>
-            </>
-          )}
-        </ol>
-        <h1>{row.feature.name}</h1>
-        <div class="acts">
-          <WatchButton row={row} />
-          {me.value !== null && me.value.public !== "off" && (
-            <Copy text={() => badgeOf(row)} label="Copy link of badge" />
-          )}
-          <CopyLink />
-        </div>
-      </div>
+      <Crumbs
+        path={[
+          <a href={linkTo("features", { server: row.server.id })}>{row.server.id}</a>,
+          ...(row.feature.daemon === "" ? [] : [row.feature.daemon]),
+        ]}
+        name={row.feature.name}
+      >
+        <WatchButton row={row} />
+        {me.value !== null && me.value.public !== "off" && (
+          <Copy text={() => badgeOf(row)} label="Copy link of badge" />
+        )}
+        <CopyLink />
+      </Crumbs>
       <section class="hero" aria-label="Seats in use">
         <Free row={row} />
         <div>
@@ -87,9 +72,7 @@ export function Feature() {
         <section class="sec" id="who">
           {mayNot("holders") ? (
             <>
-              <div class="h">
-                <h2>Who has it</h2>
-              </div>
+              <Head title="Who has it" />
               <p class="q">People are not shown here.</p>
             </>
           ) : (
@@ -128,18 +111,13 @@ function Who(props: {
     );
   return (
     <>
-      <div class="h">
-        <h2>Who has it</h2>
-        <span class="q">{countOf(holders, row)}</span>
+      <Head title="Who has it" note={countOf(holders, row)}>
         <a class="more" href={linkTo("people", { feature: row.id })}>
           Open in People
         </a>
-      </div>
+      </Head>
       {table(holders, "Who has it", "Held", "No checkouts.")}
-      <div class="h mt">
-        <h2>Waiting</h2>
-        {waiting.length > 0 && <span class="q">{countOf(waiting, row)}</span>}
-      </div>
+      <Head title="Waiting" class="mt" note={waiting.length > 0 ? countOf(waiting, row) : undefined} />
       {table(waiting, "Waiting", "Waits", "No waiting requests.")}
       {reserved.length > 0 && <Reservations rows={reserved} />}
       {assigned.length > 0 && <Assigned rows={assigned} />}
@@ -242,10 +220,7 @@ function Waits({ row }: { readonly row: FeatureRow }) {
 function Assigned({ rows }: { readonly rows: readonly HolderRow[] }) {
   return (
     <>
-      <div class="h mt">
-        <h2>Assigned</h2>
-        <span class="q">{plural(rows.length, "person", "people")}</span>
-      </div>
+      <Head title="Assigned" class="mt" note={plural(rows.length, "person", "people")} />
       <ul class="rows">
         {[...rows]
           .sort((a, b) => byName(a.order, b.order))
@@ -264,10 +239,7 @@ function Reservations({ rows }: { readonly rows: readonly HolderRow[] }) {
   const named = [...rows].sort((a, b) => byName(a.reservedFor?.name ?? "", b.reservedFor?.name ?? ""));
   return (
     <>
-      <div class="h mt">
-        <h2>Reserved</h2>
-        <span class="q">{amount(sumOf(rows, rows[0]?.unit), rows[0]?.unit)}</span>
-      </div>
+      <Head title="Reserved" class="mt" note={amount(sumOf(rows, rows[0]?.unit), rows[0]?.unit)} />
       <ul class="rows">
         {named.map(({ id, reservedFor, count }) => (
           <li key={id} class="pair">

@@ -1,11 +1,10 @@
-import { byName, capital, number, plural } from "../format.ts";
+import { capital, number, plural } from "../format.ts";
 import { groupedByName } from "../groups.ts";
 import { now, site } from "../live/live.ts";
 import {
   allFeatures,
   countStates,
   inState,
-  labelsOf,
   type Site,
   STATES,
   type State as StateWord,
@@ -13,7 +12,7 @@ import {
 } from "../model.ts";
 import { ALL, Csv } from "../parts/figure.tsx";
 import { Icon, State } from "../parts/marks.tsx";
-import { Choice, SearchField } from "../parts/search-field.tsx";
+import { LabelChoice, SearchField, ServerChoice } from "../parts/search-field.tsx";
 import { query, setQuery } from "../router.ts";
 import { matching } from "../search.ts";
 import { NoMatch, SortAgain } from "../tables/list-table.tsx";
@@ -35,7 +34,6 @@ export function Features() {
   const single = inState(found, state, today);
   const fresh = inGroups ? sorted(groupedByName(single), sort) : single;
   const { rows, moved, again, events } = useSteadyOrder(fresh, asked.toString());
-  const labels = [...new Set([...servers.values()].flatMap(labelsOf))].sort(byName);
 
   return (
     <>
@@ -48,10 +46,8 @@ export function Features() {
       <div class="chips" role="group" aria-label="Filters">
         <StateChips all={found.length} counts={countStates(found, today)} chosen={state} />
         <span class="sep" />
-        <Choice name="server" any="Server: any" values={[...servers.keys()]} word={(id) => `Server: ${id}`} />
-        {labels.length > 0 && (
-          <Choice name="label" any="Label: any" values={labels} word={(label) => `Label: ${label}`} />
-        )}
+        <ServerChoice />
+        <LabelChoice />
         <button
           class="chip wide"
           type="button"

@@ -1,6 +1,5 @@
 import type { ComponentChildren } from "preact";
 import type { EfficiencyRecord, StatsRecord } from "../../domain/history-records.ts";
-import type { Column } from "../arrange.ts";
 import { byName, number } from "../format.ts";
 import { IS_FLEET } from "../here.ts";
 import { site } from "../live/live.ts";
@@ -11,7 +10,7 @@ import { ChartFigure } from "../parts/chart-figure.tsx";
 import { Figure, MOST_ROWS, NO_COVERAGE } from "../parts/figure.tsx";
 import { HeatMap } from "../parts/heat-map.tsx";
 import { askedHere, coveredIn, PastHead, rangeHere } from "../parts/past-head.tsx";
-import { Rows } from "../parts/rows.tsx";
+import { type Column, Rows } from "../parts/rows.tsx";
 import { Choice } from "../parts/search-field.tsx";
 import { byWords, UsageRows } from "../parts/usage-rows.tsx";
 import { before, ZONE } from "../range.ts";

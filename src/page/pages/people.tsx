@@ -6,7 +6,7 @@ import { allHolders, type HolderRow, nameOf, peopleOf, sortedHolders, sumOf } fr
 import { ALL, Csv } from "../parts/figure.tsx";
 import { FIRST, HELD, HolderList, hrefOfFeature, SEATS, SINCE } from "../parts/holder-table.tsx";
 import { Unknown } from "../parts/marks.tsx";
-import { Choice, SearchField } from "../parts/search-field.tsx";
+import { Choice, SearchField, ServerChoice } from "../parts/search-field.tsx";
 import { linkTo, query } from "../router.ts";
 import { matchingHolders } from "../search.ts";
 import { type ListColumn, ListTable, NoMatch, SortAgain, sortedBy } from "../tables/list-table.tsx";
@@ -39,7 +39,7 @@ export function People() {
           {peopleSeats(peopleOf(held), sumOf(held))}
           {rows.length > held.length && `, ${number(rows.length - held.length)} waiting`}
         </p>
-        <Choice name="server" any="Server: any" values={[...servers.keys()]} word={(id) => `Server: ${id}`} />
+        <ServerChoice />
         <Choice
           name="held"
           any="Held: any time"

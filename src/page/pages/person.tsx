@@ -3,11 +3,12 @@ import type { UsageRecord } from "../../domain/history-records.ts";
 import { now, site } from "../live/live.ts";
 import { allHolders, sortedHolders, sumOf } from "../model.ts";
 import { useAnswer } from "../parts/answer.tsx";
-import { DenialRows, knownIn, NotLogged } from "../parts/denial-rows.tsx";
+import { DenialFigure } from "../parts/denial-rows.tsx";
 import { Figure, MOST_ROWS } from "../parts/figure.tsx";
 import { HolderList } from "../parts/holder-table.tsx";
 import { coveredIn } from "../parts/past-head.tsx";
 import { PrintFoot } from "../parts/print-foot.tsx";
+import { Crumbs, Head } from "../parts/section.tsx";
 import { stretch, Timeline } from "../parts/timeline.tsx";
 import { UsageRows } from "../parts/usage-rows.tsx";
 import { sessionBegin } from "../past-rows.ts";
@@ -25,20 +26,9 @@ export function Person() {
   const seats = sumOf(rows.filter(({ kind }) => kind === "checkout"));
   return (
     <>
-      <div class="crumbs">
-        <ol>
-          <li>
-            <a href={linkTo("people")}>People</a>
-          </li>
-          <li aria-hidden="true">›</li>
-        </ol>
-        <h1>{name}</h1>
-      </div>
+      <Crumbs path={[<a href={linkTo("people")}>People</a>]} name={name} />
       <section class="sec flush">
-        <div class="h">
-          <h2>Has now</h2>
-          <span class="q">{amount(seats)}</span>
-        </div>
+        <Head title="Has now" note={amount(seats)} />
         {rows.length === 0 ? <p class="q">Nothing now.</p> : <HolderList rows={rows} />}
       </section>
       {/* The API separates names by commas, so it cannot be asked for such a name. */}
@@ -88,19 +78,12 @@ function PersonPast({ by, name }: { readonly by: "user" | "host"; readonly name:
           />
         )}
       </Figure>
-      <Figure
+      <DenialFigure
         title="Denied in 90 days"
-        path="/api/licenses/denials"
-        query={{ ...asked, limit: `${MOST_ROWS}`, sort: "-timestamp" }}
-        note={(answer) => knownIn(range, answer)}
-      >
-        {(answer) => (
-          <>
-            <NotLogged logging={answer.logging} start={range.start} />
-            <DenialRows range={range} answer={answer} isOfMany />
-          </>
-        )}
-      </Figure>
+        query={{ ...asked, sort: "-timestamp" }}
+        range={range}
+        isOfMany
+      />
       <PrintFoot range={range} />
     </>
   );

@@ -15,7 +15,7 @@ import { Figure } from "../parts/figure.tsx";
 import { Icon, State, UsedOf } from "../parts/marks.tsx";
 import { Rows } from "../parts/rows.tsx";
 import { Filter } from "../parts/search-field.tsx";
-import { Section } from "../parts/section.tsx";
+import { Crumbs, NotFound, Section } from "../parts/section.tsx";
 import { OUTAGE_WORDS } from "../past-rows.ts";
 import { linkTo, query } from "../router.ts";
 import { matching } from "../search.ts";
@@ -25,15 +25,7 @@ export function Server() {
   const id = query.value.get("id") ?? "";
   const server = site.value?.get(id);
   if (server === undefined)
-    return (
-      <div class="empty">
-        <h1>{id}</h1>
-        <p>Unknown server.</p>
-        <a class="btn" href={linkTo("servers")}>
-          All servers
-        </a>
-      </div>
-    );
+    return <NotFound name={id} message="Unknown server." list={["All servers", linkTo("servers")]} />;
   const rescan = async () => {
     const [row] = (await post("/api/licenses/rescan", { servers: [atHub(id)] })).results;
     return `${id} was polled in ${milliseconds(row?.durationMs ?? 0)}.`;
@@ -41,19 +33,10 @@ export function Server() {
   const { members, daemons } = server;
   return (
     <>
-      <div class="crumbs">
-        <ol>
-          <li>
-            <a href={linkTo("servers")}>Servers</a>
-          </li>
-          <li aria-hidden="true">›</li>
-        </ol>
-        <h1>{id}</h1>
-        <div class="acts">
-          {may("rescan") && server.enabled && <ActButton word={`Poll ${id} now`} act={rescan} />}
-          <CopyLink />
-        </div>
-      </div>
+      <Crumbs path={[<a href={linkTo("servers")}>Servers</a>]} name={id}>
+        {may("rescan") && server.enabled && <ActButton word={`Poll ${id} now`} act={rescan} />}
+        <CopyLink />
+      </Crumbs>
       <Outcome />
       <Says server={server} />
       <div class="cols c2">

@@ -20,7 +20,7 @@ import { Known } from "../parts/cells.tsx";
 import { ALL, Csv } from "../parts/figure.tsx";
 import { Age, State, Unknown, UsedOf } from "../parts/marks.tsx";
 import { Rows } from "../parts/rows.tsx";
-import { Choice, SearchField } from "../parts/search-field.tsx";
+import { Choice, LabelChoice, SearchField } from "../parts/search-field.tsx";
 import { Section } from "../parts/section.tsx";
 import { hrefOf, linkTo, query } from "../router.ts";
 import { type ListColumn, ListTable, NoMatch, SortAgain, sortedBy } from "../tables/list-table.tsx";
@@ -79,7 +79,6 @@ export function Servers() {
   const { rows, moved, again, events } = useSteadyOrder(fresh, asked.toString());
   const label = asked.get("label");
   const kinds = KINDS.filter((kind) => all.some((server) => kindOf(server) === kind));
-  const labels = [...new Set(all.flatMap(labelsOf))].sort(byName);
   const managers = [...new Set(all.map(({ manager }) => manager))];
   return (
     <>
@@ -98,9 +97,7 @@ export function Servers() {
         {managers.length > 1 && (
           <Choice name="manager" any="Manager: any" values={managers} word={(name) => `Manager: ${name}`} />
         )}
-        {labels.length > 0 && (
-          <Choice name="label" any="Label: any" values={labels} word={(label) => `Label: ${label}`} />
-        )}
+        <LabelChoice />
         <span class="end">
           <SortAgain moved={moved} again={again} />
           <a class="btn" href={linkTo("wall", label === null ? {} : { label })}>

@@ -1,14 +1,14 @@
 import type { DenialRecord, LoggingRecord } from "../../domain/denials.ts";
-import type { Answers } from "../api.ts";
-import type { Column } from "../arrange.ts";
+import type { Answers, Query } from "../api.ts";
 import { duration, moment, number, plural } from "../format.ts";
 import { now } from "../live/live.ts";
 import { isLogged, unknownByReason } from "../past-rows.ts";
 import type { Range } from "../range.ts";
 import { FeatureLink, featureText, Person } from "./cells.tsx";
+import { Figure, MOST_ROWS } from "./figure.tsx";
 import { State, Unknown } from "./marks.tsx";
 import { periodOf } from "./past-head.tsx";
-import { Rows } from "./rows.tsx";
+import { type Column, Rows } from "./rows.tsx";
 
 type Answer = Answers["/api/licenses/denials"];
 
@@ -68,6 +68,31 @@ function triesOf({ attempts, timestamp, until }: DenialRecord) {
 
 export const reasonOf = ({ reason, code }: Pick<DenialRecord, "reason" | "code">): string =>
   [reason, ...(code === null ? [] : [`(${code})`])].filter(Boolean).join(" ");
+
+/** Denied requests of one subject. */
+export function DenialFigure(props: {
+  readonly title: string;
+  readonly query: Query;
+  readonly range: Range;
+  readonly isOfMany?: boolean;
+}) {
+  const { title, query, range, isOfMany = false } = props;
+  return (
+    <Figure
+      title={title}
+      path="/api/licenses/denials"
+      query={{ ...query, limit: `${MOST_ROWS}` }}
+      note={(answer) => knownIn(range, answer)}
+    >
+      {(answer) => (
+        <>
+          <NotLogged logging={answer.logging} start={range.start} />
+          <DenialRows range={range} answer={answer} isOfMany={isOfMany} />
+        </>
+      )}
+    </Figure>
+  );
+}
 
 /** Lists servers whose denials are unknown for all or part of the range. */
 export function NotLogged({

@@ -5,6 +5,7 @@ import { IS_HUB } from "../here.ts";
 import { curlOf } from "../range.ts";
 import { Pending, useAnswer } from "./answer.tsx";
 import { Copy } from "./copy-link.tsx";
+import { Head } from "./section.tsx";
 
 export const MOST_ROWS = 10_000;
 /** Parameters for a whole live list: a hub limits it by default. */
@@ -48,11 +49,9 @@ export function Figure<P extends keyof Answers>(props: FigureProps<P>) {
   const all = "limit" in query && { limit: `${MOST_ROWS}` };
   return (
     <section class="sec" id={props.id} aria-busy={answer === null && error === null}>
-      <div class="h">
-        <h2>{title}</h2>
-        <span class="q">{answer !== null && note?.(answer)}</span>
+      <Head title={title} note={answer !== null && note?.(answer)}>
         {aside}
-      </div>
+      </Head>
       {answer === null ? <Pending error={error} again={again} /> : props.children(answer)}
       <p class="calls">
         {csv && <Csv class="link" path={path} query={{ ...query, ...all }} />}

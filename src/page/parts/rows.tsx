@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { arranged, type Column, hasText, slugOf } from "../arrange.ts";
+import { arranged, hasText, type Keyed, slugOf } from "../arrange.ts";
 import { moment, number } from "../format.ts";
 import { now } from "../live/live.ts";
 import { query } from "../router.ts";
@@ -9,6 +9,9 @@ import { Known } from "./cells.tsx";
 import { firstOf } from "./figure.tsx";
 import { isOnPaper } from "./print-foot.tsx";
 import { Filter } from "./search-field.tsx";
+
+/** A column whose cells are elements. */
+export type Column<T> = Keyed<T, ComponentChildren>;
 
 function cellOf<T>(column: Column<T>, row: T): ComponentChildren {
   if ("by" in column) return column.cell === undefined ? column.by?.(row) : column.cell(row);

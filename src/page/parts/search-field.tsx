@@ -1,5 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
-import { number } from "../format.ts";
+import { byName, number } from "../format.ts";
+import { site } from "../live/live.ts";
+import { labelsOf } from "../model.ts";
 import { query, setQuery } from "../router.ts";
 import { Icon } from "./marks.tsx";
 
@@ -59,6 +61,23 @@ export function Choice(props: {
       ))}
     </select>
   );
+}
+
+/** Chooses one of all servers. */
+export const ServerChoice = () => (
+  <Choice
+    name="server"
+    any="Server: any"
+    values={[...(site.value?.keys() ?? [])]}
+    word={(id) => `Server: ${id}`}
+  />
+);
+
+/** Chooses one of the labels of all servers; absent if there are none. */
+export function LabelChoice() {
+  const labels = [...new Set([...(site.value?.values() ?? [])].flatMap(labelsOf))].sort(byName);
+  if (labels.length === 0) return null;
+  return <Choice name="label" any="Label: any" values={labels} word={(label) => `Label: ${label}`} />;
 }
 
 /** A table of fewer rows needs no filter. */

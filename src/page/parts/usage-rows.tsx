@@ -1,9 +1,8 @@
 import type { UsageRecord } from "../../domain/history-records.ts";
-import type { Column } from "../arrange.ts";
 import { capital } from "../format.ts";
 import { linkTo } from "../router.ts";
 import { asShare, FeatureLink, featureText, Person } from "./cells.tsx";
-import { Rows } from "./rows.tsx";
+import { type Column, Rows } from "./rows.tsx";
 
 /** Formats `By user`, `By label team`. */
 export const byWords = (key: string): string => `By ${key.replace("label:", "label ")}`;
