@@ -36,7 +36,6 @@ import { fleetMetrics } from "./metrics/exposition.ts";
 import { type PushPort, pushRoutes } from "./routes/push.ts";
 import { siteRoutes } from "./routes/sites.ts";
 
-/** Dependencies of a hub's app. */
 export interface HubAppDeps extends Omit<AppDeps, "pictures" | "execute"> {
   /** Picture numbers are stored with the pictures. */
   readonly pictures: Pick<AppDeps["pictures"], "anonymous">;
@@ -49,7 +48,7 @@ export interface HubAppDeps extends Omit<AppDeps, "pictures" | "execute"> {
   readonly commands: Commands;
 }
 
-/** Creates the HTTP side of a hub: the daemon's gate and routes, with lists from PostgreSQL. */
+/** Creates the HTTP side of a hub: the daemon's gate and routes with other implementations. */
 export function createHubApp(deps: HubAppDeps, counters: RequestCounters = createRequestCounters()) {
   const audit = createAudit(deps.log("audit"));
   const limits = createLimits(deps);

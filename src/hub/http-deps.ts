@@ -14,7 +14,6 @@ import { createHubHistory, type HistoryWorker } from "./history/port.ts";
 import { type Directory, serversIn } from "./lists/directory.ts";
 import type { HubStreams } from "./streams/streams.ts";
 
-/** Parts of a hub for HTTP, in addition to those that routes use unchanged. */
 interface HubParts
   extends Omit<
     HubAppDeps,
@@ -46,7 +45,6 @@ interface HubParts
   readonly schemaVersion: number;
 }
 
-/** Builds the HTTP side's dependencies from the parts of a hub. */
 export function hubDepsOf(parts: HubParts): HubAppDeps {
   const { running, pool, directory, clock, streams } = parts;
   return {
@@ -96,10 +94,9 @@ export function hubDepsOf(parts: HubParts): HubAppDeps {
   };
 }
 
-/** Timeout of the health query. */
 const PATIENCE_MS = 3_000;
 
-/** Reports whether the database accepts writes; a standby answers reads only. */
+/** A standby answers reads but accepts no writes. */
 async function databaseHealth(pool: Pool): Promise<HealthCheck> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new Error("late")), PATIENCE_MS);
@@ -126,7 +123,6 @@ export function sitesHealth(directory: Directory): HealthCheck {
   return { status: silent > 0 ? "degraded" : "healthy", message };
 }
 
-/** A hub polls nothing itself. */
 function collectorPort(directory: Directory): Omit<HubAppDeps["collector"], "rescan"> {
   return {
     raw: () => Promise.resolve(null),
@@ -145,7 +141,7 @@ function collectorPort(directory: Directory): Omit<HubAppDeps["collector"], "res
   };
 }
 
-/** Replaces `site` in a query with `server`, for routes that take servers only. */
+/** Replaces `site` in a query by servers, for routes without that parameter. */
 function narrowed(
   directory: Directory,
   { site, ...sent }: Sent,
@@ -161,10 +157,7 @@ function narrowed(
 
 const LINES_A_STEP = 2_000;
 
-/**
- * Deletes lines before a time (epoch ms; null = now) except audit lines, in small steps. Returns their
- * number.
- */
+/** Deletes lines before a time (null = now) in small steps, except audit lines. Returns their number. */
 async function clearLogs(pool: Pool, before: number | null, now: number): Promise<number> {
   let cleared = 0;
   for (;;) {

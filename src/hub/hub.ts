@@ -40,7 +40,6 @@ import { createWatch, type Watch } from "./watch.ts";
 /** How long running requests may take to finish at shutdown. */
 const HTTP_GRACE_MS = 4_000;
 
-/** Replaceable surroundings of a hub. */
 export interface HubDeps {
   readonly environment: Environment;
   readonly clock: Clock;

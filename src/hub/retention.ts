@@ -11,7 +11,6 @@ import { dropEvents } from "./streams/publish.ts";
 /** How long steps wait for their packed day; a site may be offline this long. */
 const STEPS_MS = 30 * DAY_MS;
 
-/** First day that a hub keeps in each partitioned table of the past. */
 type FirstDays = ReturnType<typeof firstDays>;
 
 export function firstDays({ sessionsMs, rollupsMs }: Config["retention"], now: number) {
@@ -32,10 +31,7 @@ interface RetentionDeps {
   readonly log: Log;
 }
 
-/**
- * Deletes data beyond retention once an hour, on one hub at a time: whole partitions, and single rows
- * elsewhere.
- */
+/** Deletes data beyond retention once an hour, on one hub at a time. */
 export function createRetention({ pool, partitions, clock, keep, log }: RetentionDeps) {
   async function run(): Promise<void> {
     const { sessionsMs, samplesMs, rollupsMs, eventsMs, auditMs, outagesMs } = keep();
@@ -91,7 +87,6 @@ export function createRetention({ pool, partitions, clock, keep, log }: Retentio
   return { step, stop: end };
 }
 
-/** The parts of a push with rows for partitioned tables. */
 interface Brought {
   readonly facts: readonly Fact[];
   readonly days: readonly Day[];
@@ -99,12 +94,11 @@ interface Brought {
 
 const PACKED: ReadonlySet<string> = new Set(["samples", "hours", "rollups", "held"]);
 
-/** Returns the partitioned table that a fact or a day goes to, and its day there; null for other tables. */
+/** Returns the partitioned table of a fact or day, and its day there; null for other tables. */
 function placeOf(item: Fact | Day): readonly [keyof FirstDays, number] | null {
   const dayOf = (at: number) => Math.floor(at / DAY_MS);
   if ("table" in item) {
     const { table, day } = item;
-    // Open sessions have no day.
     if (day < 0) return null;
     if (table === "sessions" || table === "denials") return [table, day];
     return PACKED.has(table) ? ["packed_days", day] : null;
@@ -114,7 +108,6 @@ function placeOf(item: Fact | Day): readonly [keyof FirstDays, number] | null {
   return item.kind === "step" ? ["steps", dayOf(item.at)] : null;
 }
 
-/** Returns the days for which partitions are needed. */
 export function daysIn({ facts, days }: Brought): Partial<Record<Partitioned, Set<number>>> {
   const found: Partial<Record<Partitioned, Set<number>>> = {};
   for (const item of [...facts, ...days]) {
@@ -128,8 +121,8 @@ export function daysIn({ facts, days }: Brought): Partial<Record<Partitioned, Se
 }
 
 /**
- * Removes rows that retention would delete within the hour: each past day would need a partition, and
- * thousands of partitions slow every query. A session that ended so long ago also removes its open row.
+ * Removes rows that retention would delete within the hour: they would need a partition per day, and
+ * thousands of partitions slow every query.
  */
 export function withinRetention<B extends Brought>(brought: B, first: FirstDays): B {
   const isKept = (item: Fact | Day) => {

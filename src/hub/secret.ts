@@ -3,14 +3,13 @@ import type { Pool, Sql } from "./database/connect.ts";
 
 const SECRET_BYTES = 32;
 
-/** Returns the secret of the pseudonyms that anonymized keys see. The first hub makes it; hubs share it, sites never get it. */
+/** Returns the secret of the hubs' pseudonyms. The first hub makes it; sites never get it. */
 export async function hubSecret(pool: Pool): Promise<Uint8Array> {
   await pool`
     INSERT INTO secrets (name, value) VALUES ('pseudonyms', ${Buffer.from(systemRandom(SECRET_BYTES))}) ON CONFLICT DO NOTHING`;
   return storedSecret(pool);
 }
 
-/** Returns the secret that a hub made when it started. */
 export async function storedSecret(sql: Sql): Promise<Uint8Array> {
   const [row] = await sql`SELECT value FROM secrets WHERE name = 'pseudonyms'`;
   return new Uint8Array(row.value);

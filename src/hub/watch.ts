@@ -6,8 +6,8 @@ import type { Pool } from "./database/connect.ts";
 /** Interval of looks without a notification; notifications are lost with their connection. */
 const LOOK_MS = 1_000;
 /**
- * Minimum time between looks after many of them: 300 sites notify thirty times a second, and one look sees
- * all their writes. Only recent looks count, so an idle hub looks at once.
+ * Minimum time between looks after many of them: 300 sites notify thirty times a second. An idle hub looks
+ * at once.
  */
 const REST_MS = 100;
 const SAVED_MS = 3_000;
@@ -15,8 +15,8 @@ const SAVED_MS = 3_000;
 export type Watch = Awaited<ReturnType<typeof createWatch>>;
 
 /**
- * Runs `look` soon after a hub has written something, and at least once a second; never concurrently. Logs
- * the first failure and the recovery.
+ * Runs `look` after a hub has written something, and at least once a second. Logs the first failure and the
+ * recovery.
  */
 export async function createWatch(pool: Pool, look: () => Promise<void>, log: Log) {
   let running: Promise<void> | null = null;

@@ -14,7 +14,6 @@ import { createHubSignIns } from "./sign-ins.ts";
 const FLUSH_MS = 10_000;
 const AWAY_SECONDS = 5;
 
-/** Authenticates keys and sign-ins, which all hubs of a database share. */
 export async function createHubAccess(pool: Pool, clock: Clock, log: Log) {
   const keys = await createHubKeys(pool, clock);
   const keyOf = (id: string) => socketCallerOf(id) ?? keys.get(id);
@@ -31,7 +30,6 @@ export async function createHubAccess(pool: Pool, clock: Clock, log: Log) {
     keys,
     signIns,
     quotas,
-    /** Loads changes by other hubs and the command line. */
     async renew(): Promise<void> {
       await keys.renew();
       await signIns.renew();
@@ -43,7 +41,6 @@ export async function createHubAccess(pool: Pool, clock: Clock, log: Log) {
      */
     holds: (id: string, page: Config["page"]) =>
       kindOf(id) === "key" ? signIns.holds(id) || keys.get(id)?.state === "active" : keylessHolds(id, page),
-    /** Writes pending uses. */
     async stop(): Promise<void> {
       end();
       await flush();
@@ -51,7 +48,7 @@ export async function createHubAccess(pool: Pool, clock: Clock, log: Log) {
   };
 }
 
-/** Wraps work that is retried: logs only the first of several failures. */
+/** Wraps work that is retried; logs only the first of several failures. */
 function retriedQuietly(log: Log, message: string, work: () => Promise<void>): () => Promise<void> {
   let failing = false;
   return async () => {
@@ -76,13 +73,11 @@ export function databaseTrouble(error: unknown): ApiError | null {
 }
 
 /**
- * Counts requests of keys across all hubs. Each hub counts in memory; `renew`, once a second, adds its counts
- * to PostgreSQL and reads the sums. A quota can be exceeded by the requests that other hubs answer within a
- * second.
+ * Counts requests of keys across all hubs: each hub counts in memory, and `renew` adds its counts to
+ * PostgreSQL once a second. A quota can be exceeded by what other hubs answer within that second.
  */
 export async function createHubQuotas(pool: Pool, clock: Clock) {
   const book = createQuotaBook(clock);
-  /** Requests counted here and not yet added to PostgreSQL. */
   let own = new Map<string, number>();
 
   async function renew(): Promise<void> {

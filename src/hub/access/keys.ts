@@ -8,10 +8,7 @@ type Kept = KeyRow & { readonly lastUsedAt: number | null };
 
 export type HubKeys = Awaited<ReturnType<typeof createHubKeys>>;
 
-/**
- * API keys in PostgreSQL, with a copy in memory that `renew` refreshes, so that requests do not wait for the
- * database.
- */
+/** API keys in PostgreSQL, with a copy in memory so that requests do not wait for the database. */
 export async function createHubKeys(pool: Pool, clock: Clock, random?: RandomBytes) {
   let kept = new Map<string, Kept>();
   /** Changes with every change to the table. */
@@ -48,7 +45,6 @@ export async function createHubKeys(pool: Pool, clock: Clock, random?: RandomByt
     touch,
     renew,
 
-    /** Creates a key. Throws RangeError if `keyProblem` refuses it. */
     async create(wanted: NewKey, parts?: Parameters<typeof book.make>[1]): Promise<CreateKeyResult> {
       const { row, presented } = book.make(wanted, parts);
       const { id, name, role, site = null, anonymize, expiresAt, secretHash, createdAt } = row;
@@ -73,7 +69,6 @@ export async function createHubKeys(pool: Pool, clock: Clock, random?: RandomByt
       return taken.length > 0 ? { outcome: "name-taken", key } : { outcome: "created", key, presented };
     },
 
-    /** Revokes a key; `gone` if it was revoked before. */
     async revoke(id: string): Promise<"revoked" | "gone" | "unknown"> {
       const rows = await pool`
         UPDATE api_keys SET revoked_at = ${clock.now()} WHERE id = ${id} AND revoked_at IS NULL RETURNING id`;

@@ -9,16 +9,14 @@ import {
 } from "../../store/sign-in-book.ts";
 import { type Pool, type Sql, whole } from "../database/connect.ts";
 
-/**
- * How long a request with an unknown cookie waits for PostgreSQL; another hub may have created the sign-in.
- */
+/** How long a request with an unknown cookie waits: another hub may have created the sign-in. */
 const PATIENCE_MS = 2_000;
 
 export type HubSignIns = Awaited<ReturnType<typeof createHubSignIns>>;
 
 /**
- * Sign-ins of browsers in PostgreSQL, with a copy in memory that `renew` refreshes. Requests do not wait for
- * the database, except the first one after a sign-in at another hub.
+ * Sign-ins of browsers in PostgreSQL, with a copy in memory. Only the first request after a sign-in at
+ * another hub waits for the database.
  */
 export async function createHubSignIns(pool: Pool, deps: SignInBookDeps) {
   const { clock } = deps;
@@ -66,14 +64,12 @@ export async function createHubSignIns(pool: Pool, deps: SignInBookDeps) {
     touch,
     renew,
 
-    /** Waits until a sign-in made at another hub is loaded; returns at once if it is known already. */
     async known(id: string): Promise<void> {
       if (book.has(id)) return;
       // If the database does not answer, the browser counts as signed out.
       await Promise.race([renew().catch(() => {}), Bun.sleep(PATIENCE_MS)]);
     },
 
-    /** Signs a browser in, replacing its former sign-in. Throws Error if the grant has expired. */
     async create(grant: Grant, stay: boolean, browser: string | null, replaced: string | null = null) {
       const { row, ended, made } = book.make(grant, stay, browser, replaced);
       await pool.begin(async (tx) => {
@@ -88,7 +84,6 @@ export async function createHubSignIns(pool: Pool, deps: SignInBookDeps) {
       return made;
     },
 
-    /** Ends a sign-in. */
     async end(id: string): Promise<void> {
       await pool.begin(async (tx) => {
         await tx`DELETE FROM sign_ins WHERE id = ${id}`;
@@ -108,7 +103,6 @@ export async function createHubSignIns(pool: Pool, deps: SignInBookDeps) {
       book.written(noted);
     },
 
-    /** Creates a code that signs in one browser, once, at any hub, until `until`. */
     async makeCode({ keyId, role, expiresAt }: Grant) {
       const { code, hash, until } = book.makeCode();
       await pool.begin(async (tx) => {
@@ -122,9 +116,7 @@ export async function createHubSignIns(pool: Pool, deps: SignInBookDeps) {
       return { code, until };
     },
 
-    /**
-     * Redeems a code. Returns its grant; null if the code is unknown, used or expired, or its key has ended.
-     */
+    /** Redeems a code; returns null if the code is unknown, used or expired, or if its key has ended. */
     async takeCode(code: string) {
       const [found] = await pool`DELETE FROM sign_in_codes WHERE hash = ${codeHash(code)} RETURNING *`;
       if (found === undefined || Number(found.until_at) <= clock.now()) return null;

@@ -8,7 +8,6 @@ import { type AlertAtHubRow, alertOf, ownerOf, publish } from "./rows.ts";
 
 /** How long a request waits for the site of its alert. */
 const WAIT_MS = 20_000;
-/** Error codes of a site for alerts that it does not have or that are resolved. */
 const OVER: Partial<Record<ErrorCode, "unknown" | "resolved">> = {
   NOT_FOUND: "unknown",
   CONFLICT: "resolved",
@@ -24,7 +23,7 @@ type Change = "acknowledged" | "silenced";
 /** Changes one of the hub's own alerts; returns no row if it no longer fires. */
 type Edit = (tx: Sql, now: number) => Promise<AlertAtHubRow[]>;
 
-/** Acknowledges and silences alerts: alerts of sites at their site, the hub's own alerts here. */
+/** Acknowledges and silences alerts: those of sites at their site, the hub's own here. */
 export function createAlertHandling({ pool, commands, clock }: HandleDeps): HttpDeps["alerts"] {
   const find = async (id: number): Promise<AlertAtHubRow | undefined> =>
     (await pool`SELECT * FROM alerts WHERE id = ${id}`)[0];
@@ -61,7 +60,6 @@ export function createAlertHandling({ pool, commands, clock }: HandleDeps): Http
   }
 
   return {
-    // Lists of a hub count alerts in SQL.
     counts: () => ({ info: 0, warning: 0, critical: 0 }),
     acknowledge: (id, by, comment, caller) =>
       handle(

@@ -10,13 +10,12 @@ export type Judge = ReturnType<typeof createJudge>;
 
 /**
  * Applies the rules to all sites. Firing alerts are in PostgreSQL, so another hub can continue. Conditions
- * that are not yet alerts are in memory, so they count as new after a restart or a database outage.
+ * that are not alerts yet are in memory, and count as new after a restart.
  */
 export function createJudge(hubVersion: string) {
   const since = new Map<string, number>();
   let lookedAt = 0;
 
-  /** Looks at all sites, in a transaction. Returns the changes of alerts. */
   async function look(tx: Sql, now: number): Promise<News[]> {
     if (Math.abs(now - lookedAt) > GAP_MS) since.clear();
     lookedAt = now;
@@ -103,7 +102,6 @@ async function fire(
   return publish(tx, row, "fired", now);
 }
 
-/** Updates a firing alert; publishes an event only if the severity changes. */
 async function change(tx: Sql, before: AlertAtHubRow, found: SiteFinding, now: number): Promise<News | null> {
   const { severity, message, value, threshold } = found;
   if (severity === before.severity && message === before.message && value === before.value) return null;

@@ -26,9 +26,9 @@ interface NotesDeps {
 }
 
 /**
- * Decides which notifications to send for the hub's own alerts and for alerts of sites with `[fleet] notify =
- * "hub"`. The row of an alert records sent notifications (`noted`, `told`), so that no hub sends it twice. While a
- * site was cut off, it sent notifications itself, up to `told_until`.
+ * Decides which notifications to send: for the hub's own alerts, and for alerts of sites with `[fleet]
+ * notify = "hub"`. Columns `noted` and `told` record what was sent, so that no hub sends it twice. A site
+ * that was cut off has sent its own notifications up to `told_until`.
  */
 export function createNotes({ directory, settings, nextId, clock }: NotesDeps) {
   let shown: Snapshot = { version: 0, servers: [] };
@@ -36,8 +36,8 @@ export function createNotes({ directory, settings, nextId, clock }: NotesDeps) {
   let remindedAt = 0;
 
   /**
-   * Reads the pictures of servers with alerts; features are included if an alert about one fires, since the
-   * message names holders of seats.
+   * Reads the pictures of servers with alerts, with features only for firing alerts whose message names
+   * holders.
    */
   async function readPictures(tx: Sql, rows: readonly AlertAtHubRow[]): Promise<void> {
     const { version, servers } = directory.snapshot();
@@ -53,7 +53,6 @@ export function createNotes({ directory, settings, nextId, clock }: NotesDeps) {
     shown = { version, servers: servers.map((each) => whole.get(each.server.id) ?? each) };
   }
 
-  /** Looks for news, in a transaction. Returns the notes that it stored. */
   async function look(tx: Sql): Promise<readonly Note[]> {
     const notes: Note[] = [];
     const changed: AlertAtHubRow[] = await tx.unsafe(`${OF_HUB} AND (
@@ -77,7 +76,6 @@ export function createNotes({ directory, settings, nextId, clock }: NotesDeps) {
     return notes;
   }
 
-  /** Creates reminders, and notes that a silence or a maintenance window held back. */
   async function remind(tx: Sql): Promise<readonly Note[]> {
     const rows: AlertAtHubRow[] = await tx.unsafe(
       `${OF_HUB} AND a.resolved_at IS NULL AND a.noted IS NOT NULL ORDER BY a.id`,

@@ -10,10 +10,7 @@ import { serverAt } from "../../domain/server.ts";
 import { type Sql, whole } from "../database/connect.ts";
 import { storeNewEvents } from "../push/new-events.ts";
 
-/**
- * A row of the table `alerts`. The hub's own alerts have no `site_id`; their `site` is the site that they are
- * about.
- */
+/** A row of the table `alerts`. The hub's own alerts are about the site `site` and have no `site_id`. */
 export interface AlertAtHubRow
   extends Readonly<
     Record<
@@ -40,11 +37,9 @@ export interface AlertAtHubRow
   readonly fired_at: string;
   readonly silenced_until: string | null;
   readonly told: string;
-  /** The last notification, see `notes.ts`. */
   readonly noted: string | null;
 }
 
-/** Returns the alert with the hub's ids. */
 export function alertOf(row: AlertAtHubRow): Alert {
   return {
     id: Number(row.id),
@@ -74,13 +69,9 @@ export const ownerOf = ({ site, site_id }: AlertAtHubRow) => ({ site, siteId: wh
 /** Epochs of sites begin at 1. */
 const NO_EPOCH = 0;
 
-/** A change of an alert about a site. */
 export type News = AlertNews<Alert & { readonly site: string }>;
 
-/**
- * Publishes a change of one of the hub's own alerts as an event, in the transaction of the change. Returns
- * the change.
- */
+/** Publishes a change of one of the hub's own alerts in the transaction of the change. */
 export async function publish(tx: Sql, row: AlertAtHubRow, change: AlertChange, now: number): Promise<News> {
   const own = alertOf(row);
   const { id: alert, ...fields } = alertRecord(own, now);

@@ -14,14 +14,13 @@ export interface SiteLook {
   /** Time of the site's oldest waiting fact, by its clock; null = none. */
   readonly waitingSince: number | null;
   readonly waitingFacts: number;
-  /** The site's clock minus the hub's. */
   readonly clockOffsetMs: number | null;
   readonly version: string | null;
-  /** Address of its pushes, and the time and address of the last push by another process. */
+  /** Address of accepted pushes. The next two describe the last push by another process. */
   readonly address: string | null;
   readonly refusedAt: number | null;
   readonly refusedAddress: string | null;
-  /** Facts set aside within {@link REFUSED_MS}, and the reason for the last one. */
+  /** Facts set aside within {@link REFUSED_MS}. */
   readonly refusedFacts: number;
   readonly refusedReason: string | null;
 }

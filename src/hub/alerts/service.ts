@@ -22,7 +22,6 @@ interface HubAlertDeps {
   /** A separate connection, because it holds a lock. */
   readonly connection: Pool;
   readonly directory: Pick<Directory, "snapshot" | "isSilent">;
-  /** Returns the running config. */
   readonly config: () => Pick<Config, "alerts" | "http" | "maintenance" | "notifications">;
   readonly environment: Environment;
   readonly version: string;
@@ -32,7 +31,6 @@ interface HubAlertDeps {
   readonly everyMs?: number;
 }
 
-/** Runs the hub's own alerts and the notifications that are up to the hub, on one hub at a time. */
 export function createHubAlerts(deps: HubAlertDeps) {
   const { connection, timers, log, everyMs = EVERY_MS } = deps;
   const { PATH = "", HOME = "/" } = deps.environment;
@@ -88,7 +86,6 @@ async function beginWork(
   };
 }
 
-/** Opens the notification queue as another hub left it. */
 async function openQueue(sql: Pool, clock: Clock, log: Log) {
   const stored: (Omit<NotificationRow, "id" | "at"> & { readonly id: string; readonly at: string })[] =
     await sql`SELECT * FROM notifications ORDER BY id`;
@@ -97,7 +94,6 @@ async function openQueue(sql: Pool, clock: Clock, log: Log) {
   return {
     load: () => rows,
     nextId: () => ++last,
-    // Notes are stored together with their alerts.
     write() {},
     /** If removal fails, the next hub sends the notification again: better than never. */
     remove(ids: readonly number[]): void {
@@ -112,7 +108,6 @@ async function openQueue(sql: Pool, clock: Clock, log: Log) {
   };
 }
 
-/** The work of the hub that holds the lock. */
 interface HubWork {
   turn(): Promise<void>;
   stop(): void | Promise<void>;
@@ -121,7 +116,6 @@ interface HubWork {
 interface OneHubWorkDeps {
   /** A single connection that holds the lock; if it is lost, another hub takes over. */
   readonly connection: Pool;
-  /** Number of the lock. */
   readonly lock: number;
   readonly everyMs: number;
   readonly begin: (connection: Pool) => Promise<HubWork>;
@@ -129,10 +123,7 @@ interface OneHubWorkDeps {
   readonly log: Log;
 }
 
-/**
- * Runs work on one hub at a time. The others try to get the lock at each turn, and take over when its holder
- * stops or dies.
- */
+/** Runs work on one hub at a time. The other hubs try to get the lock at each turn. */
 function createOneHubWork({ connection, lock, everyMs, begin, timers, log }: OneHubWorkDeps) {
   let work: HubWork | null = null;
   let isFailing = false;

@@ -4,7 +4,6 @@ import type { SessionFilter } from "../../store/conditions.ts";
 import type { Pool } from "../database/connect.ts";
 import { type Conditions, createConditions } from "../lists/conditions.ts";
 
-/** Adds a session filter for rows with site, server, daemon, feature, user_name and host. */
 export function personConditions(conditions: Conditions, filter: SessionFilter): void {
   ofSites(conditions, filter);
   conditions.oneOf("daemon", filter.daemons);
@@ -17,11 +16,14 @@ export function personConditions(conditions: Conditions, filter: SessionFilter):
   );
 }
 
-/** Writes a list as a PostgreSQL array. Unlike a JSON list, it tells the planner how many items there are. */
+/** Formats a PostgreSQL array. Unlike JSON, it tells the planner the number of items. */
 export const arrayText = (texts: readonly string[]): string =>
   `{${texts.map((text) => `"${text.replaceAll(/["\\]/g, "\\$&")}"`).join(",")}}`;
 
-/** Adds a filter by site or server. A filter by site includes removed servers, and rows without a server. */
+/**
+ * Adds a filter by site or server. Only a filter by site matches rows of removed servers and rows without
+ * one.
+ */
 export function ofSites(
   conditions: Conditions,
   { sites, servers }: Pick<SessionFilter, "sites" | "servers">,
@@ -49,7 +51,6 @@ export async function peopleIn(
   };
 }
 
-/** Returns the names in rows that match the filter, ignoring its users and hosts. */
 async function namesIn(
   pool: Pool,
   filter: SessionFilter,
@@ -64,7 +65,7 @@ async function namesIn(
   return rows.map(({ name }) => name);
 }
 
-/** Returns the positions of users or hosts in the order of their pseudonyms, for anonymized callers. */
+/** Ranks users or hosts by their pseudonyms, for anonymized callers. */
 export async function placesIn(
   pool: Pool,
   filter: SessionFilter,

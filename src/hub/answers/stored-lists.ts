@@ -24,7 +24,7 @@ import { fromRow, type Pool } from "../database/connect.ts";
 import { createConditions, readPage } from "../lists/conditions.ts";
 import { ofSites, peopleIn, personConditions, placesIn } from "./people.ts";
 
-/** Answers sessions. Rows that are equal to the sort are in the order of their sites and of the ids there. */
+/** Answers sessions; ties are in the order of the sites' own ids. */
 export async function sessionsAnswer(
   pool: Pool,
   asked: QueryParams<HistoryAnswers, "sessions">,
@@ -97,7 +97,6 @@ const SESSION_COLUMNS: Readonly<Record<SessionField, string>> = {
   endedAt: "s.ended_at",
   endReason: "s.end_reason",
 };
-/** Fields of a session that are not read as they are. */
 type Withheld = "user" | "display" | "qualifier";
 const SESSION_NUMBERS: readonly (keyof Omit<Session, Withheld>)[] = [
   "id",
@@ -136,7 +135,6 @@ async function lastReadings(
   return new Map(rows.map(({ site, server, read_at }) => [serverAt(site, server), Number(read_at)]));
 }
 
-/** Answers denied requests, newest first by default. */
 export async function denialsAnswer(
   pool: Pool,
   asked: QueryParams<HistoryAnswers, "denials">,
@@ -158,7 +156,6 @@ export async function denialsAnswer(
   let head = "";
   let joins = "";
   if (pseudonyms !== null && sort !== null && isOfNames(sort.field)) {
-    // Sort by pseudonym instead of by name.
     const places = await placesIn(pool, asked, sort.field, pseudonyms, ["denials"]);
     head = `WITH places AS MATERIALIZED (SELECT value->>0 AS name, (value->>1)::int AS place
       FROM json_array_elements(${use(JSON.stringify(places))}::text::json))`;
@@ -179,7 +176,6 @@ export async function denialsAnswer(
   return rowsAnswer("denials", DenialRecord, records, total, asked, { logging: asked.logging });
 }
 
-/** Columns of sorts that are not named like their column. */
 const DENIAL_COLUMNS: Partial<Record<DenialSort, string>> = { server: "site, server", user: "user_name" };
 
 function denialOrder(sort: DenialQuery["sort"]): string {
@@ -193,7 +189,6 @@ function denialOrder(sort: DenialQuery["sort"]): string {
   return `${columns.join(", ")}, at, site, server, daemon, feature NULLS FIRST, site_id`;
 }
 
-/** Answers alerts of all sites, newest first by the time they fired. */
 export async function alertsAnswer(
   pool: Pool,
   asked: QueryParams<HistoryAnswers, "alerts">,

@@ -14,7 +14,7 @@ import type { Pool } from "../database/connect.ts";
 import { partsOf } from "../lists/conditions.ts";
 import type { Directory } from "../lists/directory.ts";
 
-/** A command that its site has not fetched by then expires. */
+/** A command expires if its site has not fetched it by then. */
 const EXPIRY_MS = 5 * MINUTE_MS;
 const RETRY_SECONDS = 30;
 
@@ -22,13 +22,11 @@ type Wanted<Name extends Command["command"]> = Omit<
   Extract<Command, { command: Name }>,
   "id" | "by" | "expiresInMs"
 >;
-/** A command as a route requests it. */
 export type Asked = { [Name in Command["command"]]: Wanted<Name> }[Command["command"]];
 
-/** Outcome of a command at its site. */
 type Outcome = Pick<Extract<Fact, { kind: "outcome" }>, "results" | "run">;
 
-/** Permission in the site's `[fleet] allow` that a command needs. */
+/** Word in the site's `[fleet] allow` that permits a command. */
 const NEEDS = {
   acknowledge: "acknowledge",
   silence: "acknowledge",
@@ -46,13 +44,12 @@ interface CommandDeps {
 export type Commands = ReturnType<typeof createCommands>;
 
 /**
- * Sends commands to sites. A command is a row that is sent with the answer to the site's next push, by the hub that receives the push. Its outcome comes back as a fact; `look` finds outcomes that requests at
- * this hub wait for.
+ * Sends commands to sites. A command is a row, sent with the answer to the site's next push at any hub. Its
+ * outcome returns as a fact.
  */
 export function createCommands({ pool, directory, clock, timers }: CommandDeps) {
   const waiting = new Map<string, (row: Row) => void>();
 
-  /** Throws an ApiError if the site cannot run the command now. */
   function assertReachable(site: string, command: Asked["command"]): void {
     const known = directory.siteOf(site);
     if (known === null)
@@ -96,7 +93,6 @@ export function createCommands({ pool, directory, clock, timers }: CommandDeps) 
       }
     },
 
-    /** Delivers new outcomes to waiting requests. */
     async look(): Promise<void> {
       if (waiting.size === 0) return;
       const rows: Row[] = await pool`
@@ -142,9 +138,8 @@ function late(site: string, waitMs: number, expiresAt: number): ApiError {
 }
 
 /**
- * Polls servers through their sites: one command per site, all at once, with results in the requested order.
- * If a whole site fails, that is the error if it was the only site; otherwise each of its servers gets the
- * error.
+ * Polls servers through their sites, one command per site. If a whole site fails, its servers get the
+ * error; a single site's error is thrown.
  */
 export function createRescan(
   commands: Pick<Commands, "ask">,

@@ -3,8 +3,7 @@ import { type Command, HEARTBEAT_MS } from "../../fleet/protocol.ts";
 import type { Pool, Sql } from "../database/connect.ts";
 
 /**
- * Takes the commands to send with the answer to a push. A command may be sent again until its outcome
- * arrives.
+ * Takes the commands to send with the answer to a push. A command is sent again until its outcome arrives.
  */
 export async function takeCommands(sql: Sql, site: string, now: number): Promise<Command[]> {
   const rows: { id: string; body: string; expires_at: string }[] = await sql`
@@ -25,14 +24,14 @@ interface HeldAnswersDeps {
 export type HeldAnswers = ReturnType<typeof createHeldAnswers>;
 
 /**
- * HeldAnswers answers to pushes until there is a command, so that commands need not wait for the next heartbeat.
+ * Holds answers to pushes until there is a command, so that commands need not wait for the next heartbeat.
  */
 export function createHeldAnswers({ pool, clock, timers }: HeldAnswersDeps) {
   const held = new Map<string, Set<() => void>>();
   let isEnding = false;
 
   return {
-    /** Waits for a command to a site, at most one heartbeat, so that the site does not count as silent. */
+    /** Waits for a command, at most one heartbeat: the site must not look silent. */
     async wait(site: string, holdMs: number, signal: AbortSignal): Promise<Command[]> {
       if (isEnding || holdMs <= 0) return [];
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -49,7 +48,6 @@ export function createHeldAnswers({ pool, clock, timers }: HeldAnswersDeps) {
       return signal.aborted || isEnding ? [] : takeCommands(pool, site, clock.now());
     },
 
-    /** Releases the answers to sites that have commands. */
     async look(): Promise<void> {
       if (held.size === 0) return;
       const rows: { site: string }[] = await pool`

@@ -2,13 +2,10 @@ import { readFileSync } from "node:fs";
 import { SQL, type TransactionSQL } from "bun";
 import type { Config } from "../../config/config.ts";
 
-/** A pool, a connection or a transaction. */
 export type Sql = SQL | TransactionSQL;
 export type Pool = SQL;
 
-/**
- * Connections per hub, shared by pushes and reads. More would not help: PostgreSQL runs at most one query per processor at once.
- */
+/** Connections per hub for pushes and reads. More do not help: PostgreSQL runs one query per processor. */
 const CONNECTIONS = 12;
 
 /** Opens a pool, which connects on first use. Reads the password file now. */
@@ -23,7 +20,6 @@ export function openPool(
   return new SQL(url.href, { max, idleTimeout: 60, connectionTimeout: 10, maxLifetime: lifetimeSeconds });
 }
 
-/** Returns the SQLSTATE of a PostgreSQL error; null for other errors. */
 export function sqlState(error: unknown): string | null {
   for (let at = error; at instanceof Error; at = at.cause) {
     if (at instanceof SQL.PostgresError && typeof at.errno === "string") return at.errno;
@@ -32,17 +28,16 @@ export function sqlState(error: unknown): string | null {
 }
 
 /**
- * Reports whether PostgreSQL refused the values of a statement: data exceptions, violated constraints, one row twice in an
- * upsert (21000), and values that are larger than an index takes (54000).
+ * Reports whether PostgreSQL refused the values of a statement. 21000: one row twice in an upsert; 54000:
+ * too large for an index.
  */
 export function isBadData(error: unknown): boolean {
   return /^(2[23]|21000|54000)/.test(sqlState(error) ?? "");
 }
 
 /**
- * Reports whether PostgreSQL is unreachable, full, read-only or shutting down, so the request may be retried
- * later. Classes of https://www.postgresql.org/docs/current/errcodes-appendix.html, and Bun's codes of a
- * closed connection.
+ * Reports whether PostgreSQL is unreachable, full, read-only or shutting down, so that a retry may succeed.
+ * Classes: https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
 export function isAway(error: unknown): boolean {
   const state = sqlState(error);

@@ -11,10 +11,7 @@ export const LOCKS = { migrate: 1, partitions: 2, publish: 3, retention: 4, aler
 
 const OLDEST_SERVER = 14;
 
-/**
- * Applies missing migrations, each in a transaction, under a lock: of two hubs that start at once, one waits.
- * Throws an Error that names the fix if the database is not usable.
- */
+/** Applies missing migrations, each in a transaction and under a lock. Throws an Error that names the fix. */
 export async function migrate(pool: Pool): Promise<void> {
   await assertUsable(pool);
   for (const [index, { name, sql }] of MIGRATIONS.entries()) {
@@ -40,7 +37,6 @@ export async function schemaVersion(sql: Sql): Promise<number> {
   return row.version;
 }
 
-/** Throws an Error that names the fix if the database is not usable. */
 export async function assertUsable(pool: Pool): Promise<void> {
   const [server] = await pool`
     SELECT current_setting('server_version_num')::int / 10000 AS version,

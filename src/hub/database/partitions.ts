@@ -16,15 +16,12 @@ export type Partitioned = keyof typeof PARTITIONED;
 const PAST_DAYS = 3_660;
 const AHEAD_DAYS = 30;
 
-/** Returns the first day of the partition that contains a day. */
 const firstDay = (table: Partitioned, day: number) => day - (day % PARTITIONED[table].days);
 const nameOf = (table: Partitioned, day: number) => `${table}_${day}`;
 
 export type Partitions = ReturnType<typeof createPartitions>;
 
-/** Creates partitions before rows need them, and drops old ones. */
 export function createPartitions(pool: Pool, today: () => number) {
-  /** Partitions that are known to exist. */
   const known = new Set<string>();
 
   function wanted(table: Partitioned, days: Iterable<number>, now: number): Set<number> {
@@ -54,7 +51,6 @@ export function createPartitions(pool: Pool, today: () => number) {
   }
 
   return {
-    /** Creates missing partitions for these days, in transactions before that of the rows. */
     async ensure(needed: Partial<Record<Partitioned, Iterable<number>>>, now = today()): Promise<void> {
       for (const [table, days] of Object.entries(needed) as [Partitioned, Iterable<number>][]) {
         for (const day of wanted(table, days, now)) {
@@ -67,8 +63,8 @@ export function createPartitions(pool: Pool, today: () => number) {
       }
     },
     /**
-     * Drops the partitions of a table before a day; returns their number. Rows that match `kept` (an SQL
-     * condition) move to the default partition.
+     * Drops the partitions before a day; returns their number. Rows that match the condition `kept` move to
+     * the default partition.
      */
     async drop(table: Partitioned, before: number, kept = "false"): Promise<number> {
       const names = await pool`

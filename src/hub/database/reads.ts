@@ -6,7 +6,6 @@ import { type Clock, repeat } from "../../domain/time/clock.ts";
 import { openPool, type Pool } from "./connect.ts";
 
 const LOOK_MS = 1_000;
-/** Timeout of the replica's health query. */
 const PATIENCE_MS = 3_000;
 /** A replica that lags more is not used: its lists would look like those of silent sites. */
 const BEHIND_MS = 10_000;
@@ -25,10 +24,7 @@ interface ReadsDeps {
 
 export type Reads = ReturnType<typeof createReads>;
 
-/**
- * Chooses where lists, sessions and statistics are read: at the configured replica while it keeps up, else at
- * the primary.
- */
+/** Chooses where lists and statistics are read: at the replica while it keeps up, else at the primary. */
 export function createReads({ hub, pool, clock, log }: ReadsDeps) {
   const { readDatabase } = hub;
   const replica = readDatabase === null ? null : openPool({ ...hub, database: readDatabase });
@@ -78,9 +74,7 @@ export function createReads({ hub, pool, clock, log }: ReadsDeps) {
   return {
     look: lookOnce,
     pool: (): Pool => (state.usable && replica) || pool,
-    /** Returns the same choice as a config, for a worker with its own connection. */
     config: (): HubConfig => (state.usable ? { ...hub, database: readDatabase ?? hub.database } : hub),
-    /** Returns the health of the database, including the replica. */
     health(primary: HealthCheck): HealthCheck {
       if (replica === null || state.usable || primary.status !== "healthy") return primary;
       return { status: "degraded", message: `${state.message}: reading lists from the primary` };

@@ -3,21 +3,17 @@ import { type Backend, TooMuch, type ToWorker } from "../../history/serve.ts";
 import { StoreError } from "../../store/database/store-error.ts";
 import { isAway, openPool, type Pool, type Sql, sqlState } from "./connect.ts";
 
-/** SQLSTATE of a statement that exceeded its time limit. */
 const CANCELED = "57014";
 
-/** A transaction with a consistent snapshot, from which a history question reads. */
+/** A transaction with a consistent snapshot, for one question. */
 export interface Question {
   readonly sql: Sql;
-  /** Epoch ms of the hub. */
   readonly now: number;
   /** Sessions that ended earlier are deleted here; 0 = none. */
   readonly keptFrom: number;
-  /** Throws if the client has disconnected or the time is up. */
   readonly checkpoint: () => void;
 }
 
-/** Connects to PostgreSQL from the worker. `path` is the config's `[hub]` as JSON. */
 export function postgresBackend(): Backend<Question> {
   let open: { readonly path: string; readonly pool: Pool } | null = null;
   const close = () => {
@@ -32,7 +28,6 @@ export function postgresBackend(): Backend<Question> {
     return open.pool;
   }
 
-  /** Reads from one snapshot, unaffected by concurrent pushes. */
   async function once(
     { path, now, timeoutMs }: ToWorker,
     checkpoint: () => void,

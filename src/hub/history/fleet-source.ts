@@ -19,11 +19,9 @@ import type { SiteMarks } from "./sites.ts";
 const MAX_FEATURES = 100_000;
 /** Maximum number of open scratch databases, up to 1 MB each. */
 const OPEN_SITES = 64;
-/** Garbage is collected once per this many site changes. */
 const COLLECT_AFTER = 20;
 
 const SERVER = "site || ':' || server";
-/** The combined history of several sites, for one question. Must be closed. */
 export type FleetSource = HistorySource & { close(): void };
 
 /**
@@ -73,7 +71,6 @@ export function createFleetSource(
     open.delete(site);
   }
 
-  /** Calls the reader of a server's site. */
   const at =
     <Asked extends unknown[], Answer>(
       ask: (site: SiteHistory, ...asked: Asked) => Answer,
@@ -89,7 +86,6 @@ export function createFleetSource(
     known ??= readGaps();
     return known;
   };
-  /** Returns gaps like the daemon's reader. */
   async function readGaps(): Promise<Gaps> {
     const conditions = createConditions();
     conditions.oneOf(
@@ -169,7 +165,7 @@ export function createFleetSource(
       at((site) => site.series(feature, start, end), { feature, start, end, steps: [] })(feature.server),
     hours: (feature, start, end) => at((site) => site.hours(feature, start, end), [])(feature.server),
     days: (feature, start, end) => at((site) => site.days(feature, start, end), [])(feature.server),
-    // A site that sends only counts is like one with imported counts: no names.
+    // A site that sends only counts has no names, like imported counts.
     hasOthersCounts: (server, start, end) =>
       at(
         ({ reader, people }) => people === "counts" || reader.hasOthersCounts(server, start, end),

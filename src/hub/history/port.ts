@@ -14,10 +14,8 @@ import type { HubAnswers } from "./worker-answers.ts";
 /** Maximum number of known names to compare with an unknown one. */
 const MAX_NAMES = 50_000;
 
-/** Answers everything about history that PostgreSQL cannot answer with one list query. */
 export type HistoryWorker = HistoryClient<HubAnswers>;
 
-/** Creates the worker's client; the worker connects on its first query. */
 export function createHistoryWorker(reads: Pick<Reads, "config">, clock: Clock, log: Log): HistoryWorker {
   return createHistoryClient({
     path: () => JSON.stringify(reads.config()),
@@ -28,7 +26,7 @@ export function createHistoryWorker(reads: Pick<Reads, "config">, clock: Clock, 
   });
 }
 
-/** The questions that the worker does not answer. A question without an answer fails the type check. */
+/** Questions that the worker does not answer. */
 type Listed = {
   readonly [Name in Exclude<keyof HistoryAnswers, keyof HubAnswers>]: (
     asked: QueryParams<HistoryAnswers, Name>,
@@ -52,11 +50,10 @@ export function createHubHistory(
     name in listed
       ? listed[name as keyof Listed](asked)
       : worker.query(name as keyof HubAnswers, asked, options);
-  // The port ties each name to the types of its parameters and its answer.
   return { query: query as HttpDeps["history"]["query"] };
 }
 
-/** Returns the first name that neither the live pictures nor history knows; null if all are known. */
+/** Returns the first name that is unknown; null if all are known. */
 async function unknownName(
   pool: Pool,
   { daemons, features }: QueryParams<HistoryAnswers, "unknownName">,

@@ -25,7 +25,6 @@ import type { SiteMarks } from "./sites.ts";
 /** Maximum number of sessions in memory, some hundred bytes each. */
 const MAX_SESSIONS = 200_000;
 
-/** Garbage is collected once per this many days. */
 const COLLECT_AFTER = 4;
 
 const HELD = `site || ':' || server, daemon, feature, user_name, host, count::float8, began_at::float8, first_seen_at::float8,
@@ -36,9 +35,8 @@ const PACKED_DAYS = "packed_days JOIN sites USING (site) WHERE kind = 'held' AND
 const IS_LONG = "ended_at - least(began_at, first_seen_at) > 86400000";
 
 /**
- * Selects sessions that overlap [from, to), epoch ms: sessions that ended in the range or within a day after
- * it, long sessions that ended later, and open sessions. `begin` is the column that counts as their begin.
- * The times are literals, so that PostgreSQL skips partitions.
+ * Selects sessions that overlap [from, to): those that ended until a day after it, long ones that ended
+ * later, and open ones. `begin` is the column of their start. Literal times let PostgreSQL skip partitions.
  */
 export function overlapping(
   columns: string,
@@ -55,7 +53,6 @@ export function overlapping(
     UNION ALL SELECT ${columns}, NULL, NULL FROM open_sessions WHERE ${began}`;
 }
 
-/** Provides sessions of all sites. */
 export function createSessionSource(
   { sql, checkpoint }: Question,
   sites: readonly SiteMarks[],
@@ -64,7 +61,6 @@ export function createSessionSource(
   const marks = new Map(sites.map((one) => [one.site, one]));
   const collectSometimes = createGarbageCollector(COLLECT_AFTER);
   const names = new Map<string, string>();
-  /** Interns names, which repeat in rows. */
   const text = (value: Row[number] | undefined) => {
     const name = String(value ?? "");
     return names.getOrInsert(name, name);
@@ -112,7 +108,6 @@ export function createSessionSource(
   const sessions = (start: number, end: number, filter: SessionFilter | null) =>
     sessionsBy("first_seen_at", start, end, filter ?? EVERYTHING);
 
-  /** Returns the packed sessions of a day, by site. */
   async function packedDay(day: number, asked: readonly string[]) {
     checkpoint();
     const rows = (await sql
@@ -124,7 +119,7 @@ export function createSessionSource(
     return new Map(rows);
   }
 
-  /** Counts the sessions of each feature of a site that overlap a range, like the daemon. */
+  /** Counts the sessions of each feature of a site that overlap a range. */
   const countsIn = ({ site, knownAt }: SiteMarks) =>
     oncePerRange(async (start, end) => {
       checkpoint();
@@ -139,9 +134,7 @@ export function createSessionSource(
         rows.map((row) => [featureIdKey({ ...row, server: serverAt(site, row.server) }), row.count] as const),
       );
     });
-  /**
-   * Sessions of servers by feature. One query finds those of all features, which are usually requested next.
-   */
+  /** Sessions of servers by feature. One query reads all features, which are usually requested next. */
   const serverSessions = new Map<string, Promise<ReadonlyMap<string, HeldSession[]>>>();
   let kept = 0;
   async function ofServer(server: string, start: number, end: number) {
@@ -166,7 +159,6 @@ export function createSessionSource(
     return new Set(rows.flat());
   }
 
-  /** Returns the held seats of each feature on packed days. */
   async function sumsIn(first: number, behind: number): Promise<ReadonlyMap<string, HeldSum>> {
     const sums = new Map<string, HeldSum>();
     for (const day of await daysPacked(first, behind)) {
@@ -235,7 +227,6 @@ const EVERYTHING: SessionFilter = { servers: null, daemons: null, features: null
 const sitesIn = (servers: readonly string[] | null) =>
   servers && [...new Set(servers.map((id) => partsOf(id)[0]))];
 
-/** Reports whether a filter covers whole sites. */
 const isWhole = ({ sites, servers }: SessionFilter) => sites !== undefined || servers === null;
 
 const onlyAt = (sites: readonly string[], filter: SessionFilter): SessionFilter => ({
@@ -243,14 +234,12 @@ const onlyAt = (sites: readonly string[], filter: SessionFilter): SessionFilter 
   servers: filter.servers?.filter((id) => sites.includes(partsOf(id)[0])) ?? null,
 });
 
-/** Converts a filter to the ids of a site. */
 function atSite(site: string, filter: SessionFilter): SessionFilter {
   if (isWhole(filter)) return { ...filter, servers: null };
   const own = filter.servers?.map(partsOf).filter(([of]) => of === site) ?? [];
   return { ...filter, servers: own.map(([, server]) => server) };
 }
 
-/** Converts seats of a site to the hub's server ids. */
 function ofSite(site: string, seats: HeldSeats): HeldSeats {
   const { users, hosts } = seats.names;
   const features = seats.names.features.map(

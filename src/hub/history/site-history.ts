@@ -20,7 +20,6 @@ const SLICE_DAYS = 1_000;
 /** The same while computing rollups, which handle one site at a time. */
 const ROLLUP_DAYS = 4_000;
 
-/** First and last day. */
 type Days = readonly [first: number, last: number];
 
 type Kind = "samples" | "hours" | "rollups";
@@ -38,15 +37,14 @@ interface SiteDeps {
 export type SiteHistory = Awaited<ReturnType<typeof openSiteHistory>>;
 
 /**
- * Loads the history of one site into the daemon's tables, for the daemon's reader. Small tables are loaded at
- * once, packed days in slices on demand. Must be closed.
+ * Loads the history of one site into the daemon's tables, for the daemon's reader: small tables at once,
+ * packed days in slices.
  */
 export async function openSiteHistory({ sql, marks, window, features, checkpoint }: SiteDeps) {
   const { site, openFrom } = marks;
   const scratch = openScratch();
   const reader = scratch.readerAt(marks.knownAt, checkpoint);
   const places = new Map(features.map(({ id }, place) => [id, place]));
-  /** Loaded slices of each kind. */
   const held = new Map<Kind, { readonly days: readonly Days[]; readonly ids: ReadonlySet<number> }>();
   let sessionsFor = "";
 
@@ -77,7 +75,6 @@ export async function openSiteHistory({ sql, marks, window, features, checkpoint
     rollups,
   };
 
-  /** Loads coverage, denials with their spans, and data that is not rolled up yet. */
   async function fillBase(): Promise<void> {
     const id = "site || ':' || server";
     const covered = await ask(
@@ -127,7 +124,6 @@ export async function openSiteHistory({ sql, marks, window, features, checkpoint
     for (const table of ["samples", "packed_days"]) scratch.clear(table);
   }
 
-  /** Adds hours and days that were read and are not packed yet. */
   function fillOpen(known: readonly Range[]): void {
     if (openFrom === null) return;
     const hours = new Set<number>();
@@ -161,7 +157,7 @@ export async function openSiteHistory({ sql, marks, window, features, checkpoint
     return openFrom !== null && day >= openFrom ? openFrom - 1 : day;
   }
 
-  /** Loads days of a feature, plus as many following features and later days as fit. */
+  /** Loads days of a feature, and as many later days and features as fit. */
   async function load(kind: Kind, first: number, last: number, feature: KnownFeature): Promise<void> {
     const has = held.get(kind);
     if (has?.ids.has(feature.id) && has.days.some(([from, to]) => from <= first && last <= to)) return;
@@ -214,7 +210,7 @@ export async function openSiteHistory({ sql, marks, window, features, checkpoint
     }
   }
 
-  /** Like the daemon's reader, slice by slice: whole days, and parts of days as hours and samples. */
+  /** Computes rollups slice by slice, like the daemon's reader. */
   async function rollups(
     asked: readonly KnownFeature[],
     from: number,
@@ -249,10 +245,7 @@ export async function openSiteHistory({ sql, marks, window, features, checkpoint
     return all;
   }
 
-  /**
-   * Loads the sessions that reveal who used a feature in hours that are not packed, and in parts of hours of
-   * a short range.
-   */
+  /** Loads the sessions that tell who used a feature in hours that are not packed. */
   async function fillSessions(start: number, end: number): Promise<void> {
     const isShort = end - start <= DAY_MS && start >= marks.sessionsFrom;
     const open = openFrom === null ? end : openFrom * DAY_MS;
@@ -283,7 +276,6 @@ export async function openSiteHistory({ sql, marks, window, features, checkpoint
   }
 }
 
-/** Merges ranges of days that touch; they must be in order. */
 function joined(ranges: readonly Days[]): Days[] {
   const found: [number, number][] = [];
   for (const [first, last] of ranges.toSorted((a, b) => a[0] - b[0])) {

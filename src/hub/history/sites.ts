@@ -11,21 +11,17 @@ export interface SiteMarks {
   /** Everything later is unknown: coverage and sessions of a silent site end here. */
   readonly knownAt: number;
   readonly isSilent: boolean;
-  /** How the site names people; null if unknown. */
   readonly people: Audience | null;
   /** Sessions that ended earlier are not kept; 0 = all are. */
   readonly sessionsFrom: number;
-  /** First time with counts, and with hours of counts. */
   readonly samplesFrom: number | null;
   readonly hoursFrom: number | null;
   /** First day that is not completely packed. */
   readonly openFrom: number | null;
 }
 
-/** The sites and servers that a question covers. */
 export type Scope = Pick<SessionFilter, "sites" | "servers">;
 
-/** Returns the sites that a question covers, by name. `now`: epoch ms of the hub. */
 export async function sitesOf(sql: Sql, { sites, servers }: Scope, now: number): Promise<SiteMarks[]> {
   const conditions = createConditions();
   const named = sites ?? (servers === null ? null : [...new Set(servers.map((id) => partsOf(id)[0]))]);
@@ -53,7 +49,6 @@ export async function sitesOf(sql: Sql, { sites, servers }: Scope, now: number):
       sessionsFrom: Number(row.sessions_from),
       samplesFrom,
       hoursFrom: houred === null ? null : houred * DAY_MS,
-      // A day that a fast clock packed too early is not over.
       openFrom: rolled === null ? firstDay : Math.min(rolled + 1, Math.floor(knownAt / DAY_MS)),
     };
   });

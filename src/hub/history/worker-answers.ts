@@ -26,11 +26,10 @@ import { type SiteMarks, sitesOf } from "./sites.ts";
 type Params<Name extends keyof HistoryAnswers> = Parameters<HistoryAnswers[Name]>[1];
 type OfRange = Range & { readonly filter: Named };
 
-/** Returns the time up to which facts are known: for one connected site its own time, otherwise the hub's. */
+/** Facts are known up to the time of a single connected site, else up to the hub's. */
 const nowOf = ([only, ...others]: readonly SiteMarks[], now: number) =>
   only !== undefined && others.length === 0 && !only.isSilent ? only.knownAt : now;
 
-/** Answers a question about a range with the daemon's code. */
 const over =
   <Asked extends OfRange, Made>(
     make: (
@@ -78,12 +77,12 @@ export const HUB_ANSWERS = {
 };
 export type HubAnswers = typeof HUB_ANSWERS;
 
-/** Creates the pseudonyms of anonymized keys in this thread, so that the secret never crosses threads. */
+/** The secret never crosses threads, so the worker reads it itself. */
 async function pseudonymsOf(sql: Question["sql"]): Promise<Pseudonyms> {
   return createPseudonyms(await storedSecret(sql));
 }
 
-/** Returns named features without counts, as the daemon finds them in its pictures. */
+/** Finds features without counts by name, as the daemon does in its pictures. */
 async function uncountedOf(
   sql: Question["sql"],
   { filter, product }: Params<"stats">,
@@ -103,7 +102,6 @@ async function uncountedOf(
 
 const STATUSES = "server_id, from_at, status, reason, read_at, until_at, next_by";
 
-/** Status periods are few; those in the range are copied. */
 async function outages(
   { sql, now: hubNow, checkpoint }: Question,
   asked: Params<"outages"> & { readonly filter?: Named },

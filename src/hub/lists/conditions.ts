@@ -3,27 +3,20 @@ import type { Sql } from "../database/connect.ts";
 
 export type Conditions = ReturnType<typeof createConditions>;
 
-/**
- * Collects the conditions of a query with their values. Client input is always passed as a value, never as
- * SQL text.
- */
+/** Collects the conditions of a query with their values. Client input is never SQL text. */
 export function createConditions() {
   const values: unknown[] = [];
   const all: string[] = [];
-  /** Adds a value and returns its placeholder. */
   const use = (value: unknown): string => `$${values.push(value)}`;
   return {
     values,
     use,
     add: (condition: string) => void all.push(condition),
-    /**
-     * Matches one of these texts; null or undefined = any. Passed as arrays, whose contents the planner
-     * considers.
-     */
+    /** Matches one of these texts; null = any. The planner considers the contents of arrays. */
     oneOf(expression: string, list: readonly string[] | null | undefined): void {
       if (list != null) all.push(`${expression} = ANY(${use(list)}::text[])`);
     },
-    /** Matches one of these servers, by their ids at the hub; null = any. */
+    /** Matches one of these server ids; null = any. */
     servers(alias: string | null, ids: readonly string[] | null): void {
       if (ids === null) return;
       const of = alias === null ? "" : `${alias}.`;
@@ -33,7 +26,6 @@ export function createConditions() {
       // With several sites, a server's id may exist at another site too.
       if (sites?.length !== 1) all.push(`${of}site || ':' || ${of}server = ANY(${use(ids)}::text[])`);
     },
-    /** Number of conditions. */
     count: () => all.length,
     /** Returns a query for the number of rows; call it before adding values that it does not use. */
     counting(from: string, head = "") {
@@ -50,7 +42,6 @@ interface Page {
   readonly offset: number;
 }
 
-/** Reads the rows of a page, and at the same time the number of all rows. */
 export async function readPage<Row>(
   sql: Sql,
   count: (sql: Sql) => Promise<readonly { readonly total: number }[]>,
@@ -61,13 +52,12 @@ export async function readPage<Row>(
   return { total: first?.total ?? 0, rows };
 }
 
-/** Splits a server id of the hub into site and server; names of sites contain no colon. */
+/** Splits a server id of the hub; names of sites contain no colon. */
 export function partsOf(id: string): [site: string, server: string] {
   const colon = id.indexOf(":");
   return [id.slice(0, colon), id.slice(colon + 1)];
 }
 
-/** Builds an ORDER BY: nulls last in either direction, ties by identity. */
 export function orderBy<F extends string>(
   { field, descending }: SortBy<F>,
   expressions: Readonly<Record<F, string>>,

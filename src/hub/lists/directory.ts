@@ -16,9 +16,8 @@ import { SILENT_MS } from "../push/take-push.ts";
 interface SiteRow {
   readonly site: string;
   readonly lastPushAt: number | null;
-  /** When it announced its shutdown; null once it has pushed again. */
+  /** Time of its announced shutdown; null once it has pushed again. */
   readonly stoppedAt: number | null;
-  /** Actions that the site's `[fleet] allow` permits. */
   readonly allow: readonly string[];
 }
 
@@ -31,10 +30,7 @@ interface Known {
 
 export type Directory = ReturnType<typeof createDirectory>;
 
-/**
- * Keeps sites and servers in memory without features, about 2 KB per server, to resolve names in queries and
- * to detect silent sites. `renew` loads changes.
- */
+/** Keeps sites and servers in memory without features, about 2 KB per server. */
 export function createDirectory(pool: Pool, clock: Clock) {
   let sites = new Map<string, SiteRow>();
   let heads = new Map<string, Known>();
@@ -110,12 +106,11 @@ export function createDirectory(pool: Pool, clock: Clock) {
 
   return {
     renew,
-    /** Returns the servers of all sites without their features; servers of silent sites are stale. */
     snapshot: (): Snapshot => snapshot,
     sites: (): readonly SiteRow[] => [...sites.values()],
     siteOf: (site: string): SiteRow | null => sites.get(site) ?? null,
     isSilent,
-    /** Returns the feature sums of these servers, null = of all; those of silent sites are stale. */
+    /** Returns the feature sums of these servers; null = of all. */
     sums(ids: readonly string[] | null): readonly Sums[] {
       const found = ids === null ? [...heads.values()] : ids.flatMap((id) => heads.get(id) ?? []);
       return found.flatMap(({ site, sums }) => {
@@ -132,7 +127,6 @@ export function createDirectory(pool: Pool, clock: Clock) {
         const source = span.counted ? "counters" : "debug_log";
         return { server: id, state: "on", source, since: span.from, message };
       }),
-    /** Returns the ids of a site's servers, in the order of its config. */
     serversOf: (site: string): readonly string[] =>
       snapshot.servers.flatMap(({ server }) => (server.id.startsWith(`${site}:`) ? [server.id] : [])),
   };
@@ -142,14 +136,13 @@ export function sumOf(sums: readonly Sums[], name: Sum): number {
   return sums.reduce((sum, each) => sum + (each[name] ?? 0), 0);
 }
 
-/** Converts a head to a picture with the hub's id and without features. */
 export function pictureOf(site: string, head: PictureHead): ServerPicture {
   return { ...head, server: { ...head.server, id: serverAt(site, head.server.id), site }, features: [] };
 }
 
 type Named = Values<typeof SITE & Pick<typeof NAMED, "server" | "label">>;
 
-/** Returns the ids of the servers that a query covers, null = all. Throws NOT_FOUND for an unknown site, server or label. */
+/** Returns the servers that a query covers; null = all. Throws NOT_FOUND for unknown names. */
 export function serversIn(directory: Directory, { site, server, label }: Named) {
   const sites = directory.sites().map((row) => row.site);
   const unknown = site?.find((name) => !sites.includes(name));

@@ -12,11 +12,9 @@ import { type Pool, whole } from "../database/connect.ts";
 import { createConditions, orderBy, partsOf } from "./conditions.ts";
 
 export interface ExpirationsAsked extends OpenRange {
-  /** Ids at the hub; null = all. */
   readonly servers: readonly string[] | null;
   readonly daemon?: readonly string[];
   readonly feature?: readonly string[];
-  /** Maximum number of days left, by each server's calendar; null = any. */
   readonly days: number | null;
   readonly permanent: boolean;
   readonly sort: SortBy<keyof ExpirationRecord> | null;
@@ -24,7 +22,7 @@ export interface ExpirationsAsked extends OpenRange {
   readonly offset: number;
 }
 
-/** Returns a page of expiring pools, soonest first by default. `heads`: the heads of the chosen servers. */
+/** Returns a page of expiring pools. `heads`: the chosen servers. */
 export async function expirationPage(
   pool: Pool,
   asked: ExpirationsAsked,
@@ -37,12 +35,11 @@ export async function expirationPage(
   oneOf("p.daemon", asked.daemon);
   oneOf("p.feature", asked.feature);
   add(asked.permanent ? "(p.expires_at IS NOT NULL OR p.permanent)" : "p.expires_at IS NOT NULL");
-  // Pools that never expire match any start.
   if (asked.start !== null) add(`coalesce(p.expires_at >= ${use(asked.start)}, true)`);
   if (asked.end !== null) add(`p.expires_at < ${use(asked.end)}`);
   const { days } = asked;
   if (days !== null) {
-    // Time zones differ by a day at most; only between the first and the last day the server matters.
+    // Time zones differ by a day at most, so only the days between need the server's zone.
     const last = heads.map(({ server }) => [...partsOf(server.id), lastDay(server.timezone, days, now)]);
     const [first = "", end = ""] = [last.map(([, , day]) => day ?? "").sort()].flatMap((all) => [
       all[0],
@@ -67,7 +64,7 @@ export async function expirationPage(
   return { total: total as number, rows: records };
 }
 
-/** Returns the soonest expiring pools of these servers; null = of all servers. */
+/** Returns the pools that expire first; null = of all servers. */
 export async function expiringPools(
   pool: Pool,
   servers: readonly string[] | null,
@@ -83,7 +80,6 @@ export async function expiringPools(
   return rows.map(poolExpiry);
 }
 
-/** Returns the day on which this many days are left in a time zone, as `YYYY-MM-DD`. */
 function lastDay(zone: string, days: number, now: number): string {
   // The days left until 1970-01-01 give the number of today.
   const epoch = { expiresOn: "1970-01-01", expiresAt: 0, permanent: false };
@@ -106,7 +102,6 @@ const SORTS: Readonly<Record<keyof ExpirationRecord, string>> = {
   seatGroup: "p.seat_group",
 };
 
-/** Converts a row of `current_pools`. */
 function poolExpiry(row: Record<string, unknown>): PoolExpiry {
   return {
     server: serverAt(row.site as string, row.server as string),

@@ -17,7 +17,6 @@ import { type Conditions, createConditions, orderBy } from "./conditions.ts";
  */
 export const withSilence = ({ use }: Conditions, now: number) =>
   `WITH silent AS (SELECT site FROM sites WHERE last_push_at < ${use(now - SILENT_MS)})`;
-/** SQL for features (`f`) or rows of people (`r`). */
 export const isSilent = (of: "f" | "r") => `${of}.site IN (SELECT site FROM silent)`;
 /** SQL equivalent of `staleFeature`. */
 export const stateOf = (of: "f" | "r") =>
@@ -25,11 +24,10 @@ export const stateOf = (of: "f" | "r") =>
 export const collectedAtOf = (of: "f" | "r") =>
   `CASE ${of}.collected_at WHEN ${NEVER} THEN NULL ELSE coalesce(${of}.collected_at, s.collected_at) END`;
 const WITH_SERVER = "JOIN servers s USING (site, server)";
-/** Sorts that need the table of servers; null is the order of the tool. */
+/** Sorts that need the table of servers; null is the order of the license manager. */
 const BY_SERVERS: readonly (FeatureSort | null)[] = ["collectedAt", null];
 
 export interface FeaturesAsked {
-  /** Ids at the hub; null = all. */
   readonly servers: readonly string[] | null;
   readonly daemon?: readonly string[];
   readonly feature?: readonly string[];
@@ -50,7 +48,6 @@ interface Row {
   readonly silent: boolean;
 }
 
-/** Returns a page of features as the daemon's records, and their number. */
 export async function featurePage(
   pool: Pool,
   asked: FeaturesAsked,
@@ -72,7 +69,7 @@ export async function featurePage(
   const counted = [...conditions.values];
   const page = `LIMIT ${use(asked.limit)} OFFSET ${use(asked.offset)}`;
   const where = conditions.where();
-  // SortBy keys only, and join afterwards if the sort permits.
+  // Sort keys only, and join afterwards if the sort permits.
   const ordered = BY_SERVERS.includes(asked.sort?.field ?? null) ? WITH_SERVER : "";
   const isAll = conditions.count() === ofServers;
   const [[{ total }], rows] = await Promise.all([
@@ -96,7 +93,7 @@ export async function featurePage(
   };
 }
 
-/** Counts the features or people of these servers, null = of all, from totals stored with each server. */
+/** Counts the features or people of these servers from totals that are stored per server. */
 export function countAll(pool: Pool, column: "features" | "listed", servers: readonly string[] | null) {
   const conditions = createConditions();
   conditions.servers("s", servers);
@@ -106,7 +103,6 @@ export function countAll(pool: Pool, column: "features" | "listed", servers: rea
   );
 }
 
-/** Returns a pushed feature, without holders of seats and assigned people. */
 export function featureOf(body: string, serverAt: number | null, silent: boolean): FeaturePicture {
   const feature: FeaturePicture = {
     collectedAt: serverAt,
@@ -118,7 +114,7 @@ export function featureOf(body: string, serverAt: number | null, silent: boolean
   return silent ? staleFeature(feature) : feature;
 }
 
-/** Wraps a feature in a stub picture, so that the code that anonymizes pictures can process it. */
+/** Wraps a feature in a stub picture for the anonymizer. */
 export function bare(feature: FeaturePicture): ServerPicture {
   return { ...NOTHING, features: [feature] };
 }

@@ -26,7 +26,6 @@ import { userPage } from "./users.ts";
 
 /** Maximum number of events in a calendar; the soonest are kept. */
 const MAX_EXPIRIES = 20_000;
-/** Maximum number of features of one name that a badge reads; it shows exactly one. */
 const MAX_NAMED = 100;
 
 interface HubListsDeps {
@@ -36,7 +35,6 @@ interface HubListsDeps {
   readonly directory: Directory;
 }
 
-/** Answers lists from PostgreSQL; the hub keeps no list in memory. */
 export function createHubLists(
   deps: Pick<
     RouteDeps,
@@ -48,7 +46,6 @@ export function createHubLists(
   const same = (picture: ServerPicture) => picture;
   const hideFrom = ({ caller }: Exchange) => (caller?.anonymize === true ? pictures.anonymous : same);
 
-  /** Returns the heads of these servers as the caller may see them; null = of all servers. */
   function headsOf(exchange: Exchange, ids: readonly string[] | null): readonly ServerPicture[] {
     const { servers } = snapshotFor(exchange);
     if (ids === null) return servers;
@@ -56,7 +53,6 @@ export function createHubLists(
     return servers.filter(({ server }) => wanted.has(server.id));
   }
 
-  /** Returns the ids of the servers that a query covers. Throws NOT_FOUND for unknown names. */
   async function chosen(
     exchange: Exchange,
     query: Parameters<typeof serversIn>[1] & {
@@ -202,7 +198,6 @@ export function createHubLists(
   };
 }
 
-/** Sorts heads by one field of their records; null keeps their order. */
 function sorted(
   heads: readonly ServerPicture[],
   sort: SortBy<keyof ServerRecord> | null,

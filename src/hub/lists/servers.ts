@@ -7,7 +7,6 @@ import { createConditions, partsOf } from "./conditions.ts";
 import type { Directory } from "./directory.ts";
 import { featureOf } from "./features.ts";
 
-/** Builds records of servers from their heads and feature sums. */
 export function serverRecords(directory: Directory, heads: readonly ServerPicture[]) {
   return heads.map((head) => {
     const record = serverRecord(head);
@@ -18,7 +17,6 @@ export function serverRecords(directory: Directory, heads: readonly ServerPictur
   });
 }
 
-/** Returns complete pictures of these servers, in the order of the heads. */
 export async function wholePictures(
   pool: Sql,
   heads: readonly ServerPicture[],

@@ -9,7 +9,6 @@ import { createConditions } from "./conditions.ts";
 import { type Directory, sumOf } from "./directory.ts";
 import { expiringPools } from "./expirations.ts";
 
-/** Returns the totals of a fleet or of some of its servers, like `summarise` for pictures. */
 export async function fleetSummary(pool: Pool, directory: Directory, servers: readonly string[] | null) {
   const { chosen, totals } = fleetTotals(directory, servers);
   const [people, expiries, alerts] = await Promise.all([
@@ -32,7 +31,6 @@ export async function fleetSummary(pool: Pool, directory: Directory, servers: re
   };
 }
 
-/** Returns the totals that are known without asking PostgreSQL. */
 export function fleetTotals(directory: Directory, servers: readonly string[] | null) {
   const all = directory.snapshot().servers;
   const named = servers === null ? null : new Set(servers);
@@ -65,7 +63,6 @@ export function fleetTotals(directory: Directory, servers: readonly string[] | n
   return { chosen, totals };
 }
 
-/** Counts users and hosts, including those missing in a truncated reading. */
 async function peopleCounts(pool: Pool, servers: readonly string[] | null) {
   const conditions = createConditions();
   conditions.servers("r", servers);

@@ -16,19 +16,16 @@ const WITH_SERVER = "JOIN servers s ON s.site = r.site AND s.server = r.server";
 const BY_SERVERS: readonly UserSort[] = ["collectedAt", "durationSeconds"];
 
 export interface UsersAsked {
-  /** Ids at the hub; null = all. */
   readonly servers: readonly string[] | null;
   readonly daemon?: readonly string[];
   readonly feature?: readonly string[];
   readonly user?: readonly string[];
   readonly host?: readonly string[];
   readonly kind?: readonly UserKind[];
-  /** Part of the user or the host; ignores the case of a to z. */
   readonly search?: string;
   readonly sort: SortBy<UserSort>;
   readonly limit: number;
   readonly offset: number;
-  /** Filter, sort and show users and hosts by their aliases. */
   readonly anonymize: boolean;
 }
 
@@ -43,10 +40,7 @@ interface Row {
   readonly silent: boolean;
 }
 
-/**
- * Returns a page of checkouts, reservations, queue entries and assigned people, and their number. `hide`
- * replaces names with aliases.
- */
+/** Returns a page of people and their number. `hide` replaces names with pseudonyms. */
 export async function userPage(
   pool: Pool,
   asked: UsersAsked,
@@ -88,7 +82,6 @@ export async function userPage(
   const counted = [...conditions.values];
   const isAll = conditions.count() === ofServers;
   const where = conditions.where();
-  // Most sorts need only these rows; join for the page.
   const rows = `current_rows r ${BY_SERVERS.includes(asked.sort.field) ? WITH_SERVER : ""}`;
   const page = `LIMIT ${use(asked.limit)} OFFSET ${use(asked.offset)}`;
   const [[{ total }], found] = await Promise.all([

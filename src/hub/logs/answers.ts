@@ -6,10 +6,8 @@ import { lineMatcher, wordsOf } from "../../store/log-words.ts";
 import type { Question } from "../database/transaction.ts";
 import { type Conditions, createConditions } from "../lists/conditions.ts";
 
-/** Number of lines to read between two checks of the time limit. */
 const LINES_AT_ONCE = 2_000;
 
-/** Answers log lines of sites, as far as they send them, and of the hubs, newest first. */
 export async function logs(question: Question, asked: LogsAsked) {
   const words = wordsOf(asked.q ?? "");
   const found = words.length > 0 ? await withWords(question, asked, words) : await page(question, asked);
@@ -61,7 +59,6 @@ async function withWords({ sql, checkpoint }: Question, asked: LogsAsked, words:
   }
 }
 
-/** Counts the lines that the caller may see. */
 export async function logStats({ sql }: Question, hiddenSources: readonly LogSource[]) {
   const conditions = createConditions();
   conditions.add("type = 'log'");

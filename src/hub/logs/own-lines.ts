@@ -3,14 +3,11 @@ import type { LogLine, LogSink } from "../../system/log.ts";
 import type { Pool } from "../database/connect.ts";
 
 const WRITE_MS = 1_000;
-/**
- * Maximum number of lines waiting for PostgreSQL, and of one statement. Further lines are dropped and counted
- * in a line.
- */
+/** Maximum number of waiting lines; further ones are dropped and counted. */
 const MAX_WAITING = 5_000;
 const AT_ONCE = 1_000;
 
-/** Stores the hub's own log lines as events without a site, so that they can be searched at any hub. */
+/** Stores the hub's own log lines as events without a site, so that any hub finds them. */
 export function createOwnLines(pool: Pool, clock: Clock) {
   let waiting: LogLine[] = [];
   let leftOut = 0;

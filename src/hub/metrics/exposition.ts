@@ -37,10 +37,8 @@ const SERVER_LINES = 24;
 const FEATURE_LINES = 12;
 /** About 25 MB of text. Beyond it, features are left out and counted. */
 const MAX_LINES = 250_000;
-/** Number of servers whose features are in memory at once. */
 const SERVERS_A_STEP = 20;
 
-/** Metrics of sites, their servers and the hub itself. */
 export function fleetMetrics(
   { clock, daemon, build, meters, snapshotFor }: RouteDeps,
   sites: SitesDeps,
@@ -48,7 +46,6 @@ export function fleetMetrics(
   const { reads, directory } = sites;
   const exposition = createFleetExposition(sites);
 
-  /** Reads the metrics of the fleet's alerts and stream, and of the hub itself. */
   async function ownMetrics(): Promise<(emit: Emit) => void> {
     const sql = reads.pool();
     const [firing, [row]]: [{ rule: AlertRule; severity: Severity }[], Record<string, string | null>[]] =
@@ -94,8 +91,8 @@ export function fleetMetrics(
 }
 
 /**
- * Writes the metrics of a fleet, a few servers at a time, to bound memory. Metrics of a site's servers have
- * its `site` label and otherwise equal the site's own.
+ * Writes the metrics of a fleet, a few servers at a time. Those of a site's servers equal the site's own,
+ * apart from the label `site`.
  */
 export function createFleetExposition(
   { reads, directory }: { readonly reads: Pick<Reads, "pool">; readonly directory: Directory },
@@ -169,7 +166,6 @@ function* linesOf(pictures: readonly ServerPicture[], hasFeatures: boolean): Gen
   return [...lines.encoded()];
 }
 
-/** Families about the sites of a fleet. */
 export const SITE = {
   info: gauge(
     "licmond_site_info",
@@ -199,7 +195,6 @@ export const SITE = {
   clock: gauge("licmond_site_clock_offset_seconds", "The site's clock minus the hub's at the last push."),
 } as const;
 
-/** Families about the hub itself. */
 export const HUB = {
   pushes: counter("licmond_hub_pushes_total", "Pushes by outcome, since the start of this hub."),
   facts: counter("licmond_hub_facts_total", "Facts in pushes; facts that were sent again count again."),
@@ -226,12 +221,10 @@ function emitSite(site: SiteRecord, emit: Emit): void {
   emitKnown(emit, SITE.clock, labels, seconds(clockOffsetMs));
 }
 
-/** Counts pushes. */
 export function createPushMeter() {
   const pushes = { taken: 0, conflict: 0, failed: 0 };
   let facts = 0;
   return {
-    /** Wraps the port to count its pushes. */
     counted: ({ take, hold }: PushPort): PushPort => ({
       hold,
       async take(batch, address) {

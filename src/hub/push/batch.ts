@@ -32,7 +32,6 @@ export interface Batch extends Omit<Push, "facts" | "states" | "days"> {
   readonly days: readonly Day[];
 }
 
-/** Maximum characters of a server's name in the record of a refused state. */
 const MAX_SERVER = 200;
 
 /** Reason for facts and days that wait for a newer hub. */
@@ -42,7 +41,10 @@ export const UNKNOWN_KIND = "unknown to this version of the hub";
 const compiled = new Map<TSchema, TypeCheck<TSchema>>();
 const checkOf = (schema: TSchema) => compiled.getOrInsertComputed(schema, () => TypeCompiler.Compile(schema));
 
-/** Reads a push. Throws MISSING_FIELD or INVALID_FIELD for a bad envelope; sets bad facts, states and days aside. */
+/**
+ * Reads a push and sets bad facts, states and days aside. Throws MISSING_FIELD or INVALID_FIELD for a bad
+ * envelope.
+ */
 export function readBatch(body: unknown): Batch {
   const around = checkOf(Push);
   if (!around.Check(body)) throw invalidBody(around.Errors(body), body);
@@ -72,7 +74,7 @@ export function readBatch(body: unknown): Batch {
   return { ...rest, facts, refused, states: goodStates, days: goodDays };
 }
 
-/** Builds the record of a refused state. States recur and may be large, so it has only the name. */
+/** Records a refused state by name only: states recur and may be large. */
 export function refusedState(
   state: Pick<State, "kind"> & { readonly server?: unknown },
   reason: string,
@@ -105,7 +107,10 @@ const UNPACK = {
   gzip: (bytes: Uint8Array) => promisify(gunzip)(bytes, BOUNDED),
 };
 
-/** Returns the JSON of a push, limited both packed and unpacked. Throws BODY_TOO_LARGE or INVALID_JSON. */
+/**
+ * Reads the JSON of a push, with limits before and after decompression. Throws BODY_TOO_LARGE or
+ * INVALID_JSON.
+ */
 export async function readPacked(request: Request): Promise<unknown> {
   const encoding = request.headers.get("content-encoding")?.trim().toLowerCase() ?? "";
   const unpack = Object.hasOwn(UNPACK, encoding) ? UNPACK[encoding as keyof typeof UNPACK] : null;
@@ -134,9 +139,7 @@ export async function readPacked(request: Request): Promise<unknown> {
 /** Valid JSON contains these characters only as escapes. */
 const SUSPECT = /\\u(?:0000|d[89a-f])/i;
 
-/**
- * PostgreSQL's texts cannot contain NUL or lone surrogates: replaces them with U+FFFD, in field names too.
- */
+/** Replaces NUL and lone surrogates, which PostgreSQL's texts cannot contain. */
 function parseStorable(json: string): unknown {
   if (!SUSPECT.test(json)) return JSON.parse(json);
   const storable = (text: string) => text.replaceAll("\0", "\uFFFD").toWellFormed();

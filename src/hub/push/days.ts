@@ -15,10 +15,7 @@ import {
 /** Day of open sessions, and of everything that belongs to no day. */
 const NO_DAY = -1;
 
-/**
- * Stores days. Part 0 replaces all rows of its table and day, regardless of their epoch. Days of samples replace
- * the steps of that day.
- */
+/** Stores days. Part 0 first deletes all rows of its table and day. */
 export async function storeDays(tx: Sql, origin: Origin, days: readonly Day[]): Promise<void> {
   for (const day of days) {
     if (day.part === 0) await clear(tx, origin, day);

@@ -11,7 +11,6 @@ import type {
 import type { Sql } from "../database/connect.ts";
 import { eventsOf, newlyTold, storeNewEvents } from "./new-events.ts";
 
-/** The site and epoch that rows belong to. */
 export interface Origin {
   readonly site: string;
   readonly epoch: number;
@@ -19,7 +18,7 @@ export interface Origin {
 
 type FactOf<Kind extends FactKind> = Extract<Fact, { readonly kind: Kind }>;
 
-/** Runs a statement with rows: `$1` is the site, `$2` its epoch, `$3` the rows as JSON. */
+/** Runs a statement with `$1` the site, `$2` its epoch and `$3` the rows as JSON. */
 export async function writeRows(
   tx: Sql,
   sql: string,
@@ -29,7 +28,6 @@ export async function writeRows(
   await writtenRows(tx, sql, origin, rows);
 }
 
-/** Runs a statement with rows and returns its result. */
 export async function writtenRows<Returned>(
   tx: Sql,
   sql: string,
@@ -39,7 +37,7 @@ export async function writtenRows<Returned>(
   return rows.length === 0 ? [] : tx.unsafe(sql, [site, epoch, JSON.stringify(rows)]);
 }
 
-/** Stores facts in order. Each replaces the row with the same id. `now`: epoch ms of the hub. */
+/** Stores facts in order; each replaces the row with the same id. */
 export async function storeFacts(
   tx: Sql,
   origin: Origin,
@@ -57,7 +55,7 @@ export async function storeFacts(
   }
 }
 
-/** Stores facts that contain states of rows; the last fact about a row wins. */
+/** Stores facts without removals; the last fact about a row wins. */
 async function storeRun(tx: Sql, origin: Origin, facts: readonly Fact[], now: number): Promise<void> {
   const last = <Kind extends FactKind>(kind: Kind, keyOf: (fact: FactOf<Kind>) => unknown) => {
     const rows = facts.filter((fact): fact is FactOf<Kind> => fact.kind === kind);
@@ -133,7 +131,6 @@ const ENDED_SESSIONS = `
   RETURNING site_id, id`;
 
 const IDS = "SELECT id FROM json_to_recordset($3::text::json) AS r(id bigint)";
-/** Records when each user and each host was last seen. */
 const LAST_SEEN = `
   INSERT INTO last_seen (site, kind, name, server, at)
   SELECT $1, person.kind, person.name, r.server,
@@ -147,7 +144,7 @@ const LAST_SEEN = `
 const SESSIONS_GONE = `DELETE FROM sessions WHERE site = $1 AND epoch = $2 AND site_id IN (${IDS})`;
 const OPEN_GONE = `DELETE FROM open_sessions WHERE site = $1 AND epoch = $2 AND site_id IN (${IDS})`;
 
-/** Stores sessions and returns the hub's ids by the site's ids. */
+/** Stores sessions; maps the site's ids to the hub's. */
 export async function storeSessions(
   tx: Sql,
   origin: Origin,
@@ -180,7 +177,7 @@ const FEATURES = `
       AND f.unit = coalesce(r.unit, 'seats') AND f.seat_group IS NOT DISTINCT FROM r."seatGroup")
   ON CONFLICT (site, server, daemon, name) DO UPDATE SET unit = excluded.unit, seat_group = excluded.seat_group`;
 
-/** Gives an id to each new feature, and updates units and seat groups from the last row. */
+/** Gives an id to each new feature, and updates units and seat groups. */
 export async function noteFeatures(
   tx: Sql,
   origin: Origin,
@@ -263,7 +260,6 @@ const ALERTS = `
     acknowledged_at = excluded.acknowledged_at, acknowledged_by = excluded.acknowledged_by, comment = excluded.comment,
     silenced_until = excluded.silenced_until`;
 
-/** Stores alerts. `id` is the site's. */
 export async function storeAlerts(tx: Sql, origin: Origin, alerts: readonly AlertRow[]): Promise<void> {
   const ms = (text: string | null) => (text === null ? null : Date.parse(text));
   const rows = alerts.map((alert) => ({

@@ -22,10 +22,7 @@ interface NewEvent {
   readonly fields: object;
 }
 
-/**
- * Stores events in the transaction of their facts. Alerts must be stored first, because the hub's ids are
- * looked up.
- */
+/** Stores events in the transaction of their facts, after their alerts, whose ids they need. */
 export async function storeNewEvents(
   tx: Sql,
   site: string,
@@ -38,7 +35,6 @@ export async function storeNewEvents(
   await tx.unsafe(NEW_EVENTS, [site, epoch, JSON.stringify(rows), now]);
 }
 
-/** Packs consecutive checkouts and checkins; every other event has its own row. */
 function rowsOf(events: readonly NewEvent[], site: string): object[] {
   const name = JSON.stringify(site);
   const headOf = (at: number) => `{"timestamp":"${iso(at)}","site":${name}`;
@@ -77,9 +73,8 @@ const NEW_EVENTS = `
   ORDER BY r.n`;
 
 /**
- * Rebuilds the site's events from its facts: a site sends no events of sessions and denials. `sessionIds`
- * maps the site's ids to the hub's; `told` are denials whose event the site has published since the last
- * push.
+ * Rebuilds the events of sessions and denials, which a site does not send. `sessionIds` maps the site's ids
+ * to the hub's; `told` are denials whose event the site has published since the last push.
  */
 export async function eventsOf(
   tx: Sql,
@@ -103,8 +98,8 @@ export async function eventsOf(
 }
 
 /**
- * Reports whether the site published an event: not for imported sessions, which have negative ids, nor for
- * seats found by a server's first reading.
+ * Reports whether the site published an event: not for imported sessions (negative ids) or for the first
+ * reading of a server.
  */
 const isPublished = ({ id, change, announced }: SessionFact) =>
   id >= 0 && (change === "ended" || (change === "opened" && announced));
@@ -124,9 +119,7 @@ async function intervalsOf(
   return new Map(rows.map(({ server, ms }) => [server, Number(ms)]));
 }
 
-/**
- * Builds the event of the poll that saw the change; the fact of an opened session may already have its end.
- */
+/** Builds the event as of its poll; the fact of an opened session may already have its end. */
 function sessionEvent(site: string, fact: SessionFact, session: number, intervalMs: number): NewEvent {
   const { change, daemon, feature, user, host, version, count, handle, firstSeenAt } = fact;
   const isEnd = change === "ended";
@@ -172,7 +165,7 @@ function publishedEvent(site: string, { event: { id: _, timestamp, ...event } }:
   };
 }
 
-/** Returns the ids of denials whose outcome becomes final with this push. Call it before storing them. */
+/** Returns the denials whose outcome becomes final with this push; must run before they are stored. */
 export async function newlyTold(
   tx: Sql,
   site: string,
@@ -191,13 +184,11 @@ const KNOWN_AS_TOLD = `
   JOIN denials d ON d.site = $1 AND d.epoch = $2 AND d.site_id = r.id AND d.at = r.at WHERE d.told`;
 
 /**
- * Packs checkouts and checkins: 60 bytes per event instead of 450, and a hundredth of the rows. Each event is
- * a line of its type, a tab, and its JSON without `type` and `id`; JSON contains no raw tabs or line ends.
+ * Packs checkouts and checkins: 60 bytes per event instead of 450. Each event is a line: type, tab, JSON
+ * without `type` and `id`.
  */
 
-/** Maximum number of events per row; a resuming client unpacks up to this many in vain. */
 const MAX_PACKED = 200;
-/** The fastest level. */
 const LEVEL = 1;
 
 interface PackedEvent {

@@ -4,14 +4,11 @@ import type { FeatureState } from "../../fleet/protocol.ts";
 import type { Pseudonyms } from "../../http/anonymous/anonymous.ts";
 import { pick } from "../../http/records.ts";
 
-/** Rows of a picture's features, pools and people, and the statements that store them. */
-
 /** Value of `collected_at` for a feature that was never read; null means the server's time. */
 export const NEVER = -1;
 /** Sorts after all known places. */
 const LAST = 2_147_483_647;
 
-/** Builds an INSERT of these columns plus those that identify the feature. */
 function insertInto(table: string, columns: readonly string[], feature = "feature"): string {
   const names = columns.map(nameOf);
   return `

@@ -7,21 +7,19 @@ import { storeDays } from "./days.ts";
 import { type Origin, storeFacts, writeRows, writtenRows } from "./facts.ts";
 import { storeStates } from "./states.ts";
 
-/** Maximum number per push and site. */
 const AT_ONCE = 2_000;
 
-/** Facts and days that an older hub set aside as unknown, and that this hub knows. */
+/** Facts and days that an older hub did not know, and this one does. */
 export interface SetAside {
   readonly ids: readonly string[];
   readonly facts: readonly Fact[];
   readonly days: readonly Day[];
-  /** Items that still cannot be stored. */
   readonly refused: readonly Refused[];
 }
 
 /**
- * Sets aside facts, days and states that cannot be stored, with their reasons. Unknown facts and days wait
- * for a newer hub. A state replaces its former record. Returns the new records.
+ * Sets aside data that cannot be stored. Unknown facts and days wait for a newer hub; a state replaces its
+ * former record. Returns the new records.
  */
 export async function setAside(
   tx: Sql,
@@ -54,7 +52,6 @@ const REFUSED = `
   SELECT $1, $2, r.seq, r.now, r.reason, r.kind, convert_to(r.body, 'UTF8')
   FROM json_to_recordset($3::text::json) AS r(seq bigint, now bigint, reason text, kind text, body text)`;
 
-/** Returns the items of a site's current epoch, oldest first. */
 export async function waitingOf(pool: Pool, site: string): Promise<SetAside> {
   const known = JSON.stringify([...Object.keys(FACT_SCHEMAS), ...Object.keys(DAY_SCHEMAS)]);
   const rows: { id: string; seq: string | null; body: Buffer }[] = await pool`
@@ -78,7 +75,7 @@ export async function waitingOf(pool: Pool, site: string): Promise<SetAside> {
   return { ids: rows.map(({ id }) => id), facts, days, refused };
 }
 
-/** Removes items so that the same transaction can store them; returns false if another hub was first. */
+/** Returns false if another hub was first. */
 export async function takeOut(tx: Sql, { ids }: SetAside): Promise<boolean> {
   if (ids.length === 0) return false;
   const taken = await tx`
@@ -88,7 +85,6 @@ export async function takeOut(tx: Sql, { ids }: SetAside): Promise<boolean> {
 
 const REASON = "refused by the hub's database";
 
-/** Stores facts in order. Returns those that PostgreSQL refuses. */
 export async function storeOrRefuseFacts(
   tx: TransactionSQL,
   origin: Origin,
@@ -99,10 +95,7 @@ export async function storeOrRefuseFacts(
   return bad.map((fact) => ({ seq: fact.seq, reason: REASON, fact }));
 }
 
-/**
- * Stores days in order. Returns those that PostgreSQL refuses; former rows of their table and day are deleted
- * anyway.
- */
+/** Stores days; returns refused ones, whose former rows are deleted anyway. */
 export async function storeOrRefuseDays(
   tx: TransactionSQL,
   origin: Origin,
@@ -117,9 +110,6 @@ export async function storeOrRefuseDays(
   return bad.map((day) => ({ seq: null, reason: REASON, fact: day }));
 }
 
-/**
- * Stores states. Returns those that PostgreSQL refuses, and the servers whose complete pictures are needed.
- */
 export async function storeOrRefuseStates(
   tx: TransactionSQL,
   origin: Origin,
@@ -136,8 +126,8 @@ export async function storeOrRefuseStates(
 }
 
 /**
- * Stores items in a savepoint. If PostgreSQL refuses them, retries each half, down to single items, and
- * returns the refused ones.
+ * Stores items in a savepoint. If PostgreSQL refuses them, retries each half down to single items. Returns
+ * the refused ones.
  */
 async function storeOrRefuse<Item>(
   tx: TransactionSQL,

@@ -7,10 +7,7 @@ import { SUMS } from "./sums.ts";
 
 type StateOf<Kind extends State["kind"]> = Extract<State, { readonly kind: Kind }>;
 
-/**
- * Stores the newest states. Returns the servers whose complete pictures are needed. `now`: epoch ms of the
- * hub.
- */
+/** Stores the newest states. Returns the servers whose complete pictures are needed. */
 export async function storeStates(
   tx: Sql,
   origin: Origin,
@@ -39,7 +36,7 @@ export async function storeStates(
   return wanted;
 }
 
-/** Stores a site's public config. Removed servers disappear from the live view; their history stays. */
+/** Stores a site's public config. Removed servers keep their history. */
 async function storeSite(
   tx: Sql,
   origin: Origin,
@@ -69,8 +66,8 @@ const SERVERS = `
     changed_at = greatest(excluded.changed_at, servers.changed_at + 1) WHERE servers.place <> excluded.place`;
 
 /**
- * Applies the newest state of alerts, which may be ahead of the facts. An alert that no longer fires gets the
- * hub's time as its end, until the site's own time arrives as a fact.
+ * Applies the newest state of alerts, which may be ahead of the facts. An alert that no longer fires ends
+ * now, until its own end arrives as a fact.
  */
 export async function settleAlerts(tx: Sql, origin: Origin, now: number): Promise<void> {
   const { site, epoch } = origin;
@@ -120,10 +117,7 @@ const STATUSES = `
 
 type Picture = Extract<State, { readonly kind: "picture" }>;
 
-/**
- * Stores the head, the changed features and the people of each picture. Returns the servers whose difference
- * does not match the stored picture; complete pictures are needed.
- */
+/** Stores pictures. Returns the servers whose difference does not fit the stored picture. */
 async function storePictures(
   tx: Sql,
   origin: Origin,
@@ -142,7 +136,6 @@ async function storePictures(
   return [...wanted];
 }
 
-/** Stores at most one picture of each server. */
 async function storeRound(
   tx: Sql,
   origin: Origin,
@@ -158,7 +151,7 @@ async function storeRound(
     found.map(({ server, picture }) => [server, picture === null ? null : Number(picture)]),
   );
   const fits = pictures.filter(({ server, from }) => from === null || stored.get(server) === from);
-  // A part that is sent again because its answer was lost.
+  // A part that was sent again because its answer was lost.
   const isThere = ({ server, to }: Picture) => stored.get(server) === to;
   const wanted = pictures.filter((picture) => !fits.includes(picture) && !isThere(picture));
   if (fits.length === 0) return wanted.map(({ server }) => server);

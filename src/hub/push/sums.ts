@@ -1,6 +1,6 @@
 /**
- * Sums over the features of a server. Seats are counted per set of seats (`domain/polls/seat-groups.ts`); all
- * but the first four fields exclude features that are `failed`, as totals do (`domain/summary.ts`).
+ * Sums over the features of a server; seats are counted per set (`domain/polls/seat-groups.ts`). All but
+ * the first four exclude failed features.
  */
 export interface Sums {
   readonly features: number;
@@ -25,7 +25,6 @@ export interface Sums {
   /** The next day on which licenses expire, counted from the picture's day, as YYYY-MM-DD. */
   readonly nextExpiry: string | null;
 }
-/** Fields that can be added up over servers. */
 export type Sum = Exclude<keyof Sums, "nextExpiry">;
 
 const READ = "state <> 'failed'";
@@ -39,7 +38,6 @@ const COUNTED = `coalesce(seat_group NOT LIKE 'package %', true) OR seat_group =
       SELECT FROM current_features p WHERE p.site = f.site AND p.server = f.server AND p.unit = f.unit
         AND p.seat_group = f.seat_group AND f.seat_group = 'package ' || p.name)`;
 
-/** Recomputes the sums of these servers. */
 export const SUMS = `
   WITH r AS (
     SELECT server, now FROM json_to_recordset($3::text::json) AS r(server text, now bigint) WHERE $2::int IS NOT NULL

@@ -25,7 +25,7 @@ import { settleAlerts } from "./states.ts";
 /** A site is silent after this many missed heartbeats; until then, no other process may push for it. */
 export const SILENT_MS = 3 * HEARTBEAT_MS;
 
-/** Another hub with a slightly different clock may already consider such a late site silent. */
+/** Another hub, whose clock differs slightly, may already consider such a late site silent. */
 const LATE_MS = 2 * HEARTBEAT_MS;
 
 interface PushDeps {
@@ -37,13 +37,11 @@ interface PushDeps {
   readonly pseudonyms: Pseudonyms;
 }
 
-/** Why a push is refused; a cursor tells the site where to continue. */
 type Refusal = "instance" | "epoch" | { readonly cursor: number };
 
 /**
  * Stores a push: cursor and facts in one transaction, so that each fact is stored once even if answers are
- * lost. Throws CONFLICT if facts are missing, if the hub lost data of the site, or if another process pushes
- * for it.
+ * lost. Throws CONFLICT.
  */
 export async function takePush(deps: PushDeps, sent: Batch, address: string): Promise<Answer> {
   const { pool, partitions, clock, log } = deps;
@@ -148,7 +146,7 @@ async function store(
   return { answer: { cursor: reached, commands, wanted: states.wanted }, refused: newlyRefused };
 }
 
-/** Marks the pictures of a site that was silent as changed: they were shown as stale. */
+/** Marks the pictures as changed: they were shown as stale. */
 async function heardAgain(tx: Sql, site: string, now: number): Promise<void> {
   await tx`UPDATE servers SET changed = pg_current_xact_id(), changed_at = greatest(changed_at + 1, ${now}) WHERE site = ${site}`;
 }
@@ -174,9 +172,8 @@ const conflict = (message: string, details: string) => new ApiError("CONFLICT", 
 const AS_IT_WAS = ["sites", "api_keys", "events", "new_events"];
 
 /**
- * Moves the data of a renamed site to its new name. The epoch, which is random and never sent out, proves
- * that it is the same site, so a stolen key cannot take another site's data. Returns false if the old name
- * was in use within `silentMs`: one of the two sites is then a copied machine.
+ * Moves the data of a renamed site. The random epoch, which is never sent out, proves that it is the same
+ * site. Returns false if the old name was in use within `silentMs`: one of the two is a copy.
  */
 async function takeOver(pool: Pool, { site, formerly, epoch }: Batch, now: number, silentMs: number) {
   if (formerly === undefined) return true;
@@ -200,7 +197,6 @@ async function takeOver(pool: Pool, { site, formerly, epoch }: Batch, now: numbe
         AND c.relname NOT IN ${tx(AS_IT_WAS)}`;
     for (const { name } of tables)
       await tx.unsafe(`UPDATE ${name} SET site = $1 WHERE site = $2`, [site, formerly]);
-    // Marks the rows as changed, for hubs to reload them.
     await tx`UPDATE servers SET changed = pg_current_xact_id(), changed_at = greatest(changed_at + 1, ${now}) WHERE site = ${site}`;
     await tx`SELECT pg_notify('licmond', 'push')`;
     return true;

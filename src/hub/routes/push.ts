@@ -17,16 +17,14 @@ const RETRY_SECONDS = 2;
 
 export interface PushPort {
   take(batch: Batch, address: string): Promise<Answer>;
-  /** Waits for commands to a site before its push is answered, see `held-answers.ts`. */
   hold: HeldAnswers["wait"];
 }
 
-/** Receives the pushes of sites. */
 export function pushRoutes({ take, hold }: PushPort) {
   let running = 0;
   const waiting: (() => void)[] = [];
 
-  /** Runs work in a limited number of slots. Bodies are read inside, to bound memory. */
+  /** Limits concurrent work. Bodies are read inside, to bound memory. */
   async function inTurn<T>(work: () => Promise<T>): Promise<T> {
     if (running >= AT_ONCE) {
       if (waiting.length >= WAITING)
@@ -75,16 +73,12 @@ export function pushRoutes({ take, hold }: PushPort) {
 
 const STORE_RETRY_SECONDS = 5;
 
-/** Public messages by SQLSTATE. */
 const WORDS: Readonly<Record<string, string>> = {
   "25006": "The hub's database is read-only",
   "53100": "The disk of the hub's database is full",
 };
 
-/**
- * Tracks whether the database accepts pushes. A failed push is answered with SERVICE_UNAVAILABLE and retried
- * by its site. Logs only the first failure and the recovery.
- */
+/** Tracks whether the database accepts pushes. Logs the first failure and the recovery. */
 export function createPushHealth(log: Log) {
   let problem: string | null = null;
 

@@ -36,7 +36,6 @@ export interface SitesDeps {
   readonly directory: Directory;
 }
 
-/** Returns records of these sites, null = of all. */
 export async function siteRecords(
   { reads, directory }: SitesDeps,
   sites: readonly string[] | null,
@@ -61,7 +60,6 @@ export async function siteRecords(
   return rows.map((row) => siteRecord(row, of(servers.get(row.site) ?? []), now));
 }
 
-/** Lists the sites of a fleet, and how far the hub is behind each. */
 export function siteRoutes({ clock }: Pick<RouteDeps, "clock">, deps: SitesDeps) {
   async function records(exchange: Exchange, sites: readonly string[] | null): Promise<SiteRecord[]> {
     const found = await siteRecords(deps, sites, clock.now());
@@ -122,7 +120,6 @@ interface Row
   readonly criticals: number;
 }
 
-/** The servers of a site, and the sums of their features. */
 interface Servers {
   readonly pictures: readonly ServerPicture[];
   readonly sums: readonly Sums[];
@@ -140,7 +137,6 @@ function siteRecord(row: Row, { pictures, sums }: Servers, now: number): SiteRec
   return {
     site: row.site,
     state: isSilent ? "silent" : lagMs > BEHIND_MS ? "behind" : "connected",
-    // Unknown for a silent site.
     lagFacts: isSilent || row.head === null ? null : Math.max(0, Number(row.head) - Number(row.cursor)),
     lagSeconds: isSilent ? null : Math.floor(lagMs / 1000),
     daysLeft: row.days_left,
@@ -162,7 +158,7 @@ function siteRecord(row: Row, { pictures, sums }: Servers, now: number): SiteRec
   };
 }
 
-/** Returns the next expiry day from today on; sums of a silent site may be old. */
+/** Sums of a silent site may be old, so past days are skipped. */
 function nextOf(sums: readonly Sums[], now: number): string | null {
   const today = new Date(now).toISOString().slice(0, 10);
   const days = sums.flatMap(({ nextExpiry }) =>

@@ -8,7 +8,6 @@ import type { Partitions } from "../database/partitions.ts";
 import { unpackEvents } from "../push/new-events.ts";
 import { giveIds, publish, type StreamState, streamState } from "./publish.ts";
 
-/** Number of events per read for live clients. */
 const READ_EVENTS = 500;
 /** An id at most this far ahead of the clock is used as its time. */
 const TRUSTED_AHEAD_MS = 1_000;
@@ -18,17 +17,13 @@ interface FeedDeps {
   readonly partitions: Partitions;
   /** Reports whether there are clients; without any, nothing is read. */
   readonly isWatched: () => boolean;
-  /** Returns the seats of all sites, for a metrics sample. */
   readonly licenses: () => MetricsEvent["licenses"];
-  /** Requests a look soon. */
   readonly wake: () => void;
 }
 
 type Unnumbered<E> = Omit<E, "id" | "timestamp">;
-/** A picture event at a hub. */
 export type SitePictureNotice = Unnumbered<PictureNotice> & { readonly site: string };
 
-/** A sample or a picture that waits for its id. */
 interface Waiting {
   readonly event: Unnumbered<MetricsEvent> | SitePictureNotice;
   readonly patch?: NonNullable<Published["patch"]>;
@@ -37,8 +32,8 @@ interface Waiting {
 export type Feed = Awaited<ReturnType<typeof createFeed>>;
 
 /**
- * Event source of this hub's streams, in place of a daemon's bus and stored events: published events in id
- * order, and the hub's own samples and pictures, whose ids come from the same sequence.
+ * Event source of this hub's streams: published events, and own samples and pictures with ids of the same
+ * sequence.
  */
 export async function createFeed({ pool, partitions, isWatched, licenses, wake }: FeedDeps) {
   let state: StreamState = await streamState(pool);
@@ -54,7 +49,6 @@ export async function createFeed({ pool, partitions, isWatched, licenses, wake }
     for (const listener of listeners) listener(batch);
   }
 
-  /** Sends the events up to an id; all of them must be readable. */
   async function tellUpTo(id: number): Promise<void> {
     while (last < id && isWatched()) {
       const rows = await readEvents(pool, last, id, READ_EVENTS);
@@ -94,7 +88,6 @@ export async function createFeed({ pool, partitions, isWatched, licenses, wake }
     if (waiting.length > 0) await tellWaiting();
   }
 
-  /** Publishes waiting events and sends new ones; never concurrently. */
   function lookOnce(): Promise<void> {
     looking ??= look().finally(() => {
       looking = null;
@@ -139,10 +132,7 @@ export async function createFeed({ pool, partitions, isWatched, licenses, wake }
   return { bus, history, look: lookOnce };
 }
 
-/**
- * Returns events above `after` up to an id, in order: at least `limit` of them if there are that many, and at
- * most one packed row more.
- */
+/** Returns events in id order: at least `limit` if there are that many, and at most one packed row more. */
 async function readEvents(
   pool: Pool,
   after: number,

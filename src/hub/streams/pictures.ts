@@ -10,7 +10,6 @@ import { wholePictures } from "../lists/servers.ts";
 import { SILENT_MS } from "../push/take-push.ts";
 import type { Feed } from "./feed.ts";
 
-/** Number of pictures per transaction. */
 const GROUP = 20;
 /** Maximum number of features and rows in memory, to compute differences; about 1 KB each. */
 const MAX_KEPT_ROWS = 40_000;
@@ -19,16 +18,13 @@ interface ServerRow {
   readonly site: string;
   readonly server: string;
   readonly changed_at: string;
-  /** Last push of the site. Read together with the picture, so that silence is judged at the same moment. */
+  /** Read together with the picture, so that silence is judged at the same moment. */
   readonly last_push_at: string | null;
 }
 
 const isSilent = ({ last_push_at }: ServerRow, now: number) => now - Number(last_push_at) > SILENT_MS;
 
-/**
- * Returns the number of a server's picture, equal at all hubs: each change has a higher one, and so has the
- * stale picture of a silent site.
- */
+/** Numbers a server's picture alike at all hubs. Silence counts as a change. */
 const numberOf = (row: ServerRow, now: number) => 2 * Number(row.changed_at) + (isSilent(row, now) ? 1 : 0);
 
 interface Numbered {
@@ -36,10 +32,7 @@ interface Numbered {
   readonly picture: ServerPicture;
 }
 
-/**
- * Returns complete pictures with their numbers from one snapshot, in the order of the ids; unknown ids are
- * left out.
- */
+/** Returns complete pictures from one snapshot, in the order of the ids. */
 export async function numberedPictures(pool: Pool, ids: readonly string[], now: number): Promise<Numbered[]> {
   if (ids.length === 0) return [];
   return pool.begin("ISOLATION LEVEL REPEATABLE READ READ ONLY", async (tx) => {
@@ -51,7 +44,6 @@ export async function numberedPictures(pool: Pool, ids: readonly string[], now: 
   });
 }
 
-/** Returns pictures without features, with their numbers. */
 async function numberedHeads(pool: Pool, ids: readonly string[], now: number): Promise<Numbered[]> {
   const rows = await headsOf(pool, ids);
   return rows.map((row) => ({
@@ -77,22 +69,19 @@ async function headsOf(sql: Sql, ids: readonly string[]): Promise<HeadRow[]> {
 interface WatchDeps {
   readonly pool: Pool;
   readonly bus: Pick<Feed["bus"], "pass">;
-  /** Filters of the clients that receive pictures. */
   readonly watching: () => readonly Pick<StreamFilter, "sites" | "servers">[];
   readonly clock: Clock;
   readonly anonymous: (picture: ServerPicture) => ServerPicture;
 }
 
-/** A watched server: the number sent last, and its picture if there is room. */
 interface Kept {
   readonly number: number;
   readonly picture: ServerPicture | null;
 }
 
 /**
- * Sends `picture` events to clients, with the difference between the stored picture and the last one sent. If
- * the last one is unknown (the server was not watched before, or memory is full), the event has only the
- * numbers `from` and `to`; clients with another number read the picture again.
+ * Sends `picture` events with the difference to the last sent picture. If that one is unknown, the event
+ * has only its number; clients with another number read the picture again.
  */
 export function createPictureWatch({ pool, bus, watching, clock, anonymous }: WatchDeps) {
   const kept = new Map<string, Kept>();
@@ -134,7 +123,6 @@ export function createPictureWatch({ pool, bus, watching, clock, anonymous }: Wa
   }
 
   return {
-    /** Sends the changes since the last look. */
     async look(): Promise<void> {
       const filters = watching();
       if (filters.length === 0 && kept.size === 0) return;

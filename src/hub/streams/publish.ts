@@ -6,14 +6,12 @@ import type { Partitions } from "../database/partitions.ts";
 /** Rows that get ids in one transaction. */
 const ROUND_ROWS = 500;
 
-/** Position of the stream. */
 export interface StreamState {
   /** The highest assigned id; all events up to it are readable. */
   readonly last: number;
   /** The highest id that retention has deleted; 0 = none. */
   readonly deleted: number;
   readonly oldest: number | null;
-  /** Events are waiting to be published. */
   readonly hasNews: boolean;
   /** PostgreSQL's time in epoch ms, the same for all hubs. */
   readonly now: number;
@@ -37,9 +35,8 @@ export async function streamState(pool: Pool): Promise<StreamState> {
 }
 
 /**
- * Assigns ids on one hub at a time. The lock is released with the transaction, so the next hub can read all
- * earlier ids. All statements are sent in one message, so that a hub that dies does not hold the lock; each
- * sees everything committed before. Every change to the row of `stream` needs this lock.
+ * Serializes the assignment of ids. The lock ends with the transaction, so the next hub can read all
+ * earlier ids. All statements are sent in one message: a hub that dies holds no lock.
  */
 const LOCKED = `SELECT pg_advisory_xact_lock(${LOCK}, ${LOCKS.publish});`;
 
@@ -63,7 +60,6 @@ const PUBLISH = `${LOCKED}
   )
   SELECT rows, pg_notify('licmond', 'events') FROM told`;
 
-/** Publishes waiting events in the order they were stored. */
 export async function publish(pool: Pool, partitions: Partitions, state: StreamState): Promise<void> {
   // Ids may be ahead of the clock, after a burst or after the clock was set back.
   const day = Math.floor(Math.max(state.now, state.last) / DAY_MS);
@@ -87,8 +83,8 @@ export async function giveIds(pool: Pool, count: number): Promise<number> {
 const IS_AUDIT = "type = 'log' AND source = 'audit'";
 
 /**
- * Deletes the events of days before `day`, except audit lines from `auditDay` on (days since 1970). Stores
- * the highest deleted id, for clients that resume below it. Returns the number of dropped partitions.
+ * Deletes the events of days before `day`, but audit lines only before `auditDay`. Stores the highest
+ * deleted id for clients that resume below it.
  */
 export async function dropEvents(
   pool: Pool,

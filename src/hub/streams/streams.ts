@@ -28,11 +28,8 @@ interface StreamsDeps {
   readonly anonymous: (picture: ServerPicture) => ServerPicture;
   readonly limits: () => Pick<Config["limits"], "streams" | "streamsPerKey" | "streamBufferBytes">;
   readonly log: Pick<Log, "warn">;
-  /** Returns false if the key was revoked or has expired, or the sign-in has ended. */
   readonly keyHolds: (id: string) => boolean;
-  /** Requests a look soon. */
   readonly wake: () => void;
-  /** Reports whether the last look failed. */
   readonly isFailing: () => boolean;
 }
 
@@ -105,7 +102,6 @@ export async function createHubStreams(deps: StreamsDeps) {
       await feed.look();
       await pictures.look();
     },
-    /** Ends every stream. */
     close: broadcaster.close,
     stop: sampler.stop,
   };
