@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { count, nullable, OfHub, OfSite, record, Timestamp, words } from "./records.ts";
+import { count, nullable, OfHub, OfSite, record, Timestamp, textOrNull, time, words } from "./records.ts";
 import { iso } from "./time/clock.ts";
 import { UNITS, type Unit } from "./words.ts";
 
@@ -76,13 +76,13 @@ export const AlertFields = {
   value: nullable(Type.Number({ description: "Observed value, in the rule's unit" })),
   threshold: nullable(Type.Number({ description: "The exceeded limit" })),
   peakValue: nullable(Type.Number({ description: "The worst value so far" })),
-  startedAt: { ...Timestamp, description: "When the condition began" },
-  firedAt: { ...Timestamp, description: "When the alert was raised" },
+  startedAt: time("When the condition began"),
+  firedAt: time("When the alert was raised"),
   resolvedAt: nullable(Timestamp),
   durationSeconds: count("From start to end, or to now"),
   acknowledged: Type.Boolean(),
   acknowledgedAt: nullable(Timestamp),
-  acknowledgedBy: nullable(Type.String({ description: "Name of the key" })),
+  acknowledgedBy: textOrNull("Name of the key"),
   comment: nullable(Type.String()),
   silencedUntil: nullable(Timestamp),
 };

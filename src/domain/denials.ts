@@ -1,7 +1,17 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { featureKey } from "./history.ts";
 import type { FeaturePicture, ServerPicture } from "./picture.ts";
-import { count, nullable, OfSite, record, Timestamp, words } from "./records.ts";
+import {
+  count,
+  nullable,
+  OfSite,
+  record,
+  Timestamp,
+  textOrNull,
+  time,
+  timeOrNull,
+  words,
+} from "./records.ts";
 import { DAY_MS, iso } from "./time/clock.ts";
 import { DENIAL_STATES } from "./words.ts";
 
@@ -14,14 +24,14 @@ export const DenialFields = {
   ...OfSite,
   server: Type.String(),
   daemon: Type.String(),
-  feature: nullable(Type.String({ description: "Null where the manager counts denials of a daemon alone" })),
+  feature: textOrNull("Null if the manager counts denials per daemon only"),
   user: nullable(Type.String()),
-  host: nullable(Type.String({ description: "Host of the first attempt" })),
-  count: count("Requested seats; where the manager only counts denials, their number", 1),
-  reason: nullable(Type.String({ description: "The manager's own words" })),
+  host: textOrNull("Host of the first attempt"),
+  count: count("Requested seats, or the number of denials if the manager only counts them", 1),
+  reason: textOrNull("As printed by the manager"),
   code: nullable(Type.Integer({ description: "The manager's error number, e.g. -4" })),
   attempts: count("Consecutive denied requests of one user for the same reason", 1),
-  until: { ...Timestamp, description: "The last attempt" },
+  until: time("The last attempt"),
   outcome: words(
     DENIAL_OUTCOMES,
     "granted_later: the seats came within seconds, from any pool or server. Statistics and alerts count " +
@@ -37,11 +47,8 @@ export const LoggingRecord = record("DenialLogging", {
   server: Type.String(),
   state: words(DENIAL_STATES),
   source: nullable(words(["debug_log", "counters"])),
-  since: nullable({
-    ...Timestamp,
-    description: "Start of the current uninterrupted stretch",
-  } as typeof Timestamp),
-  message: nullable(Type.String({ description: "Reason, and how to fix it" })),
+  since: timeOrNull("Start of the current uninterrupted period"),
+  message: textOrNull("Reason, and how to fix it"),
 });
 export type LoggingRecord = Static<typeof LoggingRecord>;
 

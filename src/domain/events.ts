@@ -3,7 +3,7 @@ import { ALERT_CHANGES, AlertFields } from "./alerts.ts";
 import { type Denial, DenialFields, denialRecord } from "./denials.ts";
 import { SessionFields } from "./history-records.ts";
 import { PATCH_FIELDS } from "./live-picture.ts";
-import { Count, nullable, OfSite, record, Timestamp, words } from "./records.ts";
+import { Count, nullable, OfSite, record, Timestamp, textOrNull, words } from "./records.ts";
 import { LOG_LEVELS, LOG_SOURCES, PART_STATUSES, SERVER_STATUSES } from "./words.ts";
 
 /**
@@ -62,7 +62,7 @@ export type CheckoutEvent = Static<typeof CheckoutEvent>;
 export const CheckinEvent = event(
   "checkin",
   "CheckinEvent",
-  "Seats were given back, or were last seen before `endedAt`",
+  "Seats were returned, or are no longer seen",
   OfSession,
 );
 
@@ -74,7 +74,7 @@ export const ServerStatusEvent = event(
   "A server or one of its daemons changed its status",
   {
     server: Type.String(),
-    daemon: nullable(Type.String({ description: "Null when the status is the server's" })),
+    daemon: textOrNull("Null when the status is the server's"),
     from: Status,
     to: Status,
     reason: nullable(Type.String()),

@@ -1,9 +1,11 @@
 import { type Static, Type } from "@sinclair/typebox";
 import {
   amount,
+  amountOrNull,
   CalendarDay,
   Count,
   count,
+  countOrNull,
   nullable,
   OfCounts,
   OfFeature,
@@ -12,6 +14,8 @@ import {
   Percent,
   record,
   Timestamp,
+  textOrNull,
+  time,
   words,
 } from "./records.ts";
 import { END_REASONS } from "./session.ts";
@@ -42,51 +46,37 @@ export const SeriesPoint = record("SeriesPoint", {
   total: nullable(Count),
 });
 
+const UNKNOWN_SESSIONS = "Null if the range begins before sessions are kept, and without polls";
+
 export const StatsRecord = record("StatsRow", {
   ...OfFeature,
-  total: nullable(count("Seats issued when last known in the range; null when unlimited")),
+  total: countOrNull("Seats issued when last known in the range; null when unlimited"),
   peakUsed: nullable(Count),
   averageUsed: nullable(Seats),
   p95Used: nullable(Count),
   peakUtilization: nullable(Percent),
   averageUtilization: nullable(Percent),
-  uniqueUsers: nullable(
-    count(
-      "Users with a session in an hour of the range that has polls; of more than a day, and where sessions " +
-        "are no longer kept, the hours at both ends count in full. Null without coverage",
-    ),
+  uniqueUsers: countOrNull(
+    "Users with a session in any polled hour of the range. In ranges of more than a day, and where sessions are no " +
+      "longer kept, the first and the last hour count in full. Null without coverage",
   ),
-  sessions: nullable(
-    count(
-      "Sessions that overlap the range. Null where the range begins before sessions are kept, and without polls",
-    ),
+  sessions: countOrNull(`Sessions that overlap the range. ${UNKNOWN_SESSIONS}`),
+  usedSeatHours: amountOrNull(
+    "Seats in use as the manager counts them × hours, reservations included, while the server was read (`coverage`)",
   ),
-  usedSeatHours: nullable(
-    amount(
-      "Seats in use as the manager counts them × hours, reservations included. Covers the time in which the server was " +
-        "read (`coverage`)",
-    ),
+  heldSeatHours: amountOrNull(
+    "Seats that people held × hours, reservations excluded, as in /api/licenses/usage. Covers the same time as " +
+      `\`usedSeatHours\`; before the first reading, the time covered by an imported log. ${UNKNOWN_SESSIONS}`,
   ),
-  heldSeatHours: nullable(
-    amount(
-      "Seats that people held × hours, reservations excluded, as in /api/licenses/usage. Covers the same time as " +
-        "`usedSeatHours`, and before the first reading the time that an imported log records. Null where " +
-        "the range begins before sessions are kept, and without polls",
-    ),
+  saturatedSeconds: countOrNull("Time without a free seat; null while no total is known"),
+  denials: countOrNull(
+    "Rows of /api/licenses/denials with the outcome `denied`, by their first attempt. Retries count once; requests that " +
+      "later got seats or a place in the queue do not count. Null while denials are not monitored, and if the manager " +
+      "counts denials but names no feature",
   ),
-  saturatedSeconds: nullable(count("Time without a free seat; null while no total is known")),
-  denials: nullable(
-    count(
-      "Rows of /api/licenses/denials whose outcome is `denied`, by their first attempt: retries count once, " +
-        "requests that finally got seats or a place in the queue do not count. Null while denial logging is off, and where " +
-        "the manager counts denials and names no feature",
-    ),
-  ),
-  queuedRequests: nullable(
-    count(
-      "Rows of /api/licenses/denials whose outcome is `queued`. Null where `denials` is, and where the range begins " +
-        "before they are kept",
-    ),
+  queuedRequests: countOrNull(
+    "Rows of /api/licenses/denials with the outcome `queued`. Null if `denials` is, and if the range begins before they " +
+      "are kept",
   ),
   coverage: Coverage,
   ...OfCounts,
@@ -100,7 +90,7 @@ export type StatsRecord = Static<typeof StatsRecord>;
 
 export const SessionFields = {
   ...OfFeature,
-  user: nullable(Type.String({ description: "Null where the manager names no holder" })),
+  user: textOrNull("Null if the manager names no holder"),
   host: nullable(Type.String()),
   display: nullable(Type.String()),
   version: nullable(Type.String()),
@@ -123,11 +113,9 @@ export type PersonKind = (typeof PERSON_KINDS)[number];
 export const PersonRecord = record("Person", {
   kind: words(PERSON_KINDS),
   name: Type.String({ description: "For a host, as the tool last printed it" }),
-  lastSeenAt: {
-    ...Timestamp,
-    description:
-      "When seats were last held or a request waited (the last reading, while they are) or was denied",
-  } as typeof Timestamp,
+  lastSeenAt: time(
+    "When the person last held seats or waited (while that lasts, the last reading), or was last denied",
+  ),
 });
 export type PersonRecord = Static<typeof PersonRecord>;
 
@@ -145,21 +133,17 @@ export type HeatCellRecord = Static<typeof HeatCellRecord>;
 const DEMAND_SOURCES = ["log", "queue", "none"] as const;
 
 const DemandFields = {
-  deniedRequests: nullable(
-    count("Requests that were denied because no seat was left (FlexNet -4, -24, -101)"),
-  ),
+  deniedRequests: countOrNull("Requests that were denied for lack of seats (FlexNet -4, -24, -101)"),
   deniedSeats: nullable(Count),
-  queuedRequests: nullable(
-    count(
-      "Requests that got a place in the queue by the log; where it names none, how often the queue had grown from one " +
-        "poll to the next: at least so many",
-    ),
+  queuedRequests: countOrNull(
+    "Requests that got a place in the queue, from the log; without a log, how often the queue grew between two polls, " +
+      "which is a lower bound",
   ),
-  queuedSeatHours: nullable(amount("Seats asked for in the queue, over time")),
+  queuedSeatHours: amountOrNull("Seats requested in the queue × hours"),
   knownFrom: words(
     DEMAND_SOURCES,
-    "`log`: the debug log covers 95 % of the covered time, or contains such requests; `queue`: polls saw people " +
-      "wait; `none`: neither, which does not prove that there was no demand",
+    "`log`: the debug log covers 95 % of the covered time, or has such requests; `queue`: polls saw people wait; `none`: " +
+      "neither, which does not show that there was no demand",
   ),
 };
 
@@ -170,34 +154,36 @@ export const EfficiencyRecord = record("EfficiencyRow", {
     Type.Object({
       seat: Type.Integer({ minimum: 1 }),
       busyPercent: Type.Number({
-        description: "Share of the covered time in which at least so many were in use",
+        description: "Share of the covered time in which at least this many seats were in use",
       }),
     }),
-    { description: "One by one up to 1000, of more those after which the share changes" },
+    {
+      description:
+        "One entry per seat up to 1000 seats; with more seats, only those after which the share changes",
+    },
   ),
   whatIf: Type.Array(
     Type.Object({
       total: Type.Integer({ minimum: 1 }),
       saturatedSeconds: nullable(Count),
-      affectedSessions: nullable(count("Null where the range begins before sessions are kept")),
+      affectedSessions: countOrNull("Null if the range begins before sessions are kept"),
     }),
     {
       description:
-        "The same demand on other numbers of seats; none while the total is unknown or unlimited. Of more seats than " +
-        "there are, null where demand is not known. Else `saturatedSeconds` is the time in which the known demand would " +
+        "The same demand with other numbers of seats; none while the total is unknown or unlimited. For more seats than " +
+        "there are, null if the demand is unknown; else `saturatedSeconds` is the time in which the known demand would " +
         "still have taken every seat, and `affectedSessions` the number of requests that would still have been denied or " +
         "queued",
     },
   ),
-  demand: Type.Object(DemandFields, {
-    description: "Known demand beyond the seats",
-  }),
+  demand: Type.Object(DemandFields, { description: "Known demand beyond the seats" }),
   coverage: Coverage,
   unit: OfCounts.unit,
 });
 export type EfficiencyRecord = Static<typeof EfficiencyRecord>;
 
-const Held = (what: string) => nullable(amount(`${what}; null where sessions or samples are no longer kept`));
+const held = (what: string) => amountOrNull(`${what}; null where sessions or samples are no longer kept`);
+const unlessUnknown = countOrNull("Null if the number is unknown for any feature of the product");
 
 /**
  * Seats held across its features come from sessions, not from the features' peaks. Features that count tokens
@@ -206,24 +192,22 @@ const Held = (what: string) => nullable(amount(`${what}; null where sessions or 
 export const ProductRecord = record("Product", {
   product: Type.String(),
   features: count("Features of the product with counts in the range"),
-  total: nullable(
-    count("Seats of all its features, each seat group once; null where one is unlimited or unknown"),
-  ),
-  peakHeld: Held("Most seats that people held at one moment, of all its features that were read then"),
-  averageHeld: Held("Seats that people held, over the time in which counts of a feature were read"),
-  p95Held: Held("Number of seats that was enough for 95 % of that time"),
-  heldSeatHours: Held("Seats that people held × hours of that time"),
-  idleSeatHours: Held("Seats issued × hours of that time, less those that people held"),
+  total: countOrNull("Seats of all features, each seat group once; null if one is unlimited or unknown"),
+  peakHeld: held("Most seats that people held at one moment, of all features that were read then"),
+  averageHeld: held("Seats that people held, averaged over the time in which counts of a feature were read"),
+  p95Held: held("Number of seats that was enough for 95 % of that time"),
+  heldSeatHours: held("Seat-hours that people held while counts of a feature were read"),
+  idleSeatHours: held("Seat-hours of issued seats in that time, minus those that people held"),
   uniqueUsers: nullable(Count),
   sessions: nullable(Count),
-  denials: nullable(count("Null if it is null for one of its features")),
-  queuedRequests: nullable(count("Null if it is null for one of its features")),
+  denials: unlessUnknown,
+  queuedRequests: unlessUnknown,
   seats: EfficiencyRecord.properties.seats,
   whatIf: EfficiencyRecord.properties.whatIf,
-  costPerSeatYear: nullable(amount("From the config")),
-  idleCost: nullable(amount("`idleSeatHours` at that cost")),
+  costPerSeatYear: amountOrNull("From the config"),
+  idleCost: amountOrNull("Cost of `idleSeatHours`"),
   currency: nullable(Type.String({ examples: ["EUR"] })),
-  coverage: Type.Number({ minimum: 0, maximum: 1, description: "Mean of its features'" }),
+  coverage: Type.Number({ minimum: 0, maximum: 1, description: "Mean over the features" }),
 });
 export type ProductRecord = Static<typeof ProductRecord>;
 
@@ -242,24 +226,22 @@ export const EfficiencyRow = Type.Object({
 });
 export type EfficiencyRow = Static<typeof EfficiencyRow>;
 
-const Wait = nullable(
-  count(
-    "Of requests at random moments in which it was full, until a reading showed a free seat: p50 and, two standard errors " +
-      "above it, p80; null below 30 stretches",
-  ),
+const Wait = countOrNull(
+  "Wait of requests at random moments while it was full, until a reading showed a free seat: p50, and p80 plus two " +
+    "standard errors; null below 30 periods",
 );
 
 export const WaitsRecord = record("WaitsRow", {
   ...OfFeature,
-  count: count("Stretches in which no seat was free; a gap of more than an hour in the readings ends one"),
+  count: count("Periods without a free seat; a gap of more than an hour in the readings ends one"),
   fullSeconds: count("Their total length, including gaps"),
   p50Seconds: Wait,
   p80Seconds: Wait,
-  longestSeconds: nullable(count("The longest stretch; null below 30")),
+  longestSeconds: countOrNull("The longest period; null below 30 periods"),
   p80Confirmed: nullable({
     ...Percent,
     description:
-      "Percent of the full moments of the last third of the stretches whose wait was within the p80 of the first two thirds",
+      "Percent of the moments in the last third of the periods whose wait was within the p80 of the first two thirds",
   } as typeof Percent),
   coverage: Coverage,
 });
@@ -267,9 +249,7 @@ export type WaitsRecord = Static<typeof WaitsRecord>;
 
 const UsageFields = {
   ...OfSite,
-  user: Type.Optional(
-    nullable(Type.String({ description: "Null: seats whose holders the manager did not name" })),
-  ),
+  user: Type.Optional(textOrNull("Null: seats whose holders the manager did not name")),
   host: Type.Optional(nullable(Type.String())),
   server: Type.Optional(Type.String()),
   daemon: Type.Optional(Type.String()),
@@ -277,8 +257,8 @@ const UsageFields = {
   product: Type.Optional(nullable(Type.String())),
   day: Type.Optional(CalendarDay),
   heldSeatHours: amount(
-    "Seats that people held × hours, reservations excluded. Covers the time in which the server was read, and before the " +
-      "first reading the time that an imported log records",
+    "Seats that people held × hours, reservations excluded. Covers the time in which the server was read; before the " +
+      "first reading, the time covered by an imported log",
   ),
   sessions: Count,
   peakHeld: count("Most seats that people held at one moment"),
@@ -287,14 +267,13 @@ const UsageFields = {
   unit: {
     ...OfCounts.unit,
     description:
-      "Unit of `heldSeatHours` and `peakHeld`: that of the feature if the row covers one feature, else seats, and other " +
-      "units are left out",
+      "Unit of `heldSeatHours` and `peakHeld`. A row of several features counts only seats and leaves out other units",
   } as typeof OfCounts.unit,
 };
 export const UsageRecord = Type.Object(UsageFields, {
   title: "UsageRow",
   description:
-    "A label of the grouping is a field of its own, `label:<name>`: a string, or null where the server has no such label",
+    "Grouping by a label adds a field `label:<name>`: a string, or null if the server has no such label",
   // A boolean: for nullable additional properties, oapi-codegen generates Go code that does not compile.
   additionalProperties: true,
 });

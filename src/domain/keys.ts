@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { nullable, record, Timestamp, words } from "./records.ts";
+import { nullable, record, Timestamp, textOrNull, time, words } from "./records.ts";
 import { text, textRule } from "./text-types.ts";
 import { AUDIENCES, type Audience, DENIAL_STATES, ROLES, type Role } from "./words.ts";
 
@@ -198,12 +198,12 @@ export const CreatedKey = record("CreatedKey", {
   ...KEY_FIELDS,
   key: Type.String({
     pattern: KEY.source,
-    description: "lmk_<id>_<secret>: shown here, once, and stored nowhere",
+    description: "lmk_<id>_<secret>; shown only once, and not stored",
   }),
 });
 export type CreatedKey = Static<typeof CreatedKey>;
 
-const KeyId = nullable(Type.String({ description: "Null for a caller without a key" }));
+const KeyId = textOrNull("Null for a caller without a key");
 
 const SIGN_IN_FIELDS = {
   id: Type.String({ pattern: KEY_ID.source }),
@@ -213,9 +213,9 @@ const SIGN_IN_FIELDS = {
   stay: Type.Boolean({ description: "Does not expire after 12 idle hours" }),
   createdAt: Timestamp,
   lastUsedAt: Timestamp,
-  expiresAt: Type.String({ ...Timestamp, description: "When it ends unless it is used again" }),
+  expiresAt: time("When it expires if it is not used again"),
   browser: nullable(Type.String({ examples: ["Firefox 140 on Linux"] })),
-  current: Type.Boolean({ description: "The one of this request" }),
+  current: Type.Boolean({ description: "Whether this request uses it" }),
 };
 export const SignInRecord = record("SignIn", SIGN_IN_FIELDS);
 export type SignInRecord = Static<typeof SignInRecord>;
@@ -223,7 +223,7 @@ export type SignInRecord = Static<typeof SignInRecord>;
 export const SignInLink = record("SignInLink", {
   code: Type.String({ description: "Valid for one sign-in" }),
   codeExpiresAt: Timestamp,
-  url: Type.String({ description: "http.public_url, or the daemon's own address, with the code behind #" }),
+  url: Type.String({ description: "http.public_url or the daemon's own address, with the code after #" }),
 });
 export type SignInLink = Static<typeof SignInLink>;
 
@@ -234,11 +234,11 @@ export const Me = record("Me", {
   permissions: Type.Array(words(PERMISSIONS)),
   anonymize: Type.Boolean({ description: "Users and hosts are pseudonyms" }),
   via: words(["key", "sign_in", "socket", "proxy", "public"], "`public`: the built-in viewer, without a key"),
-  public: words(["off", ...AUDIENCES], "Data shown without a key, as [page] public sets it"),
+  public: words(["off", ...AUDIENCES], "Data visible without a key ([page] public)"),
   signIn: nullable(Type.Object(SIGN_IN_FIELDS)),
   execute: Type.Boolean({ description: "Commands are enabled" }),
   denials: Type.Array(Type.Object({ server: Type.String(), state: words(DENIAL_STATES) }), {
-    description: "Whether denials can be seen, of each server",
+    description: "Whether denials of each server can be seen",
   }),
 });
 export type Me = Static<typeof Me>;

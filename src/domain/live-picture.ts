@@ -30,7 +30,8 @@ const Rows = Type.Array(
 
 const PictureNumber = Type.Integer({
   minimum: 0,
-  description: "Number of the server's picture: another picture has another number, also after a restart",
+  description:
+    "Number of the server's current picture. It changes with every change of the picture, and no number is reused, even after a restart",
 });
 
 export const PictureServer = record("PictureServer", {

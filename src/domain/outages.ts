@@ -1,7 +1,17 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { ServerPicture } from "./picture.ts";
 import { worstOfEach } from "./polls/server-status.ts";
-import { count, nullable, OfSite, Percent, record, Timestamp, words } from "./records.ts";
+import {
+  count,
+  nullable,
+  OfSite,
+  Percent,
+  record,
+  Timestamp,
+  textOrNull,
+  timeOrNull,
+  words,
+} from "./records.ts";
 import { iso } from "./time/clock.ts";
 
 export const OUTAGE_STATUSES = ["degraded", "down", "unknown"] as const;
@@ -11,14 +21,11 @@ export const OutageRecord = record("Outage", {
   server: Type.String(),
   status: words(
     OUTAGE_STATUSES,
-    "degraded: it answered without some of its parts; unknown: the poll did not show whether it works",
+    "degraded: some members or daemons are not up; unknown: the poll did not show whether it works",
   ),
-  reason: nullable(Type.String({ description: "As seen by the first poll of the outage" })),
+  reason: textOrNull("From the first poll of the outage"),
   startedAt: Timestamp,
-  endedAt: nullable({
-    ...Timestamp,
-    description: "When a poll found another status, or when polls stopped; null while ongoing",
-  } as typeof Timestamp),
+  endedAt: timeOrNull("When a poll found another status, or when polls stopped; null while ongoing"),
   durationSeconds: count("Until `endedAt`, or until now"),
 });
 export type OutageRecord = Static<typeof OutageRecord>;
@@ -40,7 +47,7 @@ export const AvailabilityRecord = record("Availability", {
   server: Type.String(),
   availability: nullable({
     ...Percent,
-    description: "Percent of the covered time in which it was up or degraded; null while no time is covered",
+    description: "Percent of the covered time in which it was up or degraded; null if no time is covered",
   } as typeof Percent),
   coverage: Type.Number({
     minimum: 0,
@@ -48,7 +55,7 @@ export const AvailabilityRecord = record("Availability", {
     description: "Share of the range for which polls found the server up, degraded or down",
   }),
   gaps: Type.Array(Type.Object({ start: Timestamp, end: Timestamp }), {
-    description: "Stretches of the range up to now for which no poll found a status",
+    description: "Periods up to now for which no poll found a status",
   }),
 });
 export type AvailabilityRecord = Static<typeof AvailabilityRecord>;

@@ -49,6 +49,11 @@ export const Count = Type.Integer({ minimum: 0 });
 export const Percent = Type.Number({ minimum: 0, description: "Percent, two decimals" });
 export const count = (description: string, minimum = 0) => Type.Integer({ minimum, description });
 export const amount = (description: string) => Type.Number({ minimum: 0, description });
+export const time = (description: string) => ({ ...Timestamp, description }) as typeof Timestamp;
+export const countOrNull = (description: string) => nullable(count(description));
+export const amountOrNull = (description: string) => nullable(amount(description));
+export const textOrNull = (description: string) => nullable(Type.String({ description }));
+export const timeOrNull = (description: string) => nullable(time(description));
 /** Absent without a fleet. */
 export const OfSite = {
   site: Type.Optional(
@@ -58,7 +63,9 @@ export const OfSite = {
 /** Part of records whose numeric id is assigned by a hub. */
 export const OfHub = {
   siteId: Type.Optional(
-    nullable(Type.Integer({ description: "At a hub: its id at the site; null of the hub's own" })),
+    nullable(
+      Type.Integer({ description: "At a hub: the id at the site; null for records of the hub itself" }),
+    ),
   ),
 };
 export const OfFeature = { ...OfSite, server: Type.String(), daemon: Type.String(), feature: Type.String() };
@@ -81,7 +88,7 @@ export const MemberRecord = record("Member", {
   status: words(PART_STATUSES),
   master: Type.Boolean(),
   version: nullable(Type.String()),
-  error: nullable(Type.String({ description: "The tool's own words" })),
+  error: textOrNull("As printed by the tool"),
 });
 
 export const DaemonRecord = record("Daemon", {
@@ -96,10 +103,10 @@ export const ServerRecord = record("Server", {
   id: Type.String(),
   name: Type.String(),
   manager: Type.String({
-    description: "Name of the license manager, as the config has it, e.g. flexnet or rlm",
+    description: "Name of the license manager as in the config, e.g. flexnet or rlm",
   }),
   experimental: Type.Optional(
-    Type.Literal(true, { description: "No real output of all that licmond reads of this manager was seen" }),
+    Type.Literal(true, { description: "The parser was not tested with real output of all kinds" }),
   ),
   address: Type.String(),
   labels: Type.Record(Type.String(), Type.String()),
@@ -122,7 +129,7 @@ export const ServerRecord = record("Server", {
     },
     {
       description:
-        "Null until the server was read once. `total` and `used` are of seats, each seat group once",
+        "Null until the server was read once. `total` and `used` count only seats, each seat group once",
     },
   ),
   unparsedLines: Count,
@@ -131,13 +138,10 @@ export type ServerRecord = Static<typeof ServerRecord>;
 
 export const OfCounts = {
   unit: words(UNITS, "Unit of its counts. Different units are never added up; every sum is of seats"),
-  seatGroup: nullable(
-    Type.String({
-      description:
-        "Name of the set of seats that it shares with others of its server; null = its own. A sum counts a set once: the " +
-        "largest `total` of its features, and the sum of their `used`. The set `package NAME` is the feature NAME and its " +
-        "components: a sum counts only NAME",
-    }),
+  seatGroup: textOrNull(
+    "Name of the seat group: the features of a server that share seats; null if it shares none. A sum counts a group " +
+      "once, with the largest `total` and the sum of `used`. The group `package NAME` contains the package NAME and its " +
+      "components; a sum counts only NAME",
   ),
 };
 
@@ -169,8 +173,8 @@ export const FeatureRecord = record("Feature", {
   available: nullable(
     Type.Integer({
       description:
-        "Negative when more seats are in use than issued; of a feature in a seat group no more than the group has left: " +
-        "less than `total` - `used` if other features of the group use its seats",
+        "Negative if more seats are in use than issued. In a seat group, at most the seats that the group has left, which may " +
+        "be less than `total` - `used`",
     }),
   ),
   reserved: nullable(Count),
@@ -178,7 +182,7 @@ export const FeatureRecord = record("Feature", {
   unlimited: Type.Boolean(),
   utilization: nullable(Percent),
   shared: Type.Boolean({
-    description: "Grouped duplicates: more checkouts are listed than seats are in use",
+    description: "Grouped duplicates: there are more checkouts than seats in use",
   }),
   ...OfExpiry,
   pools: Type.Array(PoolRecord),
@@ -186,16 +190,14 @@ export const FeatureRecord = record("Feature", {
   error: nullable(Type.String()),
   collectedAt: nullable(Timestamp),
   ...OfCounts,
-  assigned: nullable(
-    count("People who may use it by name, whether they do or not; null where the manager names none"),
-  ),
+  assigned: countOrNull("Number of people to whom it is assigned by name; null if the manager lists none"),
 });
 export type FeatureRecord = Static<typeof FeatureRecord>;
 
 export const UserRecord = record("User", {
   kind: words(USER_KINDS),
   session: nullable(
-    Type.Integer({ description: "Id of the open session of a checkout; null until that is stored" }),
+    Type.Integer({ description: "Id of the open session of a checkout; null until the session is stored" }),
   ),
   ...OfFeature,
   user: nullable(Type.String()),
@@ -235,7 +237,10 @@ export const SummaryRecord = record("Summary", {
   staleFeatures: Count,
   seats: Type.Object(
     { total: nullable(Count), used: nullable(Count), available: nullable(Type.Integer()) },
-    { description: "Of features of seats alone, each seat group once; so are `queued` and `reserved`" },
+    {
+      description:
+        "Only features that count seats, each seat group once; the same applies to `queued` and `reserved`",
+    },
   ),
   unlimitedFeatures: Count,
   utilization: nullable(Percent),
@@ -265,7 +270,7 @@ export const RawOutput = record("RawOutput", {
   polledAt: nullable(Timestamp),
   argv: nullable(Type.Array(Type.String())),
   exitCode: nullable(Type.Integer()),
-  signal: nullable(Type.String({ description: "Signal that ended the tool" })),
+  signal: textOrNull("Signal that ended the tool"),
   stdout: nullable(Type.String()),
   stderr: nullable(Type.String()),
   truncated: nullable(

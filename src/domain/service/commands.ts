@@ -3,7 +3,7 @@ import { Count, nullable, record, words } from "../records.ts";
 
 export const CommandResult = record("CommandResult", {
   command: Type.String(),
-  argv: Type.Array(Type.String(), { description: "Program and arguments, secrets masked" }),
+  argv: Type.Array(Type.String(), { description: "Program and arguments, with masked secrets" }),
   dryRun: Type.Optional(Type.Boolean({ description: "Dry runs only" })),
   exitCode: Type.Optional(Type.Integer()),
   stdout: Type.Optional(Type.String()),
@@ -26,7 +26,7 @@ export type CommandResultAtHub = Static<typeof CommandResultAtHub>;
 export const Command = record("Command", {
   command: Type.String(),
   role: words(["operator", "admin"], "Lowest role that may run it"),
-  allowed: Type.Boolean({ description: "Whether the key that asks may run it" }),
+  allowed: Type.Boolean({ description: "Whether the caller may run it" }),
   needsServer: Type.Boolean(),
   timeoutMs: Type.Integer({ minimum: 1000, description: "Default timeout" }),
   args: Type.Record(Type.String(), Type.Unknown(), { description: "JSON Schema of `args`" }),
@@ -34,6 +34,8 @@ export const Command = record("Command", {
 export type Command = Static<typeof Command>;
 
 export const CommandList = record("CommandList", {
-  commands: Type.Array(Command, { description: "Those of every license manager first, then the config's" }),
+  commands: Type.Array(Command, {
+    description: "First those of the license managers, then those of the config",
+  }),
 });
 export type CommandList = Static<typeof CommandList>;

@@ -1,17 +1,14 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { nullable, record, Timestamp, words } from "../records.ts";
+import { nullable, record, Timestamp, timeOrNull, words } from "../records.ts";
 
 const Span = Type.Object({
   start: Timestamp,
-  end: nullable({
-    ...Timestamp,
-    description: "Null if a window lasts until its next occurrence",
-  } as typeof Timestamp),
+  end: timeOrNull("Null if a window lasts until its next occurrence"),
 });
 const Window = record("MaintenanceWindow", {
-  patterns: Type.Array(Type.String({ description: "Ids of servers with * and ?, as the config has them" })),
+  patterns: Type.Array(Type.String({ description: "Ids of servers with * and ?, as in the config" })),
   servers: Type.Array(Type.String(), {
-    description: "Ids of the requested servers that it currently applies to",
+    description: "Ids of the requested servers to which it currently applies",
   }),
   every: nullable(words(["day", "week"], "Null: once")),
   durationSeconds: Type.Integer({ minimum: 60 }),

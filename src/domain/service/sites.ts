@@ -1,5 +1,14 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Count, nullable, record, SummaryRecord, Timestamp, words } from "../records.ts";
+import {
+  Count,
+  nullable,
+  record,
+  SummaryRecord,
+  Timestamp,
+  textOrNull,
+  timeOrNull,
+  words,
+} from "../records.ts";
 import { AUDIENCES } from "../words.ts";
 
 export const SITE_STATES = ["connected", "behind", "silent"] as const;
@@ -8,7 +17,7 @@ export const SiteRecord = record("Site", {
   site: Type.String(),
   state: words(
     SITE_STATES,
-    "silent: not heard from for 30 s, or stopped; behind: has facts that have waited for more than a minute",
+    "silent: no contact for 30 s, or stopped; behind: facts have waited for more than a minute",
   ),
   lagFacts: nullable(
     Type.Integer({
@@ -16,12 +25,17 @@ export const SiteRecord = record("Site", {
       description: "Facts that the hub did not have yet at the site's last push",
     }),
   ),
-  lagSeconds: nullable(Type.Integer({ minimum: 0, description: "Age of the oldest of these" })),
-  daysLeft: nullable(Type.Integer({ minimum: 0, description: "Past days still to be sent; null: none" })),
+  lagSeconds: nullable(Type.Integer({ minimum: 0, description: "Age of the oldest of these facts" })),
+  daysLeft: nullable(
+    Type.Integer({
+      minimum: 0,
+      description: "Past days that the site has not sent yet; null if there are none",
+    }),
+  ),
   lastPushAt: nullable(Timestamp),
-  stoppedAt: nullable({ ...Timestamp, description: "When it reported its shutdown; null: it did not" }),
+  stoppedAt: timeOrNull("When it reported its shutdown; null if it did not"),
   joinedAt: Timestamp,
-  version: nullable(Type.String({ description: "Of licmond there" })),
+  version: textOrNull("Version of licmond at the site"),
   clockOffsetMs: nullable(Type.Integer({ description: "The site's clock minus the hub's at its last push" })),
   servers: Count,
   statuses: Type.Object(SummaryRecord.properties.servers.properties, {
@@ -30,13 +44,16 @@ export const SiteRecord = record("Site", {
   features: Count,
   fullFeatures: Type.Integer({
     minimum: 0,
-    description: "Features without a free seat, by figures that were fresh at the site",
+    description: "Features without a free seat, among those with current numbers",
   }),
-  alerts: Type.Object(SummaryRecord.properties.alerts.properties, { description: "What fires" }),
-  nextExpiry: nullable(
-    Type.String({ description: "Next day on which licenses expire, YYYY-MM-DD; null: none" }),
-  ),
-  refusedFacts: Type.Integer({ minimum: 0, description: "Facts that the hub could not store and set aside" }),
+  alerts: Type.Object(SummaryRecord.properties.alerts.properties, {
+    description: "Firing alerts by severity",
+  }),
+  nextExpiry: textOrNull("Next day on which licenses expire, YYYY-MM-DD; null: none"),
+  refusedFacts: Type.Integer({
+    minimum: 0,
+    description: "Facts that the hub set aside because it could not store them",
+  }),
   timezone: nullable(Type.String()),
   people: nullable(words(AUDIENCES)),
   labels: Type.Record(Type.String(), Type.String()),

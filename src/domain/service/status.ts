@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Count, count, nullable, record, Timestamp, words } from "../records.ts";
+import { Count, count, nullable, record, Timestamp, textOrNull, timeOrNull, words } from "../records.ts";
 import { AUDIENCES } from "../words.ts";
 
 /** Everyone may see these, so messages contain no server names and no paths. */
@@ -44,13 +44,13 @@ export const FleetStatus = record("FleetStatus", {
     ["waiting", "connected", "unreachable", "refused", "conflict"],
     "waiting: no answer since the start; conflict: another licmond pushes for the same site",
   ),
-  problem: nullable(Type.String({ description: "Why it is not connected" })),
+  problem: textOrNull("Why it is not connected"),
   lastContactAt: nullable(Timestamp),
   waitingFacts: count("Facts that the hub does not have yet"),
   waitingBytes: count("Their approximate size on disk"),
   outboxBytes: count("Maximum size on disk"),
   dropped: Type.Boolean({ description: "Facts were dropped, and the hub has not answered since" }),
-  waitingSince: nullable({ ...Timestamp, description: "When facts began to wait" } as typeof Timestamp),
+  waitingSince: timeOrNull("When facts began to wait"),
   daysLeft: count("Days of the past that the hub does not have yet"),
   sentFacts: count("Since the start"),
   sentBytes: count("Since the start, compressed"),
@@ -65,7 +65,7 @@ export const Status = record("Status", {
   timestamp: Timestamp,
   startedAt: Timestamp,
   uptimeSeconds: Count,
-  configFile: nullable(Type.String({ description: "null when the defaults run" })),
+  configFile: textOrNull("Null if there is no file and the defaults apply"),
   lastReload: nullable(
     Type.Object({ at: Timestamp, outcome: words(["applied", "refused"]), message: nullable(Type.String()) }),
   ),

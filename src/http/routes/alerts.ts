@@ -12,7 +12,7 @@ import {
 } from "../../domain/alerts.ts";
 import { ApiError } from "../../domain/errors.ts";
 import type { KeyRecord } from "../../domain/keys.ts";
-import { Timestamp } from "../../domain/records.ts";
+import { time } from "../../domain/records.ts";
 import { unicode } from "../../domain/text-types.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { listDoc, withSite } from "../answers/list.ts";
@@ -42,7 +42,7 @@ const Comment = Type.Optional(unicode(0, 1000, "Why, for the others"));
 const Acknowledge = fields({ comment: Comment });
 const MAX_SILENCE_S = 366 * 86_400;
 const Silence = fields({
-  until: Type.Optional({ ...Timestamp, description: "End of the silence" } as typeof Timestamp),
+  until: Type.Optional(time("End of the silence")),
   durationSeconds: Type.Optional(
     Type.Integer({ minimum: 1, maximum: MAX_SILENCE_S, description: "Or how long from now" }),
   ),

@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { ApiError } from "../../domain/errors.ts";
 import type { Snapshot } from "../../domain/picture.ts";
-import { Count, nullable, OfSite, record, Timestamp, words } from "../../domain/records.ts";
+import { Count, nullable, OfSite, record, Timestamp, textOrNull, words } from "../../domain/records.ts";
 import { HealthRecord, Reloaded, Status } from "../../domain/service/status.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { withSite } from "../answers/list.ts";
@@ -179,7 +179,7 @@ const ServerInfo = record("ServerInfo", {
   timezone: Type.String({ description: "IANA zone", examples: ["Europe/Berlin"] }),
   bun: Type.String({ description: "Version of Bun inside" }),
   version: Type.String(),
-  build: nullable(Type.String({ description: "Commit; null when run from source" })),
+  build: textOrNull("Commit; null when run from source"),
 });
 
 const Port = Type.Integer({ minimum: 0, maximum: 65_535 });
