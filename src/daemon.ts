@@ -29,7 +29,7 @@ import { openDaemonStore, startDespiteDamage } from "./daemon/store.ts";
 import { createTeardown } from "./daemon/teardown.ts";
 import { shuffle } from "./domain/polls/track-sessions.ts";
 import { type Clock, systemClock, systemTimers } from "./domain/time/clock.ts";
-import { emitFleet } from "./export/fleet-metrics.ts";
+import { emitFleet } from "./export/meters.ts";
 import { createHistoryClient } from "./history/client.ts";
 import type { DayQueries } from "./history/day-packer.ts";
 import { createHistory } from "./history/history.ts";

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { FLEET } from "../../src/export/fleet-metrics.ts";
-import { DENIALS, POLLS, PROCESS, SERVICE } from "../../src/export/meters.ts";
+import { DENIALS, FLEET, POLLS, PROCESS, SERVICE } from "../../src/export/meters.ts";
 import { REMOTE_WRITE } from "../../src/export/remote-write/writer.ts";
 import { FEATURE, SERVER } from "../../src/export/server-metrics.ts";
 import { REQUESTS } from "../../src/http/request-counters.ts";

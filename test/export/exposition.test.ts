@@ -23,7 +23,7 @@ const DAEMON = { name: "acmed", status: "up", version: null, error: null } as co
 const solver = { server: "eda", daemon: "acmed", feature: "solver" };
 
 describe("a feature", () => {
-  test("that is fresh has its numbers", async () => {
+  test("with current data has its numbers", async () => {
     const told = await parsed(picture("eda"));
     for (const [name, value] of [
       ["seats_issued", 4],
@@ -41,12 +41,11 @@ describe("a feature", () => {
     const pool = { ...solver, pool: "1", version: "v1.0" };
     expect(sampleOf(told, "license_pool_seats_issued", pool)).toBe(4);
     expect(sampleOf(told, "license_pool_seats_used", pool)).toBeUndefined();
-    expect(sampleOf(told, "license_pool_expiry_timestamp_seconds", pool)).toBe(
-      (Date.UTC(2026, 3, 1) - 1) / 1000,
-    );
+    const endOfMarch = (Date.UTC(2026, 3, 1) - 1) / 1000;
+    expect(sampleOf(told, "license_pool_expiry_timestamp_seconds", pool)).toBe(endOfMarch);
   });
 
-  test("that is unlimited has no numbers that it has not", async () => {
+  test("that is unlimited has no totals", async () => {
     const unknown = { total: null, available: null, utilization: null };
     const unlimited = feature("solver", { ...unknown, unlimited: true, used: 7 });
     const told = await parsed(picture("eda", { features: [unlimited] }));
@@ -55,7 +54,7 @@ describe("a feature", () => {
     expect(values).toEqual([1, 7, undefined, undefined, undefined]);
   });
 
-  test("that is stale has its state, its time and its dates, and no number that looks fresh", async () => {
+  test("that is stale has its state, time and dates, but no numbers", async () => {
     const stale = feature("solver", { state: "stale" });
     const told = await parsed(picture("eda", { state: "stale", features: [stale] }));
     expect(sampleOf(told, "license_feature_state", { ...solver, state: "stale" })).toBe(1);
@@ -65,7 +64,7 @@ describe("a feature", () => {
     expect(seats).toEqual([]);
   });
 
-  test("that failed has its state alone, and one with no seats no share of them", async () => {
+  test("that failed has only its state, and one with 0 seats has no utilization", async () => {
     const unknown = { total: null, used: null, available: null, collectedAt: null, pools: [] };
     const failed = feature("solver", { state: "failed", ...unknown });
     const none = feature("mesher", { total: 0, used: 0, available: 0 });
@@ -80,10 +79,8 @@ describe("a feature", () => {
 
   test("with a permanent pool has no expiry", async () => {
     const permanent = { expiresOn: null, expiresAt: null, permanent: true };
-    const [pool] = feature("solver").pools;
-    if (pool === undefined) throw new Error("no pool");
-    const features = [feature("solver", { pools: [{ ...pool, expiry: permanent }] })];
-    const told = await parsed(picture("eda", { features }));
+    const pools = feature("solver").pools.map((pool) => ({ ...pool, expiry: permanent }));
+    const told = await parsed(picture("eda", { features: [feature("solver", { pools })] }));
     expect(told.has("license_pool_expiry_timestamp_seconds")).toBe(false);
     expect(sampleOf(told, "license_pool_seats_issued", solver)).toBe(4);
   });
@@ -93,20 +90,19 @@ const MEMBER = { port: 27000, version: null, error: null };
 const member = (host: string, status: "up" | "down", master = false) => ({ ...MEMBER, host, status, master });
 
 describe("a server", () => {
-  test("has its status, its parts and the labels of the config", async () => {
+  test("has its status, parts and labels", async () => {
     const told = await parsed(
       picture("eda", {
         status: "degraded",
-        // A tool may say a thing twice.
+        // Tools may print a part twice.
         members: [member("lic1", "up", true), member("lic2", "down"), member("lic2", "up")],
         daemons: [{ ...DAEMON, totals: { checkouts: 12, denials: 3, removals: null } }],
       }),
     );
     const status = (word: string) => sampleOf(told, "license_server_status", { server: "eda", status: word });
     expect(["up", "degraded", "down", "unknown"].map(status)).toEqual([0, 1, 0, 0]);
-    expect(
-      sampleOf(told, "license_server_info", { name: "The eda", manager: "flexnet", label_site: "muc" }),
-    ).toBe(1);
+    const labels = { name: "The eda", manager: "flexnet", label_site: "muc" };
+    expect(sampleOf(told, "license_server_info", labels)).toBe(1);
     expect(sampleOf(told, "license_member_status", { member: "27000@lic2", status: "down" })).toBe(1);
     expect(sampleOf(told, "license_member_master", { member: "27000@lic1" })).toBe(1);
     expect(sampleOf(told, "license_member_connect_seconds", { member: "27000@lic1" })).toBe(0.0015);
@@ -116,7 +112,7 @@ describe("a server", () => {
     expect(sampleOf(told, "license_server_last_poll_duration_seconds")).toBe(0.12);
   });
 
-  test("that was never polled has no times and no lines", async () => {
+  test("that was never polled has no times and no counts of lines", async () => {
     const unknown = { status: "unknown", state: "failed", collectedAt: null, lastPollAt: null } as const;
     const parts = { pollDurationMs: null, members: [], daemons: [], reachability: [], features: [] };
     const server = monitored("eda", { enabled: false });
@@ -125,14 +121,14 @@ describe("a server", () => {
     expect([...told.keys()].filter((name) => /timestamp|duration|unparsed|checkouts/.test(name))).toEqual([]);
   });
 
-  test("names no user and no host of one", async () => {
+  test("contains no user and no client host", async () => {
     const text = await render([picture("eda")]);
     expect(text).not.toMatch(/ada|ws01/);
   });
 });
 
 describe("the text", () => {
-  test("of OpenMetrics ends with its mark, and counters' families have no _total", async () => {
+  test("of OpenMetrics ends with EOF, and families of counters have no _total", async () => {
     const daemons = [{ ...DAEMON, totals: { checkouts: 1, denials: 2, removals: 3 } }];
     const text = await render([picture("eda", { daemons })], "openmetrics");
     expect(text).toEndWith("\n# EOF\n");
@@ -143,9 +139,9 @@ describe("the text", () => {
     expect(sampleOf(parseText(text), "license_daemon_denials_total")).toBe(2);
   });
 
-  test("gives back any name as it is", async () => {
+  test("preserves any name", async () => {
     const family = gauge("a_b", "Some help.");
-    // Half a surrogate pair cannot be written in UTF-8, and an empty value is no label.
+    // An empty value is the same as an absent label.
     const hostile = fc.oneof(
       fc.string({ unit: "binary" }),
       fc.string({ unit: fc.constantFrom("\\", '"', "\n", "n", "\r", "\0", "{", "}", ",", "=", " ", "💥") }),
@@ -153,9 +149,7 @@ describe("the text", () => {
     await fc.assert(
       fc.asyncProperty(hostile, hostile, fc.double({ noNaN: true }), async (a, b, value) => {
         for (const format of ["text", "openmetrics"] as const) {
-          const text = await render([], format, (emit) => {
-            emit(family, labelsOf({ one: a, two: b }), value);
-          });
+          const text = await render([], format, (emit) => emit(family, labelsOf({ one: a, two: b }), value));
           const [sample] = parseText(text).get("a_b")?.samples ?? [];
           const expected = { ...(a !== "" && { one: a }), ...(b !== "" && { two: b }) };
           expect(sample?.labels).toEqual(expected);
@@ -173,11 +167,9 @@ describe("the text", () => {
   test("of a histogram is cumulative", async () => {
     const durations = createHistogram([0.5, 1, 10]);
     for (const value of [0.1, 0.5, 0.7, 20]) durations.observe(value);
-    const told = parseText(
-      await render([], "openmetrics", (emit) =>
-        durations.emit(emit, histogram("d_seconds", "Help."), [["server", "eda"]]),
-      ),
-    );
+    const family = histogram("d_seconds", "Help.");
+    const emitAll = (emit: Emit) => durations.emit(emit, family, [["server", "eda"]]);
+    const told = parseText(await render([], "openmetrics", emitAll));
     const bucket = (le: string) => sampleOf(told, "d_seconds_bucket", { le, server: "eda" });
     expect(["0.5", "1.0", "10.0", "+Inf"].map(bucket)).toEqual([2, 3, 3, 4]);
     expect(sampleOf(told, "d_seconds_count")).toBe(4);

@@ -1,5 +1,4 @@
 import { expect, test } from "bun:test";
-import type { PollOutcome } from "../../src/domain/poll.ts";
 import { createExposition } from "../../src/export/exposition.ts";
 import type { Emit } from "../../src/export/family.ts";
 import {
@@ -10,35 +9,20 @@ import {
 } from "../../src/export/meters.ts";
 import { createRequestCounters } from "../../src/http/request-counters.ts";
 import { readProcessMetrics } from "../../src/system/host-metrics.ts";
+import * as a from "../domain/make.ts";
 import { parseText, sampleOf } from "./parse-text.ts";
 
-const told = async (service: (emit: Emit) => void) =>
-  parseText(
-    new TextDecoder().decode(
-      await createExposition().render({ version: 1, servers: [] }, service, "openmetrics"),
-    ),
-  );
+const told = async (service: (emit: Emit) => void) => {
+  const text = await createExposition().render({ version: 1, servers: [] }, service, "openmetrics");
+  return parseText(new TextDecoder().decode(text));
+};
 
-const outcome = (serverId: string, code: "TIMEOUT" | null, durationMs: number): PollOutcome => ({
-  serverId,
-  startedAt: 0,
-  finishedAt: durationMs,
-  durationMs,
-  reading: null,
-  reachability: [],
-  quorum: 1,
-  error: code === null ? null : { code, message: "", details: null },
-  raw: {
-    argv: [],
-    exitCode: 0,
-    signal: null,
-    stdout: new Uint8Array(),
-    stderr: new Uint8Array(),
-    truncated: false,
-  },
-});
+const outcome = (serverId: string, code: "TIMEOUT" | null, durationMs: number) =>
+  a.outcome({ serverId, durationMs, error: code && { code, message: "", details: null } });
 
-test("polls are counted by server and outcome, from 0 on, as long as the server is configured", async () => {
+const SOLVER = { server: "eda", daemon: "acmed", feature: "solver" };
+
+test("polls are counted from 0 by server and outcome, while the server is configured", async () => {
   const meter = createPollMeter();
   meter.add(outcome("eda", null, 200));
   meter.add(outcome("eda", "TIMEOUT", 30_000));
@@ -53,16 +37,9 @@ test("polls are counted by server and outcome, from 0 on, as long as the server 
   expect(sampleOf(seen, "licmond_unparsed_lines_total", { server: "eda" })).toBe(0);
 });
 
-test("denials count once each, counted ones as often as they were, and never more series than fit", async () => {
+test("denials count once, counters by their number, and the number of series is limited", async () => {
   const meter = createDenialMeter(3);
-  const denial = {
-    server: "eda",
-    daemon: "acmed",
-    feature: "solver",
-    user: "ada",
-    host: "ws01",
-    attempts: 2,
-  };
+  const denial = { ...SOLVER, user: "ada", host: "ws01", attempts: 2 };
   meter.add({ ...denial, outcome: "denied" });
   meter.add({ ...denial, outcome: "granted_later" });
   meter.add({ ...denial, feature: null, user: null, host: null, attempts: 4, outcome: "denied" });
@@ -91,7 +68,7 @@ const VIEW: ServiceView = {
   process: { cpuSeconds: 1.5, memoryBytes: 5e7, virtualBytes: null, openFds: 20, maxFds: 1024 },
 };
 
-test("the daemon tells of itself in base units, and nothing that it does not know", async () => {
+test("the daemon reports itself in base units, without unknown values", async () => {
   const seen = await told((emit) => emitService(VIEW, emit));
   for (const [name, value, labels] of [
     ["licmond_alerts_firing", 2, { rule: "seats", severity: "warning" }],
@@ -109,7 +86,7 @@ test("the daemon tells of itself in base units, and nothing that it does not kno
   expect(names.filter((name) => /reload|used_ratio|database|lag/.test(name))).toEqual([]);
 });
 
-test("the process knows its memory, its time and its files", () => {
+test("the process reports memory, CPU time and open files", () => {
   const seen = readProcessMetrics();
   expect(seen.memoryBytes).toBeGreaterThan(1e6);
   expect(seen.cpuSeconds).toBeGreaterThan(0);
@@ -127,7 +104,7 @@ test("the process knows its memory, its time and its files", () => {
   expect([blind.openFds, blind.maxFds, blind.virtualBytes]).toEqual([null, null, null]);
 });
 
-test("requests have the route's pattern, and nothing that a client makes up", async () => {
+test("requests are labelled by the route's pattern, not by texts of clients", async () => {
   const counters = createRequestCounters();
   const route = "/api/licenses/servers/:id";
   counters.count("GET", route, 200, 3);

@@ -1,4 +1,3 @@
-/** One sample as a scraper reads it. */
 export interface ParsedSample {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -14,12 +13,9 @@ export interface ParsedFamily {
 
 const LABEL = /([A-Za-z_][A-Za-z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(,|$)/y;
 
-/**
- * Reads both text formats strictly, without licmond's own code: each family once and in one piece, head before samples,
- * no line that is neither. Throws what is wrong.
- */
+/** Parses both text formats strictly: each family once and in one piece, with its head first. Throws on other lines. */
 export function parseText(text: string): ReadonlyMap<string, ParsedFamily> {
-  if (!text.endsWith("\n")) throw new Error("the last line has no end");
+  if (!text.endsWith("\n")) throw new Error("the last line does not end");
   const families = new Map<string, ParsedFamily & { samples: ParsedSample[] }>();
   const series = new Set<string>();
   const lines = text.slice(0, -1).split("\n");
@@ -30,7 +26,7 @@ export function parseText(text: string): ReadonlyMap<string, ParsedFamily> {
     if (help !== null) {
       const [, name = "", words = ""] = help;
       const type = new RegExp(`^# TYPE ${name} (gauge|counter|histogram)$`).exec(lines[index + 1] ?? "")?.[1];
-      if (type === undefined) throw new Error(`no type behind: ${line}`);
+      if (type === undefined) throw new Error(`no type after: ${line}`);
       if (families.has(name)) throw new Error(`${name} comes twice`);
       current = { name, type, help: words, samples: [] };
       families.set(name, current);
@@ -38,11 +34,11 @@ export function parseText(text: string): ReadonlyMap<string, ParsedFamily> {
     }
     if (line.startsWith("# TYPE ") && lines[index - 1]?.startsWith("# HELP ")) continue;
     const found = /^([A-Za-z_:][\w:]*)(?:\{(.*)\})? (\S+)$/s.exec(line);
-    if (found === null || current === null) throw new Error(`line ${index + 1} is none: ${line}`);
+    if (found === null || current === null) throw new Error(`line ${index + 1} is invalid: ${line}`);
     const [, name = "", inner = "", value = ""] = found;
     const rest = name.startsWith(current.name) ? name.slice(current.name.length) : null;
     const fits = rest === "" || (rest !== null && /^_(total|bucket|sum|count)$/.test(rest));
-    if (!fits) throw new Error(`${name} stands under ${current.name}`);
+    if (!fits) throw new Error(`${name} is in the family ${current.name}`);
     const key = `${name}{${inner}}`;
     if (series.has(key)) throw new Error(`${key} comes twice`);
     series.add(key);
@@ -75,7 +71,7 @@ function numberOf(text: string): number {
   return value;
 }
 
-/** The one sample of a family that has these labels, among others; undefined when there is none. */
+/** Returns the only sample of a family that has at least these labels; undefined if there is none. */
 export function sampleOf(
   families: ReadonlyMap<string, ParsedFamily>,
   name: string,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { escapeText, fold, printCalendar } from "../../src/http/answers/ics.ts";
+import { escapeText, fold, printCalendar } from "../../src/http/routes/calendar.ts";
 
 /** Unescapes TEXT as RFC 5545 3.3.11 says. */
 function unescaped(text: string): string {

@@ -51,23 +51,17 @@ async function codeFor(at: Bench, key: string, body: object = {}): Promise<strin
 }
 
 describe("signing in", () => {
+  const PROXIED = { trustedProxies: ["127.0.0.1"] };
+  const AS_TLS = { "x-forwarded-proto": "https" };
+  const FROM_PAGE = { ...AS_TLS, origin: "https://lic", host: "lic" };
+  const COOKIE = /^licmond_0123abcd=[a-z0-9]{12}\.[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/;
+  const STAYS = /^licmond_0123abcd=\S+; Path=\/; Max-Age=2592000; HttpOnly; SameSite=Strict$/;
+  const SECURE = /^__Host-licmond_0123abcd=\S+; Path=\/; Secure; HttpOnly; SameSite=Strict$/;
   test.each<[string, Partial<HttpSettings>, boolean, Headers, RegExp]>([
-    [
-      "plain",
-      {},
-      false,
-      {},
-      /^licmond_0123abcd=[a-z0-9]{12}\.[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/,
-    ],
-    ["to stay", {}, true, {}, /^licmond_0123abcd=\S+; Path=\/; Max-Age=2592000; HttpOnly; SameSite=Strict$/],
-    [
-      "TLS that a trusted proxy took off",
-      { trustedProxies: ["127.0.0.1"] },
-      false,
-      { "x-forwarded-proto": "https", origin: "https://lic", host: "lic" },
-      /^__Host-licmond_0123abcd=\S+; Path=\/; Secure; HttpOnly; SameSite=Strict$/,
-    ],
-    ["TLS that a stranger claims", {}, false, { "x-forwarded-proto": "https" }, /^licmond_0123abcd=/],
+    ["plain", {}, false, {}, COOKIE],
+    ["to stay", {}, true, {}, STAYS],
+    ["TLS ended by a trusted proxy", PROXIED, false, FROM_PAGE, SECURE],
+    ["TLS claimed by another client", {}, false, AS_TLS, /^licmond_0123abcd=/],
   ])("%s: its cookie, and a request by it", async (_, settings, stay, headers, form) => {
     const at = site(settings);
     const { port } = serve(at);
@@ -86,18 +80,15 @@ describe("signing in", () => {
     expect(plain.status).toBe(cookie.startsWith("__Host-") ? 401 : 200);
   });
 
+  const revoked = (at: Bench) => at.deps.keys.revoke("key000000001");
   test.each<[string, (at: Bench) => object, string]>([
-    ...(["viewer", "operator", "admin", "anonymous"] as const).map(
-      (who) =>
-        [who, (at: Bench) => ({ key: at.keys[who] }), "204"] as [string, (at: Bench) => object, string],
-    ),
+    ["viewer", (at) => ({ key: at.keys.viewer }), "204"],
+    ["operator", (at) => ({ key: at.keys.operator }), "204"],
+    ["admin", (at) => ({ key: at.keys.admin }), "204"],
+    ["anonymous", (at) => ({ key: at.keys.anonymous }), "204"],
     ["calendar", (at) => ({ key: at.keys.calendar }), "403 AUTH_INSUFFICIENT"],
     ["nonsense", () => ({ key: "nonsense" }), "401 AUTH_INVALID"],
-    [
-      "a revoked key",
-      (at) => ({ key: at.deps.keys.revoke("key000000001") && at.keys.viewer }),
-      "401 AUTH_REVOKED",
-    ],
+    ["a revoked key", (at) => ({ key: revoked(at) && at.keys.viewer }), "401 AUTH_REVOKED"],
     ["no code of ours", () => ({ code: "x" }), "401 AUTH_INVALID"],
     ["nothing", () => ({}), "400 MISSING_FIELD"],
     ["both", (at) => ({ key: at.keys.viewer, code: "x" }), "400 MISSING_FIELD"],
@@ -138,45 +129,31 @@ describe("a request with a cookie", () => {
   const OWN = "http://lic";
   const PORT = "http://lic:9090";
   const REFUSED = "403 AUTH_INSUFFICIENT";
+  const [SUMMARY, STREAM] = ["/api/licenses/summary", "/stream/metrics"];
+  const [REFRESH, RESCAN] = ["/api/licenses?refresh=true", "/api/licenses/rescan"];
   const post = { method: "POST" };
+  const changedHost = { ...PAGE, origin: "https://there.example", "sec-fetch-site": "same-origin" };
+  const otherPort = { ...PAGE, origin: PORT, "sec-fetch-site": "same-site" };
   test.each<[string, string, Ask, Headers, string]>([
-    ["reads", "/api/licenses/summary", {}, {}, "200"],
-    ["reads for its own page", "/api/licenses/summary", {}, { origin: OWN }, "200"],
-    ["reads nothing for a page of another port", "/api/licenses/summary", {}, { origin: PORT }, REFUSED],
-    ["opens a stream", "/stream/metrics", {}, {}, "200"],
-    ["opens none for another port", "/stream/metrics", {}, { origin: PORT }, REFUSED],
-    ["opens none for a listed origin", "/stream/metrics", {}, { origin: WALL }, REFUSED],
-    ["opens none for a sandboxed page", "/stream/metrics", {}, { origin: "null" }, REFUSED],
-    ["polls", "/api/licenses?refresh=true", {}, { ...PAGE }, "200"],
-    ["does not poll without the header", "/api/licenses?refresh=true", {}, {}, REFUSED],
-    ["however it is written", "/api/licenses?%72efresh=true", {}, {}, REFUSED],
-    ["changes", "/api/licenses/rescan", post, { ...PAGE, origin: OWN }, "200"],
-    [
-      "changes where a proxy changed the Host, by the browser's word",
-      "/api/licenses/rescan",
-      post,
-      { ...PAGE, origin: "https://there.example", "sec-fetch-site": "same-origin" },
-      "200",
-    ],
-    [
-      "nor for another port, by the browser's word",
-      "/api/licenses/rescan",
-      post,
-      { ...PAGE, origin: PORT, "sec-fetch-site": "same-site" },
-      REFUSED,
-    ],
-    ["changes where no page is named", "/api/licenses/rescan", post, PAGE, "200"],
-    [
-      "changes for a listed origin, TLS taken off",
-      "/api/licenses/rescan",
-      post,
-      { ...PAGE, origin: WALL },
-      "200",
-    ],
-    ["changes nothing without the header", "/api/licenses/rescan", post, { origin: OWN }, REFUSED],
-    ["nor with another", "/api/licenses/rescan", post, { "x-licmond": "form", origin: OWN }, REFUSED],
-    ["nor for another port", "/api/licenses/rescan", post, { ...PAGE, origin: PORT }, REFUSED],
-    ["nor for a sandboxed page", "/api/licenses/rescan", post, { ...PAGE, origin: "null" }, REFUSED],
+    ["reads", SUMMARY, {}, {}, "200"],
+    ["reads for its own page", SUMMARY, {}, { origin: OWN }, "200"],
+    ["reads nothing for a page of another port", SUMMARY, {}, { origin: PORT }, REFUSED],
+    ["opens a stream", STREAM, {}, {}, "200"],
+    ["opens no stream for another port", STREAM, {}, { origin: PORT }, REFUSED],
+    ["opens no stream for a listed origin", STREAM, {}, { origin: WALL }, REFUSED],
+    ["opens no stream for a sandboxed page", STREAM, {}, { origin: "null" }, REFUSED],
+    ["polls", REFRESH, {}, { ...PAGE }, "200"],
+    ["does not poll without the header", REFRESH, {}, {}, REFUSED],
+    ["does not poll with an encoded name", "/api/licenses?%72efresh=true", {}, {}, REFUSED],
+    ["changes data", RESCAN, post, { ...PAGE, origin: OWN }, "200"],
+    ["changes data behind a proxy that changed the Host", RESCAN, post, changedHost, "200"],
+    ["changes nothing for another port, as the browser reports", RESCAN, post, otherPort, REFUSED],
+    ["changes data without an origin", RESCAN, post, PAGE, "200"],
+    ["changes data for a listed origin", RESCAN, post, { ...PAGE, origin: WALL }, "200"],
+    ["changes nothing without the header", RESCAN, post, { origin: OWN }, REFUSED],
+    ["changes nothing with another header", RESCAN, post, { "x-licmond": "form", origin: OWN }, REFUSED],
+    ["changes nothing for another port", RESCAN, post, { ...PAGE, origin: PORT }, REFUSED],
+    ["changes nothing for a sandboxed page", RESCAN, post, { ...PAGE, origin: "null" }, REFUSED],
     ["deletes nothing without the header", "/api/signins/x", { method: "DELETE" }, {}, REFUSED],
   ])("%s", async (_, path, ask, headers, expected) => {
     const at = site({ corsOrigins: [WALL] });
@@ -200,13 +177,12 @@ describe("a request with a cookie", () => {
   });
 
   test.each<[string, Headers]>([
-    ["another port", { ...PAGE, origin: "http://lic:9090" }],
+    ["another port", { ...PAGE, origin: PORT }],
     ["a form", { "x-licmond": "" }],
   ])("nobody is signed in by %s", async (_, headers) => {
     const at = site();
-    expect(await outcome(await attempt(at, { key: at.keys.viewer }, { host: "lic", ...headers }))).toBe(
-      REFUSED,
-    );
+    const answer = await attempt(at, { key: at.keys.viewer }, { host: "lic", ...headers });
+    expect(await outcome(answer)).toBe(REFUSED);
   });
 
   test("uses the key if one is sent too", async () => {
@@ -313,18 +289,11 @@ describe("every role", () => {
 
   test("sees and ends the sign-ins of its key, an admin all", async () => {
     const at = bench();
-    const [viewer, operator, admin] = [
-      await signIn(at, at.keys.viewer),
-      await signIn(at, at.keys.operator),
-      await signIn(at, at.keys.admin),
-    ];
-    const seen = async (who: Headers) =>
-      (
-        await at.json<{ signins: { id: string; current: boolean; keyName: string }[] }>(
-          "/api/signins",
-          by(who),
-        )
-      ).signins;
+    const viewer = await signIn(at, at.keys.viewer);
+    const operator = await signIn(at, at.keys.operator);
+    const admin = await signIn(at, at.keys.admin);
+    type SignIns = { signins: { id: string; current: boolean; keyName: string }[] };
+    const seen = async (who: Headers) => (await at.json<SignIns>("/api/signins", by(who))).signins;
     expect((await seen(viewer)).map(({ keyName }) => keyName)).toEqual(["viewer 1"]);
     expect((await seen(admin)).map(({ current }) => current).toSorted()).toEqual([false, false, true]);
     const [target] = await seen(operator);
@@ -370,13 +339,11 @@ describe("a sign-in", () => {
     const at: Bench = bench({ quotas }, { limits });
     const [first, second] = [await signIn(at, at.keys.viewer), await signIn(at, at.keys.viewer)];
     const asked = async (who: Headers) => (await at.get("/api/licenses", by(who))).status;
-    expect([await asked(first), await asked(first), await asked(first), await asked(first)]).toEqual([
-      200, 200, 200, 429,
-    ]);
+    for (const status of [200, 200, 200, 429]) expect(await asked(first)).toBe(status);
     expect(await asked(second)).toBe(200);
     expect(quotas.used("key000000001").day).toBe(0);
-    const wrong = async () => (await attempt(at, { key: "nonsense" })).status;
-    expect([await wrong(), await wrong(), await wrong(), await wrong()]).toEqual([401, 401, 401, 429]);
+    for (const status of [401, 401, 401, 429])
+      expect((await attempt(at, { key: "nonsense" })).status).toBe(status);
     // Wrong keys of others do not lock out a right key.
     expect((await attempt(at, { key: at.keys.operator })).status).toBe(204);
   });
@@ -434,20 +401,13 @@ describe("a link", () => {
   });
 });
 
+const WEBKIT = "AppleWebKit/605.1.15 (KHTML, like Gecko)";
+const CHROME = `${WEBKIT} Chrome/141.0.0.0`;
 test.each([
   ["Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", "Firefox 140 on Linux"],
-  [
-    "Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36 Edg/141.0",
-    "Edge 141 on Windows",
-  ],
-  [
-    "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Safari/605.1.15",
-    "Safari 18 on macOS",
-  ],
-  [
-    "Mozilla/5.0 (Linux; Android 15) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Mobile Safari/537.36",
-    "Chrome 141 on Android",
-  ],
+  [`Mozilla/5.0 (Windows NT 10.0) ${CHROME} Safari/537.36 Edg/141.0`, "Edge 141 on Windows"],
+  [`Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) ${WEBKIT} Version/18.1 Safari/605`, "Safari 18 on macOS"],
+  [`Mozilla/5.0 (Linux; Android 15) ${CHROME} Mobile Safari/537.36`, "Chrome 141 on Android"],
   ["Firefox/99999999999 <script>", "Firefox 9999"],
   ["curl/8.5", null],
   [`${"x".repeat(600)} Firefox/140`, null],

@@ -1,4 +1,4 @@
-import { type TArray, type TObject, type TProperties, type TSchema, Type } from "@sinclair/typebox";
+import { type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { type SortBy, sortedBy } from "../../domain/order.ts";
 import { nullable, OfHub, OfSite } from "../../domain/records.ts";
 import type { Schema } from "../../domain/text-types.ts";
@@ -79,22 +79,13 @@ const PAGE = {
 };
 
 /** Documents the 200 answer of a list. `beside` has further fields next to the rows. */
-export function listDoc<P extends string, R extends TSchema, B extends TProperties = Record<never, never>>(
-  plural: P,
-  record: R,
-  description: string,
-  beside?: B,
-) {
+export function listDoc(plural: string, record: TSchema, description: string, beside?: TProperties) {
   const fields = { [plural]: Type.Array(record), ...PAGE, ...beside };
-  // TypeScript types a computed key as any string.
-  const schema = Type.Object(fields, { title: `${record.title}List` }) as unknown as TObject<
-    { [K in P]: TArray<R> } & typeof PAGE & B
-  >;
-  return csvToo(description, schema);
+  return csvToo(description, Type.Object(fields, { title: `${record.title}List` }));
 }
 
 /** Documents a 200 answer that is also available as CSV. */
-export function csvToo<S extends TSchema>(description: string, schema: S) {
+export function csvToo(description: string, schema: TSchema) {
   return {
     description,
     schema,

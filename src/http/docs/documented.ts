@@ -1,4 +1,4 @@
-import type { Static, TObject, TSchema, TUnknown } from "@sinclair/typebox";
+import type { Static, TObject, TSchema } from "@sinclair/typebox";
 import type { DocumentDecoration } from "elysia";
 import { ERROR_STATUS, type ErrorCode } from "../../domain/errors.ts";
 import { type Permission, permits } from "../../domain/keys.ts";
@@ -9,7 +9,7 @@ import type { Access } from "../route-table.ts";
 import { retryOf } from "./error-notes.ts";
 
 /** Declares a route: Elysia validates with its schemas, the gate reads the access, the document shows everything. */
-interface RouteDoc<Q extends Definition, P extends TObject, B extends TObject, A extends Answers> {
+interface RouteDoc<Q extends Definition, P extends TObject, B extends TObject> {
   readonly description?: string;
   readonly keyInQuery?: boolean;
   /** Body limit of a route that reads the body itself. */
@@ -19,7 +19,7 @@ interface RouteDoc<Q extends Definition, P extends TObject, B extends TObject, A
   readonly query?: Q;
   readonly body?: B;
   readonly example?: Static<B>;
-  readonly answers: A;
+  readonly answers: Answers;
   /** Error codes in addition to those implied by access, path, query and body. */
   readonly errors?: readonly ErrorCode[];
 }
@@ -48,24 +48,12 @@ export const TAGS = {
   Fleet: "Sites and their hub",
 } as const;
 
-/** Elysia adds 422 to the types of every validating route, although it is not used. */
-type ErrorStatus = (typeof ERROR_STATUS)[ErrorCode] | 422;
-
-/** Only for types: nothing validates answers at run time. */
-type AnswerSchemas<A extends Answers> = {
-  readonly [S in keyof A]: A[S] extends { readonly schema: infer T extends TSchema } ? T : TUnknown;
-} & { readonly [S in ErrorStatus]: typeof ErrorBody };
-
-/**
- * Returns the options of a route, with the types of its answers for a typed client (Eden). A route that needs a key
- * rejects parameters that it does not name.
- */
+/** Returns the options of a route. A route that needs a key rejects parameters that it does not name. */
 export function documented<
-  const A extends Answers,
   Q extends Definition = { readonly schema: Nothing },
   P extends TObject = Nothing,
   B extends TObject = Nothing,
->(access: Access, tag: keyof typeof TAGS, summary: string, doc: RouteDoc<Q, P, B, A>) {
+>(access: Access, tag: keyof typeof TAGS, summary: string, doc: RouteDoc<Q, P, B>) {
   const secured = access !== "open";
   const { answers, params, body, description, keyInQuery = false, errors = [] } = doc;
   const query = doc.query?.schema ?? (secured ? NOTHING : undefined);
@@ -111,7 +99,6 @@ export function documented<
     params: P;
     body: B;
     detail: DocumentDecoration;
-    response: AnswerSchemas<A>;
   };
 }
 

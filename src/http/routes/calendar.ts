@@ -1,10 +1,11 @@
 import { Elysia } from "elysia";
+import { featureIdKey } from "../../domain/history.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
 import { amountOf } from "../../domain/plain-text.ts";
 import { placeLink } from "../../domain/service/page-link.ts";
 import type { PoolExpiry } from "../../domain/summary.ts";
+import { DAY_MS, iso } from "../../domain/time/clock.ts";
 import { encode, send } from "../answers/answer.ts";
-import { printCalendar } from "../answers/ics.ts";
 import { documented } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
 import type { Lists } from "../lists/lists.ts";
@@ -17,7 +18,6 @@ const FILTER = {
   start: startTime("Only what expires at this time or later."),
   end: endTime("Only what expires before this time; a bare date takes in its day."),
 };
-/** Serves expirations as a calendar. */
 export function calendarRoutes(
   { reader, settings }: Pick<RouteDeps, "reader" | "settings">,
   lists: Pick<Lists, "expiries">,
@@ -61,7 +61,7 @@ export function expiryFilter({ filter: { features, daemons }, start, end }: Aske
     (end === null || (expiresAt ?? Infinity) < end);
 }
 
-/** Equal pictures give equal bytes: no days left, and the time of the newest reading as stamp. */
+/** Prints no days left, and stamps the newest reading: equal pictures give equal bytes. */
 function calendarOf(
   servers: readonly ServerPicture[],
   expiries: readonly PoolExpiry[],
@@ -69,7 +69,7 @@ function calendarOf(
   publicUrl: string | null,
 ): string {
   const nameOf = new Map(servers.map(({ server }) => [server.id, server.name]));
-  /** How many pools of a feature came so far: the id of a pool may change with who holds seats of it. */
+  /** Numbers the pools of a feature: the id of a pool may change with its checkouts. */
   const pools = new Map<string, number>();
   return printCalendar({
     name: "License expirations",
@@ -77,11 +77,11 @@ function calendarOf(
     stamp: Math.max(0, ...servers.map(({ collectedAt }) => collectedAt ?? 0)),
     events: expiries.flatMap((found) => {
       const { server, daemon, feature, pool, total, expiry, unit } = found;
-      const of = JSON.stringify([server, daemon, feature]);
+      const of = featureIdKey(found);
       const ordinal = (pools.get(of) ?? 0) + 1;
       pools.set(of, ordinal);
       if (expiry.expiresOn === null || !isAsked(found)) return [];
-      // 128 bits of what names the event: names may hold anything, a UID is plain.
+      // A digest of 128 bits, because names may contain any text.
       const identity = JSON.stringify([server, daemon, feature, `${ordinal}`]);
       const digest = Bun.SHA256.hash(identity, "hex");
       const seats = total === null ? "" : ` (${amountOf(total, unit)})`;
@@ -100,4 +100,101 @@ function calendarOf(
       };
     }),
   });
+}
+
+/** An all-day event of an RFC 5545 calendar. */
+interface AllDayEvent {
+  /** A calendar program updates the event with the same uid. */
+  readonly uid: string;
+  /** `YYYY-MM-DD`. */
+  readonly day: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly categories: readonly string[];
+  /** Absolute ASCII URL or null. */
+  readonly url: string | null;
+}
+
+interface Calendar {
+  readonly name: string;
+  /** `-//…//…//EN`, RFC 5545 3.7.3. */
+  readonly productId: string;
+  /** Time at which the events were known, epoch ms: DTSTAMP of each (3.8.7.2). */
+  readonly stamp: number;
+  readonly events: readonly AllDayEvent[];
+}
+
+/** Octets of a line without its CRLF (3.1). */
+const MAX_OCTETS = 75;
+const encoder = new TextEncoder();
+
+/** Returns an iCalendar object with CRLF line ends and folded lines. */
+export function printCalendar({ name, productId, stamp, events }: Calendar): string {
+  const lines = [
+    "BEGIN:VCALENDAR",
+    "VERSION:2.0",
+    `PRODID:${escapeText(productId)}`,
+    "CALSCALE:GREGORIAN",
+    "METHOD:PUBLISH",
+    `X-WR-CALNAME:${escapeText(name)}`,
+    ...events.flatMap((event) => eventLines(event, stamp)),
+    "END:VCALENDAR",
+  ];
+  return lines.map((line) => `${fold(line)}\r\n`).join("");
+}
+
+function eventLines(
+  { uid, day, summary, description, categories, url }: AllDayEvent,
+  stamp: number,
+): string[] {
+  return [
+    "BEGIN:VEVENT",
+    `UID:${escapeText(uid)}`,
+    `DTSTAMP:${compact(iso(stamp).slice(0, 19))}Z`,
+    `DTSTART;VALUE=DATE:${compact(day)}`,
+    // Exclusive (3.6.1).
+    `DTEND;VALUE=DATE:${compact(dayAfter(day))}`,
+    `SUMMARY:${escapeText(summary)}`,
+    `DESCRIPTION:${escapeText(description)}`,
+    ...(categories.length > 0 ? [`CATEGORIES:${categories.map(escapeText).join(",")}`] : []),
+    ...(url === null ? [] : [`URL:${url}`]),
+    // The event blocks no time in the calendar.
+    "TRANSP:TRANSPARENT",
+    "END:VEVENT",
+  ];
+}
+
+/** Escapes a TEXT value (3.3.11) and drops control characters except TAB (3.1). */
+export function escapeText(text: string): string {
+  return text
+    .replaceAll("\\", "\\\\")
+    .replaceAll(";", "\\;")
+    .replaceAll(",", "\\,")
+    .replace(/\r\n|[\r\n]/g, "\\n")
+    .replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, "")
+    .toWellFormed();
+}
+
+/** Folds a line at 75 octets between characters (3.1). */
+export function fold(line: string): string {
+  let folded = "";
+  let octets = 0;
+  for (const character of line) {
+    const size = encoder.encode(character).length;
+    if (octets + size > MAX_OCTETS) {
+      folded += "\r\n ";
+      octets = 1;
+    }
+    folded += character;
+    octets += size;
+  }
+  return folded;
+}
+
+function compact(time: string): string {
+  return time.replace(/[-:]/g, "");
+}
+
+function dayAfter(day: string): string {
+  return new Date(Date.parse(day) + DAY_MS).toISOString().slice(0, 10);
 }

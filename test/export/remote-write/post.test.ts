@@ -38,18 +38,14 @@ const write = async (
   target: Partial<WriteTarget> & { url: string },
   signal = new AbortController().signal,
 ) => {
-  const posted = await post(
-    { username: null, tokenFile: null, ...target },
-    new Uint8Array([1, 2, 3]),
-    signal,
-    () => NOW,
-  );
+  const whole = { username: null, tokenFile: null, ...target };
+  const posted = await post(whole, new Uint8Array([1, 2, 3]), signal, () => NOW);
   expect(JSON.stringify(posted)).not.toContain("HUSH");
   return posted;
 };
 
 describe("a write", () => {
-  test("has the headers of remote write 1.0 and the body as it is", async () => {
+  test("has the headers of remote write 1.0 and the body unchanged", async () => {
     const { url, got } = receiver(() => new Response(null, { status: 204 }));
     expect(await write({ url, tokenFile })).toEqual({ outcome: "taken" });
     const [one] = got;
@@ -72,7 +68,7 @@ describe("a write", () => {
   test.each([
     ["refused", [400, 401, 404, 413]],
     ["failed", [429, 500, 503, 302]],
-  ])("is %s by the answers %j", async (outcome, statuses) => {
+  ])("is %s for the statuses %j", async (outcome, statuses) => {
     for (const status of statuses) {
       const headers = status === 302 ? { location: "http://127.0.0.1:1/elsewhere" } : {};
       const words = "out of order\n\u001b[31mtoken-HUSH";
@@ -102,7 +98,7 @@ describe("a write", () => {
     expect(await write({ url })).toMatchObject({ outcome: "failed", retryAfterMs });
   });
 
-  test("that nobody takes, or not in time, fails without the URL's words", async () => {
+  test("fails without an answer in time, and does not quote the URL", async () => {
     const { url } = receiver(() => new Promise<Response>(() => {}));
     const late = await write({ url }, AbortSignal.timeout(50));
     expect(late).toMatchObject({ outcome: "failed", why: "It did not answer in time" });
@@ -114,7 +110,7 @@ describe("a write", () => {
     ["none-HUSH", null, "cannot be read (ENOENT)"],
     ["empty", "\n", "is empty"],
     ["two", "one HUSH\n\ntwo", "must contain"],
-  ])("asks nobody without the token that it should have: %s", async (name, text, why) => {
+  ])("is not sent without its token: %s", async (name, text, why) => {
     const { url, got } = receiver(() => new Response());
     const file = join(folder, name);
     if (text !== null) await Bun.write(file, text);
@@ -125,7 +121,7 @@ describe("a write", () => {
     expect(got).toHaveLength(0);
   });
 
-  test.skipIf(!HAS_OPENSSL)("believes no certificate that nobody vouches for", async () => {
+  test.skipIf(!HAS_OPENSSL)("is not sent to a self-signed certificate", async () => {
     const pair = await selfSigned(folder, "receiver", Date.now() - 1000, Date.now() + 86_400_000);
     const { url, got } = receiver(() => new Response(), pair);
     const before = process.env.NODE_TLS_REJECT_UNAUTHORIZED;

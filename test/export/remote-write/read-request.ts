@@ -1,6 +1,5 @@
 import protobuf from "protobufjs";
 
-/** The published message, read by the library. */
 const { root } = protobuf.parse(`
   syntax = "proto3";
   message WriteRequest { repeated TimeSeries timeseries = 1; }
@@ -16,29 +15,20 @@ export interface ReadSeries {
   readonly timestamp: number;
 }
 
-/** What a receiver reads of an uncompressed request. Throws where the message is none. */
+/** Decodes an uncompressed request like a receiver. Throws for an invalid message. */
 export function readRequest(bytes: Uint8Array): ReadSeries[] {
-  const { timeseries = [] } = WriteRequest.toObject(WriteRequest.decode(bytes), {
-    longs: Number,
-    defaults: true,
-  }) as {
-    timeseries?: {
-      labels: { name: string; value: string }[];
-      samples: { value: number; timestamp: number }[];
-    }[];
+  const options = { longs: Number, defaults: true };
+  const { timeseries = [] } = WriteRequest.toObject(WriteRequest.decode(bytes), options) as {
+    timeseries?: { labels: { name: string; value: string }[]; samples: Omit<ReadSeries, "labels">[] }[];
   };
   return timeseries.map(({ labels, samples }) => {
     const [sample, ...more] = samples;
     if (sample === undefined || more.length > 0) throw new Error(`${samples.length} samples in a series`);
-    return {
-      labels: labels.map(({ name, value }) => [name, value] as const),
-      value: sample.value,
-      timestamp: sample.timestamp,
-    };
+    return { labels: labels.map(({ name, value }) => [name, value] as const), ...sample };
   });
 }
 
-/** The metric's name and its labels as one text. */
+/** Formats `name{label=value}`. */
 export function nameOf({ labels }: ReadSeries): string {
   const { __name__: name, ...rest } = Object.fromEntries(labels);
   return `${name}{${Object.entries(rest)

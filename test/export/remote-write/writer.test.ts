@@ -23,24 +23,23 @@ const SETTINGS: WriterSettings = {
   labels: [["site", "muc"]],
 };
 
-/** A writer of one gauge whose value is the tick, to a receiver that answers as it is told. */
+/** Creates a writer of one gauge, whose value is the time in seconds, and a scripted receiver. */
 function rig(more: Partial<WriterDeps> = {}) {
   const time = createVirtualTime();
   const start = time.clock.now();
   const answers: Posted[] = [];
   const got: { readonly target: WriteTarget; readonly series: ReadSeries[] }[] = [];
   const log = recordingLog();
-  /** What was logged at a level: message and fields. */
   const logged = (level: string) =>
     log.lines.filter((line) => line.level === level).map(({ message, fields }) => [message, fields]);
   let servers: readonly ServerPicture[] = [];
-  let standing: Posted = { outcome: "taken" };
+  let usual: Posted = { outcome: "taken" };
   const ticks = gauge("ticks", "Ticks.");
   const writer = createWriter({
     snapshot: () => ({ version: 1, servers }),
     service: (emit: Emit) => emit(ticks, [], (time.clock.now() - start) / 1000),
     post: (target, body) => {
-      const answer = answers.shift() ?? standing;
+      const answer = answers.shift() ?? usual;
       got.push({ target, series: readRequest(uncompress(body)) });
       return Promise.resolve(answer);
     },
@@ -69,10 +68,9 @@ function rig(more: Partial<WriterDeps> = {}) {
     show(...next: ServerPicture[]) {
       servers = next;
     },
-    stand(answer: Posted) {
-      standing = answer;
+    answerWith(answer: Posted) {
+      usual = answer;
     },
-    /** Values of the ticks that were posted, in order. */
     ticks: () =>
       got.flatMap(({ series }) =>
         series.flatMap((one) => (nameOf(one).startsWith("ticks") ? one.value : [])),
@@ -88,7 +86,7 @@ const FAILED: Extract<Posted, { outcome: "failed" }> = {
 const REFUSED: Posted = { outcome: "refused", status: 400, why: "It answered 400: no" };
 
 describe("the writer", () => {
-  test("writes at once and then each interval, with the time of gathering and the outer labels", async () => {
+  test("writes at once and then at each interval, with external labels", async () => {
     const at = rig();
     at.writer.configure(SETTINGS);
     await at.time.pass(25_000);
@@ -116,14 +114,14 @@ describe("the writer", () => {
     expect(seen).toEqual([1, Number.NaN, undefined]);
     const down = "license_server_status{server=eda,site=muc,status=down}";
     expect(at.got.map(({ series }) => series.find((one) => nameOf(one) === down)?.value)).toEqual([0, 1, 1]);
-    // No series is there twice, and none is marked whose number is there.
+    // Each series occurs once: with a number or as ended.
     for (const { series } of at.got) expect(new Set(series.map(nameOf)).size).toBe(series.length);
     at.show(up);
     await at.time.pass(10_000);
     expect(at.got.at(-1)?.series.find((one) => nameOf(one) === seats)?.value).toBe(1);
   });
 
-  test("sorts the labels, those before the name too, and lets a series' own label beat an outer one", async () => {
+  test("sorts labels around the name, and a series' own label beats an external one", async () => {
     const at = rig();
     at.show(picture("eda"));
     const outer = { zone: "1", server: "outer", Site: "muc", empty: "" };
@@ -140,7 +138,7 @@ describe("the writer", () => {
     expect(Object.fromEntries(seats?.labels ?? [])).toMatchObject({ server: "eda", zone: "1", Site: "muc" });
   });
 
-  test("ends what had other outer labels when these change", async () => {
+  test("ends series with previous external labels", async () => {
     const at = rig();
     at.writer.configure(SETTINGS);
     await at.time.pass(5_000);
@@ -152,19 +150,19 @@ describe("the writer", () => {
     ]);
   });
 
-  test("keeps what fails and sends it later: in order, nothing twice, with growing pauses", async () => {
+  test("queues samples that fail and sends them later, in order and once, with growing pauses", async () => {
     const at = rig();
     at.writer.configure(SETTINGS);
     await at.time.pass(5_000);
-    at.stand(FAILED);
+    at.answerWith(FAILED);
     await at.time.pass(60_000);
     const tries = at.got.length - 1;
-    // 1, 2, 4, 8, 16 and 32 s behind the first failure.
+    // 1, 2, 4, 8, 16 and 32 s after the first failure.
     expect(tries).toBe(6);
     expect(at.metric("failures_total")).toBe(6);
     expect(at.metric("pending_samples")).toBe(6);
     at.got.length = 1;
-    at.stand({ outcome: "taken" });
+    at.answerWith({ outcome: "taken" });
     await at.time.pass(LONGEST_PAUSE_MS);
     expect(at.ticks()).toEqual([0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120]);
     expect(at.metric("pending_bytes")).toBe(0);
@@ -183,7 +181,7 @@ describe("the writer", () => {
     expect(at.got.length).toBeGreaterThan(1);
   });
 
-  test("loses what is refused, says so once, and goes on", async () => {
+  test("drops refused samples, logs that once, and continues", async () => {
     const at = rig();
     at.answers.push(REFUSED, REFUSED);
     at.writer.configure(SETTINGS);
@@ -194,9 +192,9 @@ describe("the writer", () => {
     expect(at.logged("error")).toEqual([["The receiver rejects metrics; dropping them", fields]]);
   });
 
-  test("holds a bounded backlog over a month without a receiver, and says once that it throws away", async () => {
+  test("limits its queue over a month without a receiver, and logs once that it drops samples", async () => {
     const at = rig({ maxWaitingBytes: 20_000 });
-    at.stand(FAILED);
+    at.answerWith(FAILED);
     at.writer.configure({ ...SETTINGS, intervalMs: 600_000 });
     let most = 0;
     for (let day = 0; day < 30; day++) {
@@ -209,21 +207,21 @@ describe("the writer", () => {
     expect(at.metric("samples_total", "dropped")).toBe(30 * 144 + 1 - pending);
     expect(at.logged("error")).toHaveLength(1);
     at.got.length = 0;
-    at.stand({ outcome: "taken" });
+    at.answerWith({ outcome: "taken" });
     await at.time.pass(LONGEST_PAUSE_MS);
     const told = at.ticks();
     expect(told).toEqual(told.toSorted((a, b) => a - b));
-    // The newest, and all of them.
+    // The newest samples were kept, without a gap.
     expect(told.length).toBeGreaterThanOrEqual(pending);
     expect(new Set(told.map((value, index) => value - index * 600)).size).toBe(1);
   });
 
-  test("takes a new target at once, and throws away what waited for the former one", async () => {
+  test("uses a new target at once, and drops the queue for the previous one", async () => {
     const at = rig();
-    at.stand(FAILED);
+    at.answerWith(FAILED);
     at.writer.configure(SETTINGS);
     await at.time.pass(30_000);
-    at.stand({ outcome: "taken" });
+    at.answerWith({ outcome: "taken" });
     at.got.length = 0;
     at.writer.configure({ ...SETTINGS, url: "http://127.0.0.2/write" });
     await at.time.pass(20_000);
@@ -231,9 +229,9 @@ describe("the writer", () => {
     expect(at.ticks()).toEqual([40, 50]);
   });
 
-  test("tries at once when the token may have changed", async () => {
+  test("retries at once when the token may have changed", async () => {
     const at = rig();
-    at.stand(FAILED);
+    at.answerWith(FAILED);
     at.writer.configure(SETTINGS);
     await at.time.pass(20_000);
     at.got.length = 0;
@@ -242,7 +240,7 @@ describe("the writer", () => {
     expect(at.got.length).toBeGreaterThan(0);
   });
 
-  test("splits what is much into requests of 2,000 samples", async () => {
+  test("splits samples into requests of 2,000", async () => {
     const at = rig();
     const [feature] = picture("eda").features;
     if (feature === undefined) throw new Error("no feature");
