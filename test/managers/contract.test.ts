@@ -1,11 +1,17 @@
 import { describe, expect, test } from "bun:test";
+import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
-import type { CheckoutReading, FeatureReading, Reading } from "../../src/domain/reading.ts";
+import {
+  type CheckoutReading,
+  type FeatureReading,
+  type Reading,
+  UNKNOWN_EXPIRY,
+} from "../../src/domain/reading.ts";
 import { MANAGERS, managerOf } from "../../src/managers/registry.ts";
-import { CASES, outputsOf } from "./contract-cases.ts";
+import { CASES, outputsIn } from "./contract-cases.ts";
 import { readAs } from "./read-as.ts";
 
-const ALL_OUTPUTS = MANAGERS.flatMap(outputsOf).map(([, text]) => text);
+const ALL_OUTPUTS = MANAGERS.flatMap(outputsIn).map(([, text]) => text);
 
 test("every manager in code has a contract case", () => {
   const inCode = MANAGERS.filter((name) => managerOf(name).profile === undefined);
@@ -14,8 +20,8 @@ test("every manager in code has a contract case", () => {
 
 describe.each([...MANAGERS])("%s", (manager) => {
   const contract = CASES[manager];
-  const outputs = outputsOf(manager);
-  const { profile, render, until } = managerOf(manager);
+  const outputs = outputsIn(manager);
+  const { profile, render, simulatedTool, until } = managerOf(manager);
   const parse = (text: string | Uint8Array) => readAs(manager, text, contract?.context);
 
   test("accepts any bytes", () => {
@@ -55,7 +61,24 @@ describe.each([...MANAGERS])("%s", (manager) => {
     );
   });
 
+  test.each(["", "\n\n", "hello\nworld\n", "\0\x01\xff\n", "-----------\n", "|-\n"])(
+    "does not recognize %j",
+    (text) => {
+      const { recognised, cut, features, errors } = parse(text);
+      // The list of HASP has no start mark.
+      expect([recognised && !(cut && profile?.wrap), features, errors]).toEqual([false, [], []]);
+    },
+  );
+
   if (outputs.length === 0) return;
+
+  test.each(outputs)("marks %s as cut if it is cut inside a line", (_, text) => {
+    const bytes = new TextEncoder().encode(text.trimEnd());
+    for (let length = 1; length < bytes.length; length++)
+      if (contract === undefined && !/\s/.test(String.fromCharCode(bytes[length - 1] ?? 0)))
+        expect([length, parse(bytes.subarray(0, length)).cut]).toEqual([length, true]);
+    expect(readAs(manager, text, { ...contract?.context, truncated: true }).cut).toBe(true);
+  });
 
   const hasEnd = profile === undefined || profile.end !== undefined;
   test.each(outputs.filter(([name]) => hasEnd && !contract?.endless?.includes(name)))(
@@ -94,20 +117,52 @@ describe.each([...MANAGERS])("%s", (manager) => {
   test.each(outputs)("reads %s with other line endings, with blank lines and in UTF-16", (_, text) => {
     const plain = parse(text);
     // Blank lines change the numbers of unparsed lines, and the text of quoted cells.
-    if (plain.unparsedLines === 0 && manager !== "dsls")
+    if (plain.unparsedLines === 0 && !text.includes('"'))
       expect(parse(text.replaceAll("\n", "\n\n"))).toEqual(plain);
+    // The rules of profiles and quoted cells of DSLS depend on blanks.
+    for (const indent of manager === "dsls" || profile !== undefined ? [] : ["", "\t", "    "])
+      expect(parse(text.replaceAll(/^[ \t]+(?=\S)/gm, indent))).toEqual({
+        ...plain,
+        unparsed: plain.unparsed.map(() => expect.anything()),
+      });
     expect(parse(text.replaceAll("\n", "\r\n"))).toEqual(plain);
     expect(parse(Buffer.from(`\uFEFF${text}`, "utf16le"))).toEqual(plain);
     expect(parse(Buffer.from(`\uFEFF${text}`, "utf16le").swap16())).toEqual(plain);
   });
 
-  test.each(outputs)("counts %s once if it is contained twice", (_, text) => {
+  // Users of BETA LM name their feature, so those of the second copy are added to the first.
+  test.each(manager === "beta-lm" ? [] : outputs)("counts %s once if it is contained twice", (_, text) => {
     const once = parse(`${text}\n`);
     const twice = parse(`${text}\n${text}\n`);
     expect(countsOf(twice)).toEqual(countsOf(once));
+    if (contract?.marksCopies) expect(twice.features.every(({ cut }) => cut)).toBe(true);
   });
 
   if (contract === undefined) return;
+
+  test.each(contract.misuse.map((args) => [args]))("its simulated tool rejects %j", (args) => {
+    const members = [{ host: "lic", port: 1 }];
+    const target = {
+      address: contract.address,
+      version: "v1",
+      zone: "UTC",
+      members,
+      reading: () => parse(""),
+    };
+    expect(simulatedTool?.answer(args, "", target)).toMatchObject({
+      stdout: "",
+      stderr: expect.stringMatching(/./),
+      exitCode: 1,
+    });
+  });
+
+  // Quadratic work would take minutes and time out.
+  test("parses large and hostile outputs in linear time", () => {
+    const { text, checkouts, hostile } = contract.large;
+    expect(parse(text).features.flatMap((feature) => feature.checkouts)).toHaveLength(checkouts);
+    for (const lines of hostile) expect(parse(lines).unparsedLines).toBeGreaterThan(0);
+  });
+
   const reread = (reading: Reading, zone: string) => {
     const [{ host, port } = { host: "lic", port: 4084 }] = reading.members;
     const text = render(reading, { address: contract.address, zone });
@@ -170,6 +225,10 @@ function expectHonest(reading: Reading, whole: Reading, length: number): void {
       truth?.used ?? null,
       truth?.unlimited ?? false,
     ]);
+    expect(feature.reservations).toEqual(truth?.reservations.slice(0, feature.reservations.length) as never);
+    // lsmon prints no last line for a queued client.
+    if (reading.manager !== "rms")
+      expect(feature.queue).toEqual(truth?.queue.slice(0, feature.queue.length) as never);
     const holders = feature.checkouts.map(holderOf);
     expect(holders).toEqual(truth?.checkouts.slice(0, holders.length).map(holderOf) ?? []);
     // Missing checkouts cannot be detected without a count, if seats are shared, or if some are from reservations.
@@ -179,9 +238,13 @@ function expectHonest(reading: Reading, whole: Reading, length: number): void {
       const same = truth?.pools.filter(({ version }) => version === pool.version) ?? [];
       const isKnown = (key: "total" | "used") =>
         pool[key] === null || same.some((each) => each[key] === pool[key]);
-      expect([length, idOf(feature), isKnown("total"), isKnown("used")]).toEqual([
+      const { expiry } = pool;
+      const isExpiryKnown =
+        expiry === UNKNOWN_EXPIRY || same.some((each) => isDeepStrictEqual(each.expiry, expiry));
+      expect([length, idOf(feature), isKnown("total"), isKnown("used"), isExpiryKnown]).toEqual([
         length,
         idOf(feature),
+        true,
         true,
         true,
       ]);

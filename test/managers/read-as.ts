@@ -1,3 +1,6 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Reading } from "../../src/domain/reading.ts";
 import type { ManagerName } from "../../src/domain/words.ts";
 import { createKnownHosts, type ParseContext } from "../../src/managers/manager.ts";
 import { profileReader } from "../../src/managers/profiles/parsing-service.ts";
@@ -5,6 +8,16 @@ import { readOutputSync } from "../../src/managers/read-output.ts";
 import { managerOf } from "../../src/managers/registry.ts";
 
 export type ReadOptions = Partial<ParseContext> & { readonly truncated?: boolean };
+
+/** Returns the parser of a manager's outputs with these options, and its fixtures by name. */
+export function outputsOf(manager: ManagerName, defaults: ReadOptions = {}) {
+  return {
+    parse: (text: string | Uint8Array, options: ReadOptions = {}): Reading =>
+      readAs(manager, text, { ...defaults, ...options }),
+    fixture: (name: string): string =>
+      readFileSync(join(import.meta.dir, "../fixtures", manager, name), "utf8"),
+  };
+}
 
 /** Parses an output with the manager's parser. */
 export function readAs(

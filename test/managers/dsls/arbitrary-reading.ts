@@ -1,48 +1,20 @@
 import fc from "fast-check";
-import type {
-  AssignedReading,
-  CheckoutReading,
-  FeatureReading,
-  PoolReading,
-  QueueReading,
-  Reading,
-} from "../../../src/domain/reading.ts";
-import { UNKNOWN_EXPIRY } from "../../../src/domain/reading.ts";
-import { endOfDay, offsetAt } from "../../../src/domain/time/zone.ts";
+import type { FeatureReading, QueueReading, Reading } from "../../../src/domain/reading.ts";
+import { PERMANENT, UNKNOWN_EXPIRY } from "../../../src/domain/reading.ts";
 import { printCells } from "../../../src/managers/dsls/csv.ts";
+import { checkoutReading, memberReading, sumOfCounts } from "../../../src/managers/reading-parts.ts";
+import { completeReading, expiryIn, hostileText, place, printedTime, type Value } from "../arbitraries.ts";
 
 /** Readings that DSLicSrv can print, i.e. all except those that `render` excludes. */
 
 export const ZONE = "Europe/Berlin";
 const LAST = Date.UTC(2026, 2, 30, 12, 34, 56);
-const HOUR = 3_600_000;
-
-/** Pieces that are hard to parse. */
-const hostile = fc.constantFrom(
-  ...' ~,~"~""~,"~",~\n~\t~\'~ ( 4)~)/1~@~;~-restricted~=cmd()~<script>~unlimited~Editor,EditorId,~é~日本~😀~\u202e~\u2028~quit'.split(
-    "~",
-  ),
-);
-const word = fc.string({ unit: "grapheme", minLength: 1, maxLength: 8 });
-const text = fc
-  .array(fc.oneof(word, hostile), { minLength: 1, maxLength: 5 })
-  .map((pieces) => pieces.join("").replaceAll("\r", "_"))
-  .filter((made) => !/^admin ?>|^Picked up/m.test(made));
+const text = hostileText(
+  ' ~""~,"~",~ ( 4)~)/1~-restricted~=cmd()~unlimited~Editor,EditorId,~quit~\\n',
+).filter((made) => !/^admin ?>|^Picked up/m.test(made));
 
 const program = text.filter((made) => !/ \( ?\d{1,10}\)$/.test(made));
-/** In a repeated hour, the text always means the first occurrence. */
-const time = fc.integer({ min: 0, max: 400 * 24 * 3600 }).map((secondsAgo) => {
-  const at = LAST - secondsAgo * 1000;
-  return offsetAt(ZONE, at) < offsetAt(ZONE, at - HOUR) ? at - HOUR : at;
-});
 const count = fc.nat({ max: 100_000 });
-const expiry = fc.option(
-  fc.record({
-    year: fc.integer({ min: 2000, max: 2099 }),
-    month: fc.integer({ min: 1, max: 12 }),
-    day: fc.integer({ min: 1, max: 28 }),
-  }),
-);
 
 const client = fc.record({
   user: text,
@@ -51,39 +23,37 @@ const client = fc.record({
   version: fc.option(text),
   count: fc.integer({ min: 1, max: 500 }),
   pid: fc.option(fc.nat()),
-  startedAt: fc.option(time, { freq: 9 }),
+  startedAt: fc.option(printedTime(ZONE, LAST, 1000), { freq: 9 }),
   isNameless: fc.boolean(),
   isRunning: fc.boolean(),
-  since: time,
+  since: printedTime(ZONE, LAST, 1000),
 });
-type Client = typeof client extends fc.Arbitrary<infer T> ? T : never;
+type Client = Value<typeof client>;
 
 const set = fc.record({
   isNamed: fc.boolean(),
   words: fc.tuple(text, fc.option(text), fc.option(text)),
   version: fc.option(text),
-  until: expiry,
+  // DSLS prints no permanent licenses.
+  expiry: expiryIn(ZONE).map((expiry) => (expiry === PERMANENT ? UNKNOWN_EXPIRY : expiry)),
   total: fc.option(count, { freq: 9 }),
   used: fc.option(count),
   holders: fc.uniqueArray(client, { maxLength: 4, selector: ({ user }) => user }),
   waiting: fc.array(client, { maxLength: 2 }),
 });
-type Set = typeof set extends fc.Arbitrary<infer T> ? T : never;
+type Set = Value<typeof set>;
 
 /** Session ids: unique within a feature, and of one length. */
 const handleOf = (pool: number, index: number) => (0x02dbe00 + pool * 16 + index).toString(16).toUpperCase();
 
-function clientOf(one: Client, pool: number, index: number, isSeat: boolean): Omit<QueueReading, "user"> {
-  const { host, qualifier, version } = one;
-  return {
-    host,
-    display: null,
-    qualifier,
-    version,
-    count: isSeat ? 1 : one.count,
-    handle: handleOf(pool, index),
-    pool,
-  };
+function clientOf(
+  { user, host, qualifier, version, count }: Client,
+  pool: number,
+  index: number,
+  isSeat: boolean,
+) {
+  const handle = handleOf(pool, index);
+  return { user, host, display: null, qualifier, version, count: isSeat ? 1 : count, handle, pool };
 }
 
 /** Rows of a set's users. In a named set, users who run a program had the license before. */
@@ -91,45 +61,30 @@ function partsOf(one: Set, model: string, index: number) {
   const isNamed = model === "NamedUser";
   const isSeat = isNamed || model === "ConcurrentUser";
   const running = isNamed ? one.holders.filter(({ isRunning }) => isRunning) : one.holders;
-  const checkouts = running.map((holder, at): CheckoutReading => {
+  const checkouts = running.map((holder, at) => {
     const isNameless = holder.isNameless && !isNamed && holder.host !== null;
     const { pid, startedAt } = holder;
-    return {
-      user: isNameless ? null : holder.user,
-      ...clientOf(holder, index, at, isSeat),
-      pid,
-      startedAt,
-      lingerSeconds: null,
-      borrowed: false,
-    };
+    const printed = checkoutReading({ ...clientOf(holder, index, at, isSeat), pid, startedAt });
+    return isNameless ? { ...printed, user: null } : printed;
   });
-  const held = checkouts.reduce((sum, each) => sum + each.count, 0);
+  const held = sumOfCounts(checkouts);
   const used = isNamed ? checkouts.length : (one.used ?? held);
-  const [year, month, day] = one.until === null ? [] : [one.until.year, one.until.month, one.until.day];
-  const expiresOn =
-    day === undefined ? null : [year, month, day].map((part) => String(part).padStart(2, "0")).join("-");
-  const pool: PoolReading = {
+  const pool = {
     number: null,
     version: one.version,
     vendorString: printCells([model, one.words[0], one.words[1] ?? "", one.words[2] ?? ""]),
-    kind: one.total === null ? "uncounted" : isNamed ? "unknown" : "floating",
+    kind:
+      one.total === null ? ("uncounted" as const) : isNamed ? ("unknown" as const) : ("floating" as const),
     total: one.total,
     used,
     unlimited: one.total === null,
-    expiry:
-      expiresOn === null
-        ? UNKNOWN_EXPIRY
-        : { expiresOn, expiresAt: endOfDay(ZONE, year ?? 0, month ?? 0, day ?? 0), permanent: false },
+    expiry: one.expiry,
   };
   return {
     pool,
     checkouts,
-    queue: one.waiting.map(
-      (each, at): QueueReading => ({ user: each.user, ...clientOf(each, index, 8 + at, isSeat) }),
-    ),
-    assigned: isNamed
-      ? one.holders.map(({ user, host, since }): AssignedReading => ({ user, host, since }))
-      : null,
+    queue: one.waiting.map((each, at): QueueReading => clientOf(each, index, 8 + at, isSeat)),
+    assigned: isNamed ? one.holders.map(({ user, host, since }) => ({ user, host, since })) : null,
     /** One person more than listed, if a named set is short. */
     difference: isNamed ? (one.used === null ? 0 : 1) : used - held,
   };
@@ -143,7 +98,7 @@ const feature = fc
     sets: fc.uniqueArray(set, {
       minLength: 1,
       maxLength: 3,
-      selector: ({ words, version, until }) => JSON.stringify([words, version, until]),
+      selector: ({ words, version, expiry }) => JSON.stringify([words, version, expiry.expiresOn]),
     }),
   })
   .map(({ daemon, name, unit, sets }): FeatureReading => {
@@ -181,28 +136,19 @@ const version = fc.stringMatching(/^6\.4[0-9]{2}\.[0-9]$/);
 export const arbitraryReading: fc.Arbitrary<Reading> = fc
   .record({
     toolVersion: fc.option(version),
-    member: fc.record({
-      host: fc.stringMatching(/^[a-z][a-z0-9.-]{0,12}$/),
-      port: fc.integer({ min: 1, max: 65_535 }),
-      version: fc.option(version),
-    }),
+    member: fc.record({ ...place, version: fc.option(version) }),
     features: fc.uniqueArray(feature, {
       maxLength: 4,
       selector: ({ daemon, name }) => JSON.stringify([daemon, name]),
     }),
   })
-  .map(
-    ({ toolVersion, member, features }): Reading => ({
+  .map(({ toolVersion, member: { host, port, version: printed }, features }) =>
+    completeReading({
       manager: "dsls",
-      reportTime: null,
       toolVersion,
-      members: [{ ...member, status: "up", master: false, error: null }],
+      members: [memberReading(host, port, "up", printed)],
       daemons: [],
       features,
       errors: [],
-      unparsedLines: 0,
-      unparsed: [],
-      cut: false,
-      recognised: true,
     }),
   );

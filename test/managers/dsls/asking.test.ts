@@ -154,15 +154,6 @@ describe("the fake tool", () => {
     });
   });
 
-  test.each([[[]], [["-run", "quit"]], [["-admin", "-run"]], [["-admin", "-frob"]]])(
-    "%j: how to call it",
-    (args) => {
-      const answer = dsls.simulatedTool?.answer(args, "", serverOf(["lic-shape"]));
-      expect(answer).toMatchObject({ stdout: "", exitCode: 1 });
-      expect(answer?.stderr).toContain("Usage: DSLicSrv");
-    },
-  );
-
   test("a command that is none", () => {
     const answer = dsls.simulatedTool?.answer(["-admin", "-run", "frobnicate"], "", serverOf(["lic-shape"]));
     expect(parse(answer?.stdout ?? "").errors).toMatchObject([{ kind: "query" }]);

@@ -1,14 +1,7 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import type { Reading } from "../../../src/domain/reading.ts";
-import { type ReadOptions, readAs } from "../read-as.ts";
+import { outputsOf } from "../read-as.ts";
 
-export const parse = (text: string | Uint8Array, options: ReadOptions = {}): Reading =>
-  readAs("dsls", text, options);
-
-export function fixture(name: string): string {
-  return readFileSync(join(import.meta.dir, "../../fixtures/dsls", name), "utf8");
-}
+export const { parse, fixture } = outputsOf("dsls");
 
 /** Summarizes each feature as `editor/feature`, used and total. */
 export function summary({ features }: Reading): string[] {

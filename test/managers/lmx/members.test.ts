@@ -107,16 +107,4 @@ describe("the fake lmxendutil", () => {
       features: units.features,
     });
   });
-
-  test.each([[[]], [["-hostid"]], [["-licstat"]], [["-licstat", "-host", "a", "-port", "x"]]])(
-    "%j: usage on stderr",
-    (args) => {
-      const said = answer(
-        args,
-        site(hosts, () => whole),
-      );
-      expect(said).toMatchObject({ stdout: "", exitCode: 1 });
-      expect(said?.stderr).toContain("usage: lmxendutil");
-    },
-  );
 });

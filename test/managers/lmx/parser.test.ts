@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { applyPoll } from "../../../src/domain/polls/apply-poll.ts";
 import { PERMANENT } from "../../../src/domain/reading.ts";
 import { outcome, server } from "../../domain/make.ts";
-import { FIXTURES, fixture, parse, summary } from "./read.ts";
+import { fixture, parse, summary } from "./read.ts";
 
 const HEAD = `LM-X End-user Utility v5.1
 
@@ -153,14 +153,6 @@ describe("lines that no rule knows", () => {
     expect(reading).toMatchObject({ unparsedLines: 1, features: [{ cut: false, consistency: "ok" }] });
     expect(reading.features[0]?.checkouts[0]?.startedAt).toBeNull();
   });
-
-  const lmutil = "lmutil - Copyright (c) 1989-2020 Flexera\n";
-  test.each(["", "\n\n", "hello\nworld\n", lmutil, "\0\x01\xff\n", "-----------\n"])(
-    "%j is not LM-X's",
-    (text) => {
-      expect(parse(text)).toMatchObject({ recognised: false, features: [], errors: [], cut: false });
-    },
-  );
 });
 
 test.each([
@@ -181,46 +173,16 @@ test.each([
   expect(parse(text).cut).toBe(cut);
 });
 
-test.each(FIXTURES)("%s: indentation changes nothing", (name) => {
-  const text = fixture(name);
-  expect(parse(text.replaceAll("\n", "\n\t"))).toEqual(parse(text));
+test("lines in the wrong order are read but not complete", () => {
+  const reading = parse(`Feature: Reader Version: 12.0 Vendor: ALTAIR
+Start date: 2014-02-03 Expire date: 2014-09-30
+Key type: EXCLUSIVE License sharing: CUSTOM VIRTUAL
+25000 license(s) used by ada@ws1 [192.0.2.1]
+0 of 1 license(s) used
+Server version: v4.4.4 Uptime: 10 day(s) 1 hour(s) 10 min(s) 0 sec(s)
+LM-X License Server on 6200@lic1:
+`);
+  expect(reading).toMatchObject({ unparsed: [], unparsedLines: 0, recognised: true });
+  expect(summary(reading)).toEqual(["ALTAIR/Reader 0/1 seats ada 25000 shared"]);
+  expect(reading).toMatchObject({ cut: true, features: [{ cut: true, pools: [{ version: "12.0" }] }] });
 });
-
-// Quadratic work would take minutes and time out.
-test("60,000 holders and hostile lines of a megabyte end in time", () => {
-  const lines = Array.from({ length: 60_000 }, (_, i) => holder(1, `user${i}@host${i} [192.0.2.1]`)).flat();
-  const [feature] = parse(`${HEAD}${block("60000 of 70000 license(s) used:", ...lines)}`).features;
-  expect(feature).toMatchObject({ consistency: "ok", checkouts: { length: 60_000 } });
-
-  for (const piece of [
-    "@",
-    " [",
-    " Version: ",
-    " Vendor: ",
-    "1",
-    " ",
-    "-",
-    "last 24 hours ",
-    "Login time: ",
-  ]) {
-    const hostile = piece.repeat(Math.floor(1_000_000 / piece.length));
-    const odd = [
-      "x",
-      "Feature: ",
-      "1 ",
-      "1 license(s) used by ",
-      "Key type: ",
-      "Shared on ",
-      "LM-X License Server on 1@",
-    ];
-    const text = odd.map((begin) => `${begin}${hostile}x\n`).join("");
-    expect(parse(`${HEAD}${block("0 of 1 license(s) used")}${text}`).unparsedLines).toBeGreaterThan(0);
-  }
-});
-
-test.each(["in-use.txt", "units.txt", "several-servers.txt"])(
-  "%s twice in one text is marked as cut",
-  (name) => {
-    expect(parse(fixture(name).repeat(2)).features.every(({ cut }) => cut)).toBe(true);
-  },
-);

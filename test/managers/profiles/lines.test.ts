@@ -25,13 +25,6 @@ describe("a line", () => {
     expect(reading).toMatchObject({ stray: true, features: [{ cut: true }], cut: false });
   });
 
-  test("is understood with CRLF, in UTF-16 and with blank lines between", () => {
-    const text = "\r\nsolver: 1 of 2\r\n\r\n\tada on ws1\r\n";
-    expect(summary(read(text))).toEqual(["solver 2/1 ? ada@ws1×1"]);
-    const utf16 = Buffer.from(`\uFEFF${text}`, "utf16le");
-    expect(summary(readBy(SEATS, utf16))).toEqual(["solver 2/1 ? ada@ws1×1"]);
-  });
-
   test("of more than 64 kB is not tried", () => {
     const reading = read(`solver: 1 of 2\n\tada on ws1\n${"a".repeat(70_000)}: 1 of 2\n`);
     expect(reading).toMatchObject({ unparsedLines: 1, features: [{ name: "solver", cut: true }] });
@@ -282,24 +275,6 @@ start = "EEE MMM d HH:mm:ss yyyy"
   ]);
   expect(reading.features[0]?.checkouts[0]?.startedAt).toBe(Date.parse("2021-02-22T15:51:43Z"));
   expect(reading.unparsed).toEqual([{ line: 4, text: "c until 13/30/2030" }]);
-});
-
-test("whatever the text holds, nothing is thrown", () => {
-  const pieces = [
-    "solver: 1 of 2\n",
-    "\tada on ws1\n",
-    "\r",
-    "\n",
-    "\0",
-    "\t",
-    "×8\n",
-    "constructor: 1 of 1\n",
-  ];
-  fc.assert(
-    fc.property(fc.array(fc.oneof(fc.constantFrom(...pieces), fc.string({ unit: "binary" }))), (parts) => {
-      expect(read(parts.join("")).manager).toBe("own");
-    }),
-  );
 });
 
 test("OLicense: the line about unknown clients is a heading like the other", () => {

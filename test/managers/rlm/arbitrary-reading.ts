@@ -1,29 +1,28 @@
 import fc from "fast-check";
-import { parseExpiry } from "../../../src/domain/expiry.ts";
-import type { CheckoutReading, FeatureReading, PoolReading, Reading } from "../../../src/domain/reading.ts";
-import { PERMANENT, UNKNOWN_EXPIRY } from "../../../src/domain/reading.ts";
-import { offsetAt } from "../../../src/domain/time/zone.ts";
+import {
+  type FeatureReading,
+  type PoolReading,
+  type Reading,
+  UNKNOWN_EXPIRY,
+} from "../../../src/domain/reading.ts";
+import { MINUTE_MS } from "../../../src/domain/time/clock.ts";
+import {
+  checkoutReading,
+  compareCounts,
+  daemonUp,
+  memberReading,
+  sumOfCounts,
+} from "../../../src/managers/reading-parts.ts";
+import { completeReading, expiryIn, hostileText, place, printedTime, type Value } from "../arbitraries.ts";
 
 /** Readings that rlmstat can print, i.e. all except those that `render` excludes. */
 
 const REPORT_TIME = Date.UTC(2025, 2, 30, 12, 34, 56);
-const MINUTE = 60_000;
 export const ZONE = "Europe/Berlin";
 
-/** Pieces that are hard to parse. */
-const hostile = fc.constantFrom(
-  ..." ~-~.~:~: ~@~/~1/0~ 1/0 at 06/04 09:00~, pool: 3~(v1.0)~(handle: 1)~v2~ v3.1~\\~\"~'~|~,~é~日本~😀".split(
-    "~",
-  ),
-  ...["\u2028", "\x01", "count:", "UNCOUNTED", "[I: ", "]"],
-);
-const word = fc.string({ unit: "grapheme", minLength: 1, maxLength: 8 });
-const text = fc.array(fc.oneof(word, hostile), { minLength: 1, maxLength: 5 }).map((pieces) =>
-  pieces
-    .join("")
-    .replace(/[\r\n]/g, "_")
-    .trim(),
-);
+const text = hostileText(
+  " ~-~.~:~: ~ @~/~1/0~ 1/0 at 06/04 09:00~, pool: 3~(v1.0)~(handle: 1)~v2~ v3.1~|~\x01~count:~UNCOUNTED~[I: ~]",
+).map((made) => made.trim());
 
 const looksLikeTool =
   /^(?:count:|UNCOUNTED\b|# reservations:|inuse:|Token-based|obsolete:|min_remove:|total checkouts:|timeout:)|status on |Error connecting/i;
@@ -43,14 +42,6 @@ const isvData = text
 const version = fc.stringMatching(/^v[0-9]{1,4}(?:\.[0-9]{1,4})?$/);
 const handle = fc.nat({ max: 0xffffff }).map((value) => value.toString(16));
 
-const expiry = fc.oneof(
-  fc.constant(PERMANENT),
-  fc.constant(UNKNOWN_EXPIRY),
-  fc
-    .tuple(fc.integer({ min: 1, max: 28 }), fc.constantFrom("jan", "jun", "dec"), fc.nat({ max: 90 }))
-    .map(([day, month, year]) => parseExpiry(`${day}-${month}-${2000 + year}`, ZONE)?.expiry ?? PERMANENT),
-);
-
 const count = fc.nat({ max: 100_000 });
 const pool: fc.Arbitrary<PoolReading> = fc
   .record({
@@ -59,7 +50,7 @@ const pool: fc.Arbitrary<PoolReading> = fc
     version: fc.option(version),
     total: count,
     used: count,
-    expiry,
+    expiry: expiryIn(ZONE),
   })
   .map(({ kind, total, used, expiry: until, ...rest }) => ({
     ...rest,
@@ -77,17 +68,11 @@ const checkout = fc.record({
   qualifier: fc.option(isvData),
   count: fc.integer({ min: 1, max: 500 }),
   handle: fc.option(handle, { freq: 9 }),
-  minutesAgo: fc.integer({ min: 0, max: 300 * 24 * 60 }),
+  startedAt: printedTime(ZONE, Math.floor(REPORT_TIME / MINUTE_MS) * MINUTE_MS, MINUTE_MS),
   borrowed: fc.boolean(),
   version: fc.option(version),
   ofPool: fc.nat(),
 });
-
-/** In a repeated hour, the text always means the first occurrence. */
-function firstOccurrence(time: number): number {
-  const isSecond = offsetAt(ZONE, time) < offsetAt(ZONE, time - 60 * MINUTE);
-  return isSecond ? time - 60 * MINUTE : time;
-}
 
 function sum(values: readonly (number | null)[]): number | null {
   if (values.length === 0 || values.includes(null)) return null;
@@ -99,28 +84,19 @@ function assemble(
   daemon: string,
   name: string,
   pools: readonly PoolReading[],
-  seats: readonly (typeof checkout extends fc.Arbitrary<infer T> ? T : never)[],
+  seats: readonly Value<typeof checkout>[],
   kept: number | null,
 ): FeatureReading {
   const own = pools.filter(({ kind }) => kind !== "token");
   const unlimited = own.some((each) => each.unlimited);
   const total = unlimited ? null : sum(own.map((each) => each.total));
   const used = sum(own.map((each) => each.used));
-  const checkouts = seats.map(({ minutesAgo, ofPool, version: asked, ...rest }): CheckoutReading => {
+  const checkouts = seats.map(({ ofPool, version: asked, ...rest }) => {
     const chosen = pools.length === 0 ? -1 : ofPool % pools.length;
     const served = chosen === -1 ? asked : (pools[chosen]?.version ?? null);
     const same = pools.filter((each) => each.version === served).length;
-    return {
-      ...rest,
-      display: null,
-      version: served,
-      pid: null,
-      startedAt: firstOccurrence(Math.floor(REPORT_TIME / MINUTE) * MINUTE - minutesAgo * MINUTE),
-      lingerSeconds: null,
-      pool: same === 1 ? chosen : null,
-    };
+    return checkoutReading({ ...rest, version: served, pool: same === 1 ? chosen : null });
   });
-  const taken = checkouts.reduce((seatsTaken, each) => seatsTaken + each.count, 0);
   return {
     daemon,
     name,
@@ -133,7 +109,7 @@ function assemble(
     checkouts,
     reservations: [],
     queue: [],
-    consistency: unlimited || used === null || used === taken ? "ok" : used > taken ? "short" : "shared",
+    consistency: unlimited ? "ok" : compareCounts(used, sumOfCounts(checkouts)),
     cut: false,
   };
 }
@@ -167,11 +143,7 @@ const totals = fc.option(fc.record({ checkouts: count, denials: count, removals:
 export const arbitraryReading: fc.Arbitrary<Reading> = fc
   .record({
     toolVersion: fc.option(version),
-    member: fc.record({
-      host: fc.stringMatching(/^[a-z][a-z0-9.-]{0,12}$/),
-      port: fc.integer({ min: 1, max: 65_535 }),
-      version: fc.option(version),
-    }),
+    member: fc.record({ ...place, version: fc.option(version) }),
     daemons: fc.uniqueArray(
       fc
         .stringMatching(/^[a-z][a-z0-9_-]{0,9}$/)
@@ -197,24 +169,18 @@ export const arbitraryReading: fc.Arbitrary<Reading> = fc
     const inUseUnseen = up.some(lacksUsage);
     // The text ends within its pools.
     const open = up.slice(-1).filter(lacksUsage);
-    return {
+    return completeReading({
       manager: "rlm",
       reportTime: REPORT_TIME,
       toolVersion: raw.toolVersion,
-      members: [{ ...raw.member, status: "up", master: false, error: null }],
-      daemons: raw.daemons.map(({ name, version: printed, down, totals: counted }, index) => ({
-        name,
-        status: down ? "down" : "up",
-        version: down ? null : printed,
-        error: null,
-        totals: down ? null : counted,
-        ...(!down && { port: 1024 + 7 * index }),
-      })),
+      members: [memberReading(raw.member.host, raw.member.port, "up", raw.member.version)],
+      daemons: raw.daemons.map(({ name, version: printed, down, totals: counted }, index) =>
+        down
+          ? { ...daemonUp(name, null), status: "down" }
+          : { ...daemonUp(name, printed), totals: counted, port: 1024 + 7 * index },
+      ),
       features: up.flatMap((each) => each.features.map((one) => ({ ...one, cut: open.includes(each) }))),
       errors: [],
-      unparsedLines: 0,
-      unparsed: [],
       cut: inUseUnseen,
-      recognised: true,
-    };
+    });
   });
