@@ -68,45 +68,23 @@ const spanKey = ({ server, from }: { server: string; from: number }) => `${serve
 const featureOf = ({ server, daemon, feature }: { server: string; daemon: string; feature: string }) =>
   `${server}/${daemon}/${feature}`;
 
+/** Tables of rows with a time and a key. */
+const KEPT = {
+  sessions: { timeOf: ({ endedAt }: SessionRow) => endedAt, keyOf: ({ id }: SessionRow) => id },
+  denials: { timeOf: ({ at }: DenialRow) => at, keyOf: ({ id }: DenialRow) => id },
+  alerts: { timeOf: (row: AlertRow) => Date.parse(row.startedAt), keyOf: ({ id }: AlertRow) => id },
+  coverage: { timeOf: ({ from }: CoverageRow) => from, keyOf: spanKey },
+  statuses: { timeOf: ({ from }: StatusRow) => from, keyOf: spanKey },
+};
+interface Kept {
+  readonly timeOf: (row: object) => number | null;
+  readonly keyOf: (row: object) => string | number;
+}
+
 /** Replaces the rows of a day in one table. */
 function takeDay(epoch: Epoch, { table, day, part, rows }: Day): void {
   const isOfDay = (at: number | null) => (at === null ? -1 : dayOf(at)) === day;
-  const replace = <Key, Row>(
-    kept: Map<Key, Row>,
-    timeOf: (row: Row) => number | null,
-    keyOf: (row: Row) => Key,
-  ) => {
-    if (part === 0) for (const [key, row] of kept) if (isOfDay(timeOf(row))) kept.delete(key);
-    for (const row of rows as unknown as Row[]) kept.set(keyOf(row), row);
-  };
   switch (table) {
-    case "sessions":
-      replace(
-        epoch.sessions,
-        ({ endedAt }) => endedAt,
-        ({ id }) => id,
-      );
-      return;
-    case "denials":
-      replace(
-        epoch.denials,
-        ({ at }) => at,
-        ({ id }) => id,
-      );
-      return;
-    case "alerts":
-      replace(
-        epoch.alerts,
-        ({ startedAt }) => Date.parse(startedAt),
-        ({ id }) => id,
-      );
-      return;
-    case "coverage":
-      replace(epoch.coverage, ({ from }) => from, spanKey);
-      return;
-    case "statuses":
-      replace(epoch.statuses, ({ from }) => from, spanKey);
-      return;
     case "users":
       if (part === 0) epoch.users.clear();
       for (const { id, name } of rows) epoch.users.set(id, name);
@@ -125,45 +103,40 @@ function takeDay(epoch: Epoch, { table, day, part, rows }: Day): void {
         for (const key of epoch.packed.keys())
           if (key.startsWith(`${table} ${day} `)) epoch.packed.delete(key);
       for (const row of rows) epoch.packed.set(`${table} ${day} ${featureOf(row)}`, row.data);
+      return;
+    case "held":
+      return;
+    default: {
+      const kept = epoch[table] as Map<string | number, object>;
+      const { timeOf, keyOf } = KEPT[table] as Kept;
+      if (part === 0) for (const [key, row] of kept) if (isOfDay(timeOf(row))) kept.delete(key);
+      for (const row of rows) kept.set(keyOf(row), row);
+    }
   }
 }
 
+const TABLE_OF = {
+  session: "sessions",
+  denial: "denials",
+  coverage: "coverage",
+  status: "statuses",
+} as const;
+
 function takeFact(epoch: Epoch, fact: Fact): void {
   epoch.facts.push(fact);
-  switch (fact.kind) {
-    case "session": {
-      const { kind, seq, change, announced, ...row } = fact;
-      epoch.sessions.set(row.id, row);
-      return;
-    }
-    case "denial": {
-      const { kind, seq, ...row } = fact;
-      epoch.denials.set(row.id, row);
-      return;
-    }
-    case "coverage": {
-      const { kind, seq, ...row } = fact;
-      epoch.coverage.set(spanKey(row), row);
-      return;
-    }
-    case "status": {
-      const { kind, seq, ...row } = fact;
-      epoch.statuses.set(spanKey(row), row);
-      return;
-    }
-    case "step": {
-      const { at, total, used, reserved, queued, unlimited } = fact;
-      const step = { at, total, used, reserved, queued, unlimited };
-      epoch.steps.getOrInsertComputed(featureOf(fact), () => new Map()).set(at, step);
-      return;
-    }
-    case "gone": {
-      const { row } = fact;
-      if (row.of === "session") epoch.sessions.delete(row.id);
-      else if (row.of === "denial") epoch.denials.delete(row.id);
-      else if (row.of === "step") epoch.steps.get(featureOf(row))?.delete(row.at);
-      else if ("from" in row) (row.of === "coverage" ? epoch.coverage : epoch.statuses).delete(spanKey(row));
-    }
+  const stepsOf = (of: Parameters<typeof featureOf>[0]) =>
+    epoch.steps.getOrInsertComputed(featureOf(of), () => new Map());
+  if (fact.kind === "step") {
+    const { at, total, used, reserved, queued, unlimited } = fact;
+    stepsOf(fact).set(at, { at, total, used, reserved, queued, unlimited });
+  } else if (fact.kind === "gone") {
+    const { row } = fact;
+    if (row.of === "step") stepsOf(row).delete(row.at);
+    else epoch[TABLE_OF[row.of]].delete(("id" in row ? row.id : spanKey(row)) as never);
+  } else if (fact.kind in TABLE_OF) {
+    const table = TABLE_OF[fact.kind as keyof typeof TABLE_OF];
+    const { kind, seq, change, announced, ...row } = fact as Extract<Fact, { kind: "session" }>;
+    epoch[table].set((KEPT[table] as Kept).keyOf(row) as never, row as never);
   }
 }
 
@@ -175,7 +148,7 @@ interface KeptPicture {
 }
 
 /** An in-memory hub over real HTTP. It follows `protocol.ts` and trusts its sites. */
-export function createFakeHub({ port = 0 }: { port?: number } = {}) {
+export function createFakeHub() {
   const epochs = new Map<string, Epoch>();
   const pushes: Push[] = [];
   const problems: string[] = [];
@@ -293,7 +266,7 @@ export function createFakeHub({ port = 0 }: { port?: number } = {}) {
       },
       error: () => new Response(null, { status: 500 }),
     });
-  let server = serve(port);
+  let server = serve(0);
   const url = `http://127.0.0.1:${server.port}`;
   const bound = server.port ?? 0;
 

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
+import type { FleetSettings } from "../../src/config/config.ts";
 import { DAY_MS } from "../../src/domain/time/clock.ts";
 import { createSessions } from "../../src/history/sessions/sessions.ts";
 import { installationSecret } from "../../src/store/secrets.ts";
@@ -8,7 +9,31 @@ import { until } from "../until.ts";
 import { createFakeHub, type Epoch, type FakeHub } from "./fake-hub.ts";
 import { checkouts, createSiteRig, type SiteRig } from "./rig.ts";
 
-afterEach(cleanUp);
+const ending: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const end of ending.splice(0).reverse()) await end();
+  cleanUp();
+});
+
+/** A hub, and a site that has sent its past, unless `prepare` changes the hub before. */
+async function joined(
+  change: Partial<FleetSettings> = {},
+  prepare?: (hub: FakeHub) => unknown,
+): Promise<{ hub: FakeHub; site: SiteRig }> {
+  const hub = createFakeHub();
+  await prepare?.(hub);
+  const site = await createSiteRig(hub, change);
+  ending.push(hub.stop, () => site[Symbol.asyncDispose]());
+  if (prepare === undefined) await site.told();
+  return { hub, site };
+}
+
+const messages = ({ log }: SiteRig, start: string) =>
+  log.lines.filter(({ message }) => message.startsWith(start));
+
+async function polls(site: SiteRig, count: number): Promise<void> {
+  for (let poll = 0; poll < count; poll++) await site.poll(USERS.slice(poll % 4));
+}
 
 /** Reads the site's rows, in the hub's format. */
 function stored({ rig: { store } }: SiteRig) {
@@ -49,13 +74,16 @@ function expectSame(site: SiteRig, hub: FakeHub): void {
   expect(seqs).toEqual([...new Set(seqs)].sort((x, y) => x - y));
 }
 
-const hubFor = (): FakeHub => createFakeHub();
+/** Waits until the site has sent everything under another epoch. */
+async function newEpoch(site: SiteRig, hub: FakeHub, first: string | undefined): Promise<void> {
+  await until("another epoch", () => hub.pushes.at(-1)?.epoch !== first || undefined);
+  await site.told();
+}
+
 const USERS = ["ann", "ben", "cy", "dora"];
 
 test("a hub receives the stored rows unchanged", async () => {
-  const hub = hubFor();
-  await using site = await createSiteRig(hub);
-  await site.told();
+  const { hub, site } = await joined();
   await site.poll(["ann", "ben"]);
   await site.poll(["ann"]);
   await site.told();
@@ -65,13 +93,12 @@ test("a hub receives the stored rows unchanged", async () => {
   await site.told();
   await until("the newest picture", () => hub.pictures.get("eda")?.head.error ?? undefined);
   expectSame(site, hub);
-  const changes = hub.latest().facts.flatMap((fact) => (fact.kind === "session" ? [fact] : []));
-  expect(changes.map(({ change, user, announced }) => `${change} ${user} ${announced}`)).toContain(
-    "ended ben false",
-  );
-  expect(changes.map(({ change, user, announced }) => `${change} ${user} ${announced}`)).toContain(
-    "opened cy true",
-  );
+  const changes = hub
+    .latest()
+    .facts.flatMap((fact) =>
+      fact.kind === "session" ? [`${fact.change} ${fact.user} ${fact.announced}`] : [],
+    );
+  expect(changes).toEqual(expect.arrayContaining(["ended ben false", "opened cy true"]));
   expect(hub.pictures.get("eda")).toMatchObject({
     head: {
       status: "down",
@@ -82,7 +109,6 @@ test("a hub receives the stored rows unchanged", async () => {
   expect(JSON.stringify(hub.pushes)).not.toContain("secret words");
   // Displays may contain names.
   expect(JSON.stringify(hub.pushes)).not.toContain('"display":":0"');
-  await hub.stop();
 });
 
 describe("each fact comes once and in order", () => {
@@ -100,22 +126,17 @@ describe("each fact comes once and in order", () => {
   } as const;
 
   test.each(Object.entries(FAULTS))("with %s", async (_, fault) => {
-    const hub = hubFor();
-    await using site = await createSiteRig(hub);
-    await site.told();
+    const { hub, site } = await joined();
     hub.faults((_push, at) => fault(at));
-    for (let poll = 0; poll < 12; poll++) await site.poll(USERS.slice(poll % 4));
+    await polls(site, 12);
     await site.told();
     for (let poll = 0; poll < 12; poll++) await site.poll(USERS.slice(0, poll % 4));
     await site.told();
     expectSame(site, hub);
-    await hub.stop();
   });
 
   test("across killed processes and a broken line", async () => {
-    const hub = hubFor();
-    await using site = await createSiteRig(hub);
-    await site.told();
+    const { hub, site } = await joined();
     for (let round = 0; round < 6; round++) {
       hub.faults((_push, at) => (at % 4 === 2 ? "lost" : null));
       for (let poll = 0; poll < 4; poll++) await site.poll(USERS.slice(poll));
@@ -128,41 +149,20 @@ describe("each fact comes once and in order", () => {
     hub.faults(() => null);
     await site.told();
     expectSame(site, hub);
-    await hub.stop();
   });
 
   test("in several pushes when many facts wait", async () => {
-    const hub = hubFor();
-    await using site = await createSiteRig(hub);
-    await site.told();
+    const { hub, site } = await joined();
     await hub.down();
     const sessions = createSessions(site.rig.store);
     const { store } = site.rig;
-    const one = (id: number) => ({
-      id,
-      server: "eda",
-      daemon: "d",
-      feature: `f${id % 9}`,
-      user: `u${id}`,
-      host: "h",
-    });
-    const words = {
-      display: "a".repeat(50),
-      qualifier: null,
-      version: null,
-      count: 1,
-      handle: null,
-      startedAt: null,
-    };
+    const nothing = { qualifier: null, version: null, handle: null, endedAt: null, endReason: null };
+    const times = { startedAt: null, beganAt: a.NOON, firstSeenAt: a.NOON, lastSeenAt: a.NOON };
+    const words = { server: "eda", daemon: "d", host: "h", display: "a".repeat(50), count: 1, ...nothing };
     for (let id = 1; id <= 9_000; id += 500) {
-      const times = {
-        beganAt: a.NOON,
-        firstSeenAt: a.NOON,
-        lastSeenAt: a.NOON,
-        endedAt: null,
-        endReason: null,
-      };
-      const opened = Array.from({ length: 500 }, (_, at) => ({ ...one(id + at), ...words, ...times }));
+      const opened = Array.from({ length: 500 }, (_, at) => {
+        return { id: id + at, feature: `f${(id + at) % 9}`, user: `u${id + at}`, ...words, ...times };
+      });
       store.transaction(() => sessions.write({ opened, closed: [], changed: [], announce: true }));
     }
     hub.faults((_push, at) => (at % 2 === 0 ? "lost" : null));
@@ -171,13 +171,12 @@ describe("each fact comes once and in order", () => {
     expectSame(site, hub);
     expect(hub.latest().facts).toHaveLength(9_000);
     expect(Math.max(...hub.pushes.map(({ facts }) => facts.length))).toBeLessThanOrEqual(2_000);
-    await hub.stop();
   });
 });
 
 describe("a hub whose database was restored", () => {
   /** Resets the hub to the first five facts. */
-  const keepFive = (hub: ReturnType<typeof hubFor>) =>
+  const keepFive = (hub: FakeHub) =>
     hub.forget((epochs) => {
       for (const epoch of epochs.values()) {
         epoch.facts.splice(5);
@@ -186,10 +185,8 @@ describe("a hub whose database was restored", () => {
     });
 
   test("receives the lost facts again", async () => {
-    const hub = hubFor();
-    await using site = await createSiteRig(hub);
-    await site.told();
-    for (let poll = 0; poll < 8; poll++) await site.poll(USERS.slice(poll % 4));
+    const { hub, site } = await joined();
+    await polls(site, 8);
     await site.told();
     const before = hub.latest().facts.length;
     keepFive(hub);
@@ -199,43 +196,33 @@ describe("a hub whose database was restored", () => {
     expectSame(site, hub);
     expect(site.log.lines.map(({ message }) => message)).toContain("The hub lost facts; resending them");
     // The hub lost its pictures too; it asks for them and gets them whole.
-    await until("a whole picture", () => (hub.pictures.has("eda") ? true : undefined));
-    await hub.stop();
+    await until("a whole picture", () => hub.pictures.has("eda") || undefined);
   });
 
   test("without any data receives everything again, under a new epoch", async () => {
-    const hub = hubFor();
-    await using site = await createSiteRig(hub);
-    await site.told();
-    for (let poll = 0; poll < 8; poll++) await site.poll(USERS.slice(poll % 4));
+    const { hub, site } = await joined();
+    await polls(site, 8);
     await site.told();
     const first = hub.pushes.at(-1)?.epoch;
     hub.forget((epochs) => epochs.clear());
-    await until("another epoch", () => (hub.pushes.at(-1)?.epoch === first ? undefined : true));
-    await site.told();
+    await newEpoch(site, hub, first);
     expectSame(site, hub);
-    await hub.stop();
   });
 
   test("to a time whose facts are deleted receives everything again, under a new epoch", async () => {
-    const hub = hubFor();
-    await using site = await createSiteRig(hub);
-    await site.told();
-    for (let poll = 0; poll < 8; poll++) await site.poll(USERS.slice(poll % 4));
+    const { hub, site } = await joined();
+    await polls(site, 8);
     await site.told();
     const first = hub.pushes.at(-1)?.epoch;
     // After an hour, the site deletes acknowledged facts.
     site.rig.store.sqlite.run("DELETE FROM fleet_outbox");
     keepFive(hub);
-    await until("another epoch", () => (hub.pushes.at(-1)?.epoch === first ? undefined : true));
-    await site.told();
+    await newEpoch(site, hub, first);
     expectSame(site, hub);
-    await hub.stop();
   });
 
   test("or that is ahead of the site: the site was restored too", async () => {
-    const hub = hubFor();
-    await using site = await createSiteRig(hub);
+    const { hub, site } = await joined();
     await site.poll(USERS);
     await site.told();
     const first = hub.pushes.at(-1)?.epoch;
@@ -243,10 +230,8 @@ describe("a hub whose database was restored", () => {
       for (const epoch of epochs.values()) epoch.cursor += 1_000;
     });
     await site.restart();
-    await until("another epoch", () => (hub.pushes.at(-1)?.epoch === first ? undefined : true));
-    await site.told();
+    await newEpoch(site, hub, first);
     expectSame(site, hub);
-    await hub.stop();
   });
 });
 
@@ -263,12 +248,10 @@ describe("a picture", () => {
   const names = (hub: FakeHub) => hub.pictures.get("eda")?.order.map((key) => key.split("\0")[1]);
 
   test("too large for one push is split, and then only changes are sent", async () => {
-    const hub = hubFor();
-    await using site = await createSiteRig(hub);
-    await site.told();
+    const { hub, site } = await joined();
     const features = many(100);
     await site.poll([], { reading: a.reading({ features }) });
-    await until("all of it", () => (names(hub)?.length === 100 ? true : undefined));
+    await until("all of it", () => names(hub)?.length === 100 || undefined);
     const states = () =>
       hub.pushes.flatMap((push) => push.states.flatMap((each) => (each.kind === "picture" ? each : [])));
     expect(states().some(({ more }) => more)).toBe(true);
@@ -281,7 +264,7 @@ describe("a picture", () => {
     ];
     await site.poll([], { reading: a.reading({ features: next }) });
     await site.poll([], { reading: a.reading({ features: next }) });
-    await until("the change", () => (names(hub)?.[0] === "new" ? true : undefined));
+    await until("the change", () => names(hub)?.[0] === "new" || undefined);
     await until("f0 is gone", () => (names(hub)?.includes("f0") ? undefined : true));
     const sent = states()
       .slice(before)
@@ -292,45 +275,37 @@ describe("a picture", () => {
     expect(names(hub)).toEqual(picture?.features.map(({ name }) => name));
     expect(hub.pictures.get("eda")?.features.get("snpslmd\0f99")).toMatchObject({ used: 0, checkouts: [] });
     expect(hub.problems).toEqual([]);
-    await hub.stop();
   });
 
   test("sent again after a lost answer does not count as the one before", async () => {
-    const hub = hubFor();
-    await using site = await createSiteRig(hub);
+    const { hub, site } = await joined();
     await site.poll(USERS);
     await site.told();
     hub.faults((push) => (push.states.some(({ kind }) => kind === "picture") ? "lost" : null));
     await site.poll(["ann", "ben"]);
     const used = () => hub.pictures.get("eda")?.features.get("snpslmd\0compiler")?.used;
-    await until("the hub has it, and the site does not know", () => (used() === 2 ? true : undefined));
+    await until("the hub has it, and the site does not know", () => used() === 2 || undefined);
     await site.poll(["ann"]);
     hub.faults(() => null);
     await site.told();
-    await until("the newest is there", () => (used() === 1 ? true : undefined));
-    await hub.stop();
+    await until("the newest is there", () => used() === 1 || undefined);
   });
 
   test("that the hub does not have is sent whole", async () => {
-    const hub = hubFor();
-    await using site = await createSiteRig(hub);
-    await site.told();
+    const { hub, site } = await joined();
     await site.poll(USERS);
-    await until("it is there", () => (hub.pictures.has("eda") ? true : undefined));
+    await until("it is there", () => hub.pictures.has("eda") || undefined);
     hub.pictures.clear();
     await site.poll(["ann"]);
-    await until("it is there again", () => (hub.pictures.has("eda") ? true : undefined));
+    await until("it is there again", () => hub.pictures.has("eda") || undefined);
     expect(hub.pictures.get("eda")?.features.get("snpslmd\0compiler")).toMatchObject({ used: 1 });
-    await hub.stop();
   });
 });
 
 describe("rows that are not sent as facts are sent as days", () => {
   test("the past, when a site joins", async () => {
-    const hub = hubFor();
-    await hub.down();
-    await using site = await createSiteRig(hub);
-    for (let poll = 0; poll < 5; poll++) await site.poll(USERS.slice(poll % 4));
+    const { hub, site } = await joined({}, (down) => down.down());
+    await polls(site, 5);
     site.rig.clock.time += 2 * 86_400_000;
     site.rig.history().packAll();
     // Rows stored before the site joined a fleet are not in the outbox.
@@ -353,75 +328,62 @@ describe("rows that are not sent as facts are sent as days", () => {
     ).toEqual(packed.map(({ data }) => Buffer.from(data).toString("base64")));
     expect([...hub.latest().users.values()].sort()).toEqual(USERS);
     expect(hub.latest().steps.size).toBe(1);
-    await hub.stop();
   });
 
   test("a day is read again after a lost answer, because facts were stored meanwhile", async () => {
-    const hub = hubFor();
     let stage: "answer lost" | "line cut" | "lost again" | "fine" = "answer lost";
-    hub.faults((push) => {
+    const fault = (push: { days: readonly unknown[] }) => {
       if (stage === "line cut") return "cut";
       if (stage === "fine" || push.days.length === 0) return null;
       stage = stage === "answer lost" ? "line cut" : "fine";
       return "lost";
-    });
-    await using site = await createSiteRig(hub);
+    };
+    const { hub, site } = await joined({}, (faulty) => faulty.faults(fault));
     await site.poll(["ann"]);
     await until("the hub has the days, and the site does not know", () => stage === "line cut" || undefined);
     await site.poll(["ann", "ben"]);
     stage = "lost again";
     await site.told();
     expectSame(site, hub);
-    await hub.stop();
   });
 
   test("dropped facts", async () => {
-    const hub = hubFor();
-    await using site = await createSiteRig(hub, { outboxBytes: 2_000 });
+    const { hub, site } = await joined({ outboxBytes: 2_000 });
     await site.poll(USERS);
     await site.told();
     await hub.down();
-    await until("the line is down", () => (site.site.status().state === "unreachable" ? true : undefined));
-    for (let poll = 0; poll < 40; poll++) await site.poll(USERS.slice(poll % 4));
-    await until("they are dropped", () =>
-      site.log.lines.some(({ message }) => message.startsWith("Too many facts are waiting"))
-        ? true
-        : undefined,
-    );
-    expect(site.site.status()).toMatchObject({ dropped: true, failures: expect.any(Number) });
-    expect(site.site.status().failures).toBeGreaterThan(0);
+    await until("the line is down", () => site.site.status().state === "unreachable" || undefined);
+    await polls(site, 40);
+    await until("they are dropped", () => messages(site, "Too many facts are waiting").at(0));
+    const { dropped, failures } = site.site.status();
+    expect([dropped, failures > 0]).toEqual([true, true]);
     hub.up();
     await site.told();
     expect(site.site.status()).toMatchObject({ dropped: false, waitingFacts: 0, waitingBytes: 0 });
     expect(hub.pushes.some(({ gap }) => gap)).toBe(true);
     expectSame(site, hub);
-    await hub.stop();
   });
 
   test("dropped facts about sessions that began earlier", async () => {
-    const hub = hubFor();
-    await using site = await createSiteRig(hub, { outboxBytes: 1_000 });
+    const { hub, site } = await joined({ outboxBytes: 1_000 });
     const yesterday = site.rig.clock.time + 60_000;
     await site.poll(USERS);
     await site.told();
     // The outbox is empty when the next day begins.
     site.rig.clock.time = Math.ceil(site.rig.clock.time / DAY_MS) * DAY_MS + 1;
-    await until("the hub hears of it", () =>
-      (site.site.status().lastContactAt ?? 0) >= site.rig.clock.time ? true : undefined,
-    );
+    const contact = () => (site.site.status().lastContactAt ?? 0) >= site.rig.clock.time || undefined;
+    await until("the hub hears of it", contact);
     await hub.down();
-    for (let poll = 0; poll < 40; poll++) await site.poll(USERS.slice(poll % 4));
-    await until("they are dropped", () => (site.site.status().dropped ? true : undefined));
+    await polls(site, 40);
+    await until("they are dropped", () => site.site.status().dropped || undefined);
     hub.up();
     await site.told();
     expect([...hub.latest().coverage.values()].map(({ from }) => from)).toContain(yesterday);
     expectSame(site, hub);
-    await hub.stop();
   });
 
   test("a session whose end was dropped ends at the hub", async () => {
-    const hub = hubFor();
-    await using site = await createSiteRig(hub, { outboxBytes: 1_000 });
+    const { hub, site } = await joined({ outboxBytes: 1_000 });
     await site.poll(USERS);
     await site.told();
     await hub.down();
@@ -433,37 +395,28 @@ describe("rows that are not sent as facts are sent as days", () => {
       [...rows].filter(({ endedAt }) => endedAt === null).map(({ user }) => user);
     expect(open(hub.latest().sessions.values())).toEqual(["ann"]);
     expectSame(site, hub);
-    await hub.stop();
   });
 });
 
 test("a second process of the site is detected, and waits", async () => {
-  const hub = hubFor();
-  await using site = await createSiteRig(hub);
-  await site.told();
+  const { hub, site } = await joined();
   hub.hears("0000000000000000");
-  await until("a conflict", () => (site.site.status().state === "conflict" ? true : undefined));
+  await until("a conflict", () => site.site.status().state === "conflict" || undefined);
   await site.poll(USERS);
-  expect(site.log.lines.filter(({ message }) => message.startsWith("Another licmond pushes"))).toHaveLength(
-    1,
-  );
+  expect(messages(site, "Another licmond pushes")).toHaveLength(1);
   hub.hears(null);
   await site.told();
   expectSame(site, hub);
-  await hub.stop();
 });
 
 test("a refusal is logged once, and the push is retried", async () => {
-  const hub = hubFor();
-  await using site = await createSiteRig(hub);
-  await site.told();
+  const { hub, site } = await joined();
   hub.faults(() => ({ status: 403, body: { message: "The key lmk_test is bound to the site blr." } }));
-  await until("it is refused", () => (site.site.status().state === "refused" ? true : undefined));
+  await until("it is refused", () => site.site.status().state === "refused" || undefined);
   expect(site.site.status().problem).toBe("It answered 403: The key *** is bound to the site blr.");
   hub.faults(() => null);
   await site.told();
-  expect(site.log.lines.filter(({ message }) => message.startsWith("The hub refuses"))).toHaveLength(1);
-  await hub.stop();
+  expect(messages(site, "The hub refuses")).toHaveLength(1);
 });
 
 describe("people", () => {
@@ -475,9 +428,7 @@ describe("people", () => {
   };
 
   test("are sent as pseudonyms under the sites' key", async () => {
-    const hub = createFakeHub();
-    await using site = await createSiteRig(hub, { people: "pseudonyms", peopleKeyFile: await keyFile(7) });
-    await site.told();
+    const { hub, site } = await joined({ people: "pseudonyms", peopleKeyFile: await keyFile(7) });
     await site.poll(USERS);
     await site.poll(["ann"]);
     await site.told();
@@ -489,24 +440,17 @@ describe("people", () => {
     // Another key gives people other pseudonyms, so the site sends everything again.
     const epoch = hub.pushes.at(-1)?.epoch;
     await site.restart({ peopleKeyFile: await keyFile(8) });
-    await until("another epoch", () => (hub.pushes.at(-1)?.epoch === epoch ? undefined : true));
-    await site.told();
+    await newEpoch(site, hub, epoch);
     expect(usersAt(hub).size).toBe(USERS.length);
     expect(usersAt(hub).intersection(users).size).toBe(0);
-    expect(site.log.lines.map(({ message }) => message)).toContain(
-      "People are named differently at the hub from now on; sending everything again",
-    );
-    await hub.stop();
+    expect(messages(site, "People are named differently at the hub from now on")).toHaveLength(1);
   });
 
   test("have one pseudonym at sites that share a key, and two otherwise; no key is sent", async () => {
-    const hubs = [createFakeHub(), createFakeHub(), createFakeHub(), createFakeHub()];
     const shared = await keyFile(7);
-    const files = [shared, shared, null, null];
     const said: Set<string | null>[] = [];
-    for (const [n, hub] of hubs.entries()) {
-      await using site = await createSiteRig(hub, { people: "pseudonyms", peopleKeyFile: files[n] ?? null });
-      await site.told();
+    for (const peopleKeyFile of [shared, shared, null, null]) {
+      const { hub, site } = await joined({ people: "pseudonyms", peopleKeyFile });
       await site.poll(USERS);
       await site.told();
       said.push(usersAt(hub));
@@ -515,7 +459,6 @@ describe("people", () => {
       for (const key of [own, Buffer.alloc(32, 7), Buffer.from(Buffer.alloc(32, 7).toString("base64"))])
         for (const form of ["hex", "base64", "latin1"] as const)
           expect(pushed).not.toContain(Buffer.from(key).toString(form));
-      await hub.stop();
     }
     const [first, second, third, fourth] = said as [Set<string>, Set<string>, Set<string>, Set<string>];
     expect(first).toEqual(second);
@@ -526,9 +469,7 @@ describe("people", () => {
   test.each(["names", "pseudonyms", "counts"] as const)(
     "without a name, and assigned ones, are sent as %s like the others",
     async (people) => {
-      const hub = createFakeHub();
-      await using site = await createSiteRig(hub, { people });
-      await site.told();
+      const { hub, site } = await joined({ people });
       const seat = { user: null, host: null, startedAt: null };
       const features = [
         a.feature({
@@ -558,7 +499,6 @@ describe("people", () => {
         expect(new Set(users).size).toBe(2);
         expect(shown.assigned).toHaveLength(1);
       }
-      await hub.stop();
     },
   );
 
@@ -574,8 +514,7 @@ describe("people", () => {
   ])("are not sent while the key of pseudonyms %s", async (_, content, problem) => {
     const file = `${temporaryDirectory()}/people.key`;
     if (content !== null) await Bun.write(file, Buffer.from(content, "latin1"));
-    const hub = createFakeHub();
-    await using site = await createSiteRig(hub, { people: "pseudonyms", peopleKeyFile: file });
+    const { hub, site } = await joined({ people: "pseudonyms", peopleKeyFile: file }, () => {});
     await site.poll(USERS);
     const status = await until("it says why", () =>
       site.site.status().problem === null ? undefined : site.site.status(),
@@ -585,20 +524,16 @@ describe("people", () => {
     await Bun.write(file, `${"0123456789abcdef".repeat(4)}\n`);
     await site.told();
     expect(usersAt(hub).size).toBe(USERS.length);
-    await hub.stop();
   });
 
   test("are not sent as counts", async () => {
-    const hub = createFakeHub();
-    await using site = await createSiteRig(hub, { people: "counts" });
-    await site.told();
+    const { hub, site } = await joined({ people: "counts" });
     await site.poll(USERS);
     await site.poll(["ann"]);
     await site.told();
     expect(hub.problems).toEqual([]);
     expect(JSON.stringify(hub.pushes)).not.toContain('"user"');
     expect(known(hub.latest()).steps).toEqual(stored(site).steps as ReturnType<typeof known>["steps"]);
-    await hub.stop();
   });
 });
 
@@ -612,8 +547,7 @@ describe("commands of the hub", () => {
       );
 
   test("run once, and their outcome is a fact", async () => {
-    const hub = createFakeHub();
-    await using site = await createSiteRig(hub);
+    const { hub, site } = await joined();
     hub.command(
       { command: "acknowledge", id: "c1", by, expiresInMs: 60_000, alert: 1, comment: null },
       { command: "rescan", id: "c2", by, expiresInMs: 60_000, servers: null },
@@ -629,7 +563,7 @@ describe("commands of the hub", () => {
       },
       { command: "rescan", id: "c4", by, expiresInMs: 0, servers: null },
     );
-    await until("their outcomes", () => (outcomes(hub).length >= 3 ? true : undefined));
+    await until("their outcomes", () => outcomes(hub).length >= 3 || undefined);
     // The hub sends the same commands with each answer, and also to the next process.
     await site.restart();
     await site.poll(USERS);
@@ -640,19 +574,49 @@ describe("commands of the hub", () => {
       "c3 refused AUTH_INSUFFICIENT",
     ]);
     expect(site.done).toEqual(["acknowledge c1", "rescan c2"]);
-    await hub.stop();
   });
 
   test("run a tool where the site allows it", async () => {
-    const hub = createFakeHub();
-    await using site = await createSiteRig(hub, { allow: ["execute"] });
+    const { hub, site } = await joined({ allow: ["execute"] });
     hub.command({
       ...{ command: "execute", id: "c1", by, expiresInMs: 60_000, name: "status", server: null },
       ...{ args: {}, timeoutMs: null },
     });
-    await until("its outcome", () => (outcomes(hub).length >= 2 ? true : undefined));
+    await until("its outcome", () => outcomes(hub).length >= 2 || undefined);
     expect(outcomes(hub)).toEqual(["c1 begun null", "c1 done null"]);
     expect(site.done).toEqual(["execute c1"]);
-    await hub.stop();
   });
+});
+
+describe("a farewell", () => {
+  const stops = (hub: FakeHub) => hub.pushes.filter((push) => push.stops);
+
+  test("is the last push, and another process may push at once", async () => {
+    const { hub, site } = await joined();
+    await site.poll(["ada"]);
+    await site.told();
+    await site.site.stop();
+    expect(stops(hub)).toHaveLength(1);
+    const last = hub.pushes.at(-1);
+    expect(last).toMatchObject({ stops: true, facts: [], states: [] });
+    await site.restart();
+    await site.told();
+    expect(hub.pushes.at(-1)?.instance).not.toBe(last?.instance);
+  });
+
+  test("is not sent to a hub that was never reached", async () => {
+    const { hub, site } = await joined({}, (down) => down.faults(() => ({ status: 503 })));
+    await site.poll(["ada"]);
+    await site.site.stop();
+    expect(stops(hub)).toEqual([]);
+  });
+});
+
+test("the hub may hold an answer while no push waits behind it", async () => {
+  const { hub, site } = await joined();
+  await site.poll(["ada", "ben"]);
+  await site.told();
+  const held = await until("a push that may be held", () => hub.pushes.find(({ holdMs = 0 }) => holdMs > 0));
+  expect(held).toMatchObject({ hello: false, holdMs: 10_000 });
+  expect(hub.pushes[0]).not.toHaveProperty("holdMs");
 });

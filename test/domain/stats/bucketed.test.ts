@@ -10,7 +10,7 @@ import {
   type Interval,
 } from "../../../src/domain/stats/bucketed.ts";
 import { eachSpan, sumOfSeries } from "../../../src/domain/stats/spans.ts";
-import { DAYS, type Poll, randomPolls, seconds, seriesOf, wallClock, ZONES } from "./histories.ts";
+import { randomPolls, seconds, seriesOf, ZONES } from "./histories.ts";
 
 const HOUR = 3_600_000;
 
@@ -69,53 +69,6 @@ describe("edges", () => {
 });
 
 describe("points", () => {
-  /** Plain loops over every second; buckets by the wall clock where they are days. */
-  function plainly(polls: readonly Poll[], start: number, length: number, interval: Interval, zone: string) {
-    let day = wallClock(zone, start).day;
-    const name = (at: number) => {
-      // No zone begins a day but at a quarter of an hour.
-      if (interval === "1d" && at % 900_000 === 0) day = wallClock(zone, at).day;
-      return interval === "1d" ? day : String(Math.floor(at / (interval === "1h" ? HOUR : 300_000)));
-    };
-    const buckets = new Map<string, Poll[]>();
-    seconds(polls, length).forEach((poll, second) => {
-      const key = name(start + second * 1000);
-      const list = buckets.get(key) ?? [];
-      buckets.set(key, list);
-      if (poll !== null) list.push(poll);
-    });
-    return [...buckets.values()].map((list) => {
-      if (list.length === 0) return { used: null, peakUsed: null, total: null };
-      const used = list.map((poll) => poll.used ?? 0);
-      return {
-        used: Math.round((used.reduce((a, b) => a + b, 0) / used.length) * 10_000) / 10_000,
-        peakUsed: Math.max(...used),
-        total: list.at(-1)?.total ?? null,
-      };
-    });
-  }
-
-  test("agree with plain loops over every second, on days when clocks are set too", () => {
-    const length = 30 * 3600;
-    fc.assert(
-      fc.property(
-        randomPolls(length, 900),
-        fc.constantFrom(...DAYS),
-        fc.integer({ min: -20 * 3600, max: 3600 }),
-        fc.constantFrom(...INTERVALS),
-        fc.constantFrom(...ZONES),
-        (polls, day, shift, interval, zone) => {
-          const start = day + shift * 1000;
-          const end = start + length * 1000;
-          const points = pointsOf(seriesOf(polls, start, end), bucketEdges(interval, start, end, zone));
-          const got = points.map(({ used, peakUsed, total }) => ({ used, peakUsed, total }));
-          expect(got).toEqual(plainly(polls, start, length, interval, zone));
-        },
-      ),
-      { numRuns: 25 },
-    );
-  });
-
   test("a step that ends at an edge does not touch the bucket behind it", () => {
     const polls = [
       { at: 0, used: 9, total: 9, unlimited: false },

@@ -3,69 +3,12 @@ import fc from "fast-check";
 import { localSpans } from "../../../src/domain/stats/calendar.ts";
 import { createHeatmap } from "../../../src/domain/stats/heatmap.ts";
 import { NO_ROLLUP, sumsOfRollup } from "../../../src/domain/stats/rollup.ts";
-import { eachSpan } from "../../../src/domain/stats/spans.ts";
 import { offsetAt } from "../../../src/domain/time/zone.ts";
-import { DAYS, type Poll, randomPolls, seconds, seriesOf, wallClock, ZONES } from "./histories.ts";
+import { ZONES } from "./histories.ts";
 
-const LENGTH = 50 * 3600;
 const FOUR = { total: 4, unlimited: false };
 
-function plainly(polls: readonly Poll[], start: number, zone: string) {
-  const cells = new Map<string, { seconds: number; polls: Poll[] }>();
-  let clock = wallClock(zone, start);
-  seconds(polls, LENGTH).forEach((poll, second) => {
-    // The wall clock's hour changes at quarters alone.
-    if ((start / 1000 + second) % 900 === 0) clock = wallClock(zone, start + second * 1000);
-    const key = `${clock.weekday} ${clock.hour}`;
-    const cell = cells.get(key) ?? { seconds: 0, polls: [] };
-    cells.set(key, cell);
-    cell.seconds++;
-    if (poll !== null) cell.polls.push(poll);
-  });
-  return (weekday: number, hour: number) => {
-    const cell = cells.get(`${weekday} ${hour}`);
-    const used = cell?.polls.map((poll) => poll.used ?? 0) ?? [];
-    const ratios =
-      cell?.polls.flatMap(({ used: n, total, unlimited }) =>
-        unlimited || total === null || total === 0 ? [] : [(n ?? 0) / total],
-      ) ?? [];
-    const mean = (values: readonly number[]) => values.reduce((a, b) => a + b, 0) / values.length;
-    return {
-      averageUsed: used.length > 0 ? mean(used) : null,
-      peakUsed: used.length > 0 ? Math.max(...used) : null,
-      averageUtilization: ratios.length > 0 ? mean(ratios) * 100 : null,
-      coverage: cell === undefined ? 0 : used.length / cell.seconds,
-    };
-  };
-}
-
 describe("heat map", () => {
-  test("agrees with plain loops over every second and the wall clock", () => {
-    fc.assert(
-      fc.property(
-        randomPolls(LENGTH, 1200),
-        fc.constantFrom(...DAYS),
-        fc.integer({ min: -30 * 3600, max: 3600 }),
-        fc.constantFrom(...ZONES),
-        (polls, day, shift, zone) => {
-          const start = day + shift * 1000;
-          const heatmap = createHeatmap(zone, start, start + LENGTH * 1000);
-          eachSpan(seriesOf(polls, start, start + LENGTH * 1000), heatmap.addSpan);
-          const wanted = plainly(polls, start, zone);
-          for (const { weekday, hour, ...got } of heatmap.cells()) {
-            const plain = wanted(weekday, hour);
-            for (const name of ["averageUsed", "peakUsed", "averageUtilization", "coverage"] as const) {
-              const value = plain[name];
-              if (value === null) expect(got[name]).toBeNull();
-              else expect(Math.abs((got[name] ?? Number.NaN) - value)).toBeLessThan(0.0051);
-            }
-          }
-        },
-      ),
-      { numRuns: 12 },
-    );
-  });
-
   test.each(["UTC", "Asia/Kathmandu", "Australia/Lord_Howe"])(
     "hours alone, whole ones of UTC, cover a range that they fill, and no more than that: %s",
     (zone) => {

@@ -79,18 +79,6 @@ export const ZONES = [
   "Asia/Kolkata",
 ] as const;
 
-/** Days on which clocks are set in one of the zones, and some others. */
-export const DAYS = [
-  "2026-03-29",
-  "2026-10-25",
-  "2026-03-08",
-  "2026-11-01",
-  "2026-04-05",
-  "2026-10-04",
-  "2026-01-15",
-  "2026-12-31",
-].map((day) => Date.parse(`${day}T00:00:00Z`));
-
 const clocks = new Map<string, Intl.DateTimeFormat>();
 
 /** Wall clock of an instant as Intl tells it, by itself. */

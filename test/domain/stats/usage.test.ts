@@ -1,175 +1,22 @@
 import { describe, expect, test } from "bun:test";
-import fc from "fast-check";
 import { durationSeconds, type Session } from "../../../src/domain/session.ts";
 import { efficiencyOf, levelsAtBegin, totalsToTry } from "../../../src/domain/stats/efficiency.ts";
-import { histogramOfRollup } from "../../../src/domain/stats/figures.ts";
-import {
-  clip,
-  countedMs,
-  type HeldSession,
-  heldSeatsOf,
-  holdingOf,
-} from "../../../src/domain/stats/held-seats.ts";
-import { rollupOf } from "../../../src/domain/stats/rollup.ts";
-import { createUsage, type UsageKey } from "../../../src/domain/stats/usage.ts";
-import { DAYS, randomPolls, seconds, seriesOf, ZONES } from "./histories.ts";
-import { byKeys, createPlainUsage } from "./plain-usage.ts";
+import { clip, countedMs, heldSeatsOf, holdingOf } from "../../../src/domain/stats/held-seats.ts";
+import { createUsage } from "../../../src/domain/stats/usage.ts";
 
 const MINUTE = 60_000;
-/** Random sessions begin and end at whole minutes of so many. */
-const LENGTH_MINUTES = 40 * 60;
-
-const session = fc.record({
-  from: fc.nat(LENGTH_MINUTES),
-  minutes: fc.nat(900),
-  user: fc.constantFrom("ada", "bob", "eve"),
-  host: fc.constantFrom("ws01", "WS01", "ws02", null),
-  feature: fc.constantFrom("solver", "mesher"),
-  server: fc.constantFrom("eda", "cad"),
-  daemon: fc.constantFrom("acmed", "betad"),
-  count: fc.integer({ min: 1, max: 3 }),
-});
-type Rolled = typeof session extends fc.Arbitrary<infer T> ? T : never;
-
-function held(rolled: Rolled, start: number): HeldSession {
-  const at = start + rolled.from * MINUTE;
-  const { user, host, feature, server, daemon, count } = rolled;
-  return {
-    user,
-    host,
-    feature,
-    server,
-    count,
-    daemon,
-
-    beganAt: at,
-    firstSeenAt: at,
-    lastSeenAt: at,
-    endedAt: at + rolled.minutes * MINUTE,
-    endReason: null,
-  };
-}
-
-/** As it is taken in: part by part. */
-function usageOf(
-  list: readonly HeldSession[],
-  by: readonly UsageKey[],
-  start: number,
-  end: number,
-  zone: string,
-  parts: number,
-) {
-  const usage = createUsage(by, start, end, zone);
-  const width = Math.ceil((end - start) / parts);
-  for (let from = start; from < end; from += width) {
-    const to = Math.min(from + width, end);
-    const seats = heldSeatsOf(list, ({ beganAt, endedAt }) => ({ from: beganAt, to: endedAt ?? 0 }));
-    usage.add(seats, from, to);
-  }
-  return usage.groups();
-}
-
-describe("usage", () => {
-  test("agrees with groups made session by session, by days on which clocks are set too", () => {
-    fc.assert(
-      fc.property(
-        fc.array(
-          session.filter(({ minutes }) => minutes > 0),
-          { maxLength: 25 },
-        ),
-        fc.constantFrom<UsageKey[]>(
-          ["user"],
-          ["host"],
-          ["day"],
-          ["feature"],
-          ["feature", "server"],
-          ["user", "feature"],
-          ["server", "daemon"],
-          ["daemon"],
-          ["user", "day"],
-          ["day", "host"],
-        ),
-        fc.constantFrom(...DAYS),
-        fc.constantFrom(...ZONES),
-        fc.integer({ min: 1, max: 30 }),
-        (rolled, by, day, zone, parts) => {
-          const start = day - 5 * 3_600_000;
-          const from = start + 7 * 3_600_000;
-          const end = start + 33 * 3_600_000;
-          const list = rolled.map((one) => held(one, start));
-          const got = usageOf(list, by, from, end, zone, parts);
-          const plain = createPlainUsage(by, from, end, zone);
-          for (const one of list) plain.add(one, { from: one.beganAt, to: one.endedAt ?? 0 });
-          expect(byKeys(got)).toEqual(byKeys(plain.groups()));
-        },
-      ),
-      { numRuns: 40 },
-    );
-  });
-
-  test("agrees with the other way where sessions share their moments", () => {
-    fc.assert(
-      fc.property(
-        fc.array(
-          fc.record({
-            from: fc.nat(8),
-            length: fc.nat(6),
-            user: fc.nat(2),
-            count: fc.integer({ min: 1, max: 3 }),
-          }),
-          { maxLength: 30 },
-        ),
-        fc.integer({ min: 1, max: 6 }),
-        fc.constantFrom<UsageKey[]>(["user"], ["server"], ["user", "day"], ["day"]),
-        (rolled, parts, by) => {
-          const HALF_DAY = 43_200_000;
-          const list = rolled.map(({ from, length, user, count }) => ({
-            ...held(
-              {
-                from: 0,
-                minutes: 0,
-                user: "ada",
-                host: "ws01",
-                feature: "solver",
-                server: "eda",
-                daemon: "acmed",
-                count,
-              },
-              0,
-            ),
-
-            user: `user${user}`,
-            beganAt: from * HALF_DAY,
-            endedAt: (from + length) * HALF_DAY,
-          }));
-          const [start, end] = [2 * HALF_DAY, 9 * HALF_DAY];
-          const plain = createPlainUsage(by, start, end, "UTC");
-          for (const one of list) plain.add(one, { from: one.beganAt, to: one.endedAt });
-          expect(byKeys(usageOf(list, by, start, end, "UTC", parts))).toEqual(byKeys(plain.groups()));
-        },
-      ),
-      { numRuns: 300 },
-    );
-  });
-
-  test("a session that never lasted is one, of no hours", () => {
-    const one = held(
-      {
-        from: 0,
-        minutes: 0,
-        user: "ada",
-        host: null,
-        feature: "solver",
-        server: "eda",
-        daemon: "acmed",
-        count: 2,
-      },
-      50,
-    );
-    expect(usageOf([one], ["user"], 0, 100, "UTC", 1)).toEqual([
-      { keys: { user: "ada" }, heldSeatHours: 0, sessions: 1, peakHeld: 2, uniqueUsers: 1, lastUsedAt: 50 },
-    ]);
-  });
+test("a session of zero length counts as one session without hours", () => {
+  const one = { server: "eda", daemon: "acmed", feature: "solver", user: "ada", host: null, count: 2 };
+  const times = { beganAt: 50, firstSeenAt: 50, lastSeenAt: 50, endedAt: 50, endReason: null };
+  const usage = createUsage(["user"], 0, 100, "UTC");
+  usage.add(
+    heldSeatsOf([{ ...one, ...times }], () => ({ from: 50, to: 50 })),
+    0,
+    100,
+  );
+  expect(usage.groups()).toEqual([
+    { keys: { user: "ada" }, heldSeatHours: 0, sessions: 1, peakHeld: 2, uniqueUsers: 1, lastUsedAt: 50 },
+  ]);
 });
 
 describe("when seats were held", () => {
@@ -238,35 +85,6 @@ describe("when seats were held", () => {
 });
 
 describe("efficiency", () => {
-  test("agrees with plain loops over every second", () => {
-    const length = 4 * 3600;
-    fc.assert(
-      fc.property(randomPolls(length, 60), fc.integer({ min: 1, max: 10 }), (polls, total) => {
-        const used = seconds(polls, length).flatMap((poll) => (poll === null ? [] : [poll.used ?? 0]));
-        const { seats, whatIf } = efficiencyOf(
-          histogramOfRollup(rollupOf(seriesOf(polls, 0, length * 1000), 0, length * 1000)),
-          total,
-          null,
-          null,
-        );
-        if (used.length === 0) return expect({ seats, whatIf }).toEqual({ seats: [], whatIf: [] });
-        const atLeast = (n: number) => used.filter((value) => value >= n).length;
-        const last = Math.max(total, ...used);
-        expect(seats).toEqual(
-          Array.from({ length: last }, (_, k) => ({
-            seat: k + 1,
-            busyPercent: Math.round((atLeast(k + 1) / used.length) * 10_000) / 100,
-          })),
-        );
-        expect(whatIf.map((one) => one.total)).toEqual(totalsToTry(total));
-        for (const one of whatIf) {
-          expect(one.saturatedSeconds).toBe(one.total > total ? null : atLeast(one.total));
-        }
-      }),
-      { numRuns: 60 },
-    );
-  });
-
   test("a large feature tells those seats after which the share changes", () => {
     const histogram = new Map([
       [0, 50],

@@ -24,7 +24,8 @@ const { intervalMs, timeoutMs } = a.server();
 /** One poll of a server with one feature, as it was. `users` null: it failed. */
 interface Raw {
   readonly at: number;
-  readonly total: number;
+  readonly total: number | null;
+  readonly unlimited: boolean;
   readonly users: readonly string[] | null;
   /** When each of them took the seat, as the tool says. */
   readonly started: ReadonlyMap<string, number>;
@@ -38,7 +39,8 @@ const polls = fc.array(
       { weight: 1, arbitrary: fc.integer({ min: 151, max: 3 * 3600 }) },
       { weight: 1, arbitrary: fc.integer({ min: 8 * 3600, max: 20 * 3600 }) },
     ),
-    total: fc.constantFrom<number[]>(2, 3, 3, 3, 0, 8),
+    total: fc.constantFrom<(number | null)[]>(2, 3, 3, 3, 0, 8, null),
+    unlimited: fc.integer({ min: 0, max: 7 }).map((roll) => roll === 0),
     users: fc.option(fc.subarray(["ada", "bob", "eve", "uma"]), { freq: 12 }),
     /** Seconds by which who is new took the seat before the poll. */
     lead: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 200 }), fc.integer({ min: 1, max: 7200 })),
@@ -53,21 +55,24 @@ async function play(list: typeof polls extends fc.Arbitrary<infer T> ? T : never
   const rig = createRig();
   const raws: Raw[] = [];
   let at = from;
-  let last: Pick<(typeof list)[number], "total" | "users"> | undefined = list[0];
+  let last: Pick<(typeof list)[number], "total" | "unlimited" | "users"> | undefined = list[0];
   let seats: ReadonlyMap<string, number> = new Map();
   for (const { wait, pack, lead, ...rolled } of list) {
     at += wait * 1000;
-    const { total, users }: Pick<Raw, "total" | "users"> =
+    const { users, ...seatsOf }: Pick<Raw, "total" | "unlimited" | "users"> =
       rolled.same && last !== undefined && last.users !== null ? last : rolled;
-    last = { total, users: users === null ? null : [...users] };
+    const unlimited = seatsOf.unlimited;
+    const total = unlimited ? null : seatsOf.total;
+    last = { total, unlimited, users: users === null ? null : [...users] };
     const before = seats;
     const started = new Map(users?.map((user) => [user, before.get(user) ?? at - lead * 1000]));
     if (users !== null) seats = started;
-    raws.push({ at, total, users, started });
+    raws.push({ at, total, unlimited, users, started });
     const features = [
       a.feature({
         name: "solver",
         total,
+        unlimited,
         used: users?.length ?? 0,
         checkouts: (users ?? []).map((user, index) =>
           a.checkout({
@@ -150,6 +155,9 @@ function sessionsOf(raws: readonly Raw[], now: number): PlainSession[] {
   return found;
 }
 
+/** Used seats by total, where both are known. */
+const ratiosOf = (polls: readonly Raw[]) =>
+  polls.flatMap(({ users, total }) => (total === null || total === 0 ? [] : [(users?.length ?? 0) / total]));
 const round = (value: number, by: number) => Math.round(value * by) / by;
 const sum = (values: readonly number[]) => values.reduce((x, y) => x + y, 0);
 const near = (got: number | null | undefined, wanted: number | null, by = 0.010_001) => {
@@ -189,8 +197,9 @@ test("figures and series agree with plain loops over the raw polls", async () =>
         const seconds = secondsOf(raws, range.start, range.end, now);
         const known = seconds.filter((poll) => poll !== null);
         const used = known.map((poll) => poll.users?.length ?? 0);
-        const rated = known.filter((poll) => poll.total > 0);
-        const ratios = rated.map((poll) => (poll.users?.length ?? 0) / poll.total);
+        const rated = known.filter(({ total }) => (total ?? 0) > 0);
+        const judged = known.filter(({ total, unlimited }) => unlimited || (total ?? 0) > 0);
+        const ratios = ratiosOf(known);
         const holders = sessionsOf(raws, now).filter(
           ({ from, ended }) => from < range.end && (ended ?? now) > range.start,
         );
@@ -214,7 +223,9 @@ test("figures and series agree with plain loops over the raw polls", async () =>
           peakUsed: some ? Math.max(...used) : null,
           p95Used: used.toSorted((x, y) => x - y)[Math.ceil(0.95 * used.length) - 1] ?? null,
           saturatedSeconds:
-            rated.length > 0 ? rated.filter((poll) => (poll.users?.length ?? 0) >= poll.total).length : null,
+            judged.length > 0
+              ? rated.filter(({ users, total }) => (users?.length ?? 0) >= (total ?? 0)).length
+              : null,
           sessions: some || holders.length > 0 ? holders.length : null,
           uniqueUsers: some ? users.size : null,
         });
@@ -263,9 +274,11 @@ test("the heat map agrees with plain loops and the wall clock", async () => {
         if ((at / 1000 + second) % 900 === 0) clock = wallClock(timezone, at + second * 1000);
         return `${clock.weekday} ${clock.hour}`;
       });
-      for (const { weekday, hour, averageUsed, peakUsed, coverage } of cells) {
+      for (const { weekday, hour, averageUsed, peakUsed, averageUtilization, coverage } of cells) {
         const inside = byCell.get(`${weekday} ${hour}`) ?? [];
         const counts = inside.flatMap((second) => seconds[second]?.users?.length ?? []);
+        const ratios = ratiosOf(inside.flatMap((second) => seconds[second] ?? []));
+        near(averageUtilization, ratios.length > 0 ? (sum(ratios) / ratios.length) * 100 : null);
         near(averageUsed, counts.length > 0 ? sum(counts) / counts.length : null, 0.002);
         expect(peakUsed).toBe(counts.length > 0 ? Math.max(...counts) : null);
         near(coverage, inside.length > 0 ? counts.length / inside.length : 0, 0.001);
