@@ -1,7 +1,7 @@
 import { type Config, guardedFiles } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
 import { loadConfig } from "../config/load.ts";
-import type { Started } from "../daemon.ts";
+import type { Started } from "../daemon/process.ts";
 import type { LogOf } from "../domain/log.ts";
 import { daemonGroups, exposureOf } from "../system/secret-file.ts";
 import { command } from "./command.ts";

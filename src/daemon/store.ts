@@ -1,6 +1,5 @@
 import type { Config } from "../config/config.ts";
 import { printBytes } from "../domain/bytes.ts";
-import { StoreError } from "../store/database/store-error.ts";
 import { openStore, type StoreOptions } from "../store/open/open.ts";
 import type { OpeningStep } from "../store/open/prepare.ts";
 import type { Logging, LogSink } from "../system/log.ts";
@@ -45,22 +44,4 @@ const WORDS: Readonly<Record<OpeningStep, string>> = {
 /** Reports the progress of the opening to the service manager, and extends its timeout for large databases. */
 function reportOpening(manager: ServiceManager): NonNullable<StoreOptions["onProgress"]> {
   return (step, bytes) => manager.says(`${WORDS[step]} (${printBytes(bytes)})`, 60_000 + bytes / BYTES_A_MS);
-}
-
-/**
- * Starts something on a store, and retries once if the store turns out to be damaged: the failed query leaves a note, and
- * reopening moves the store aside. `undo` must revert everything that `start` began; it gets the reason.
- */
-export async function startDespiteDamage<T>(
-  start: () => Promise<T>,
-  undo: (reason: unknown) => Promise<void>,
-): Promise<T> {
-  for (let isAgain = false; ; isAgain = true) {
-    try {
-      return await start();
-    } catch (error) {
-      await undo(error);
-      if (isAgain || !(error instanceof StoreError) || error.code !== "CORRUPT") throw error;
-    }
-  }
 }

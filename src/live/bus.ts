@@ -123,6 +123,7 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
   let lastPublished = ids.last();
   /** Published events whose gap is not recorded in the store yet. */
   let hole: Hole | null = null;
+  let isDelivering = false;
   const listeners = new Set<(batch: readonly Published[]) => void>();
 
   const enqueue = (item: Item) => {
@@ -203,19 +204,31 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
         cancel = timers.after(BUSY_RETRY_MS, flushWhenFree);
         return;
       }
-      lastPublished = batch.at(-1)?.id ?? lastPublished;
-      for (const listener of batch.length > 0 ? listeners : []) {
-        try {
-          listener(batch);
-        } catch (error) {
-          // A bug in one reader must not keep the event from the others; it surfaces as an uncaught
-          // exception.
-          queueMicrotask(() => {
-            throw error;
-          });
-        }
+      deliver(batch);
+    }
+  };
+
+  function deliver(batch: readonly Published[]): void {
+    if (batch.length === 0) return;
+    lastPublished = batch.at(-1)?.id ?? lastPublished;
+    isDelivering = true;
+    for (const listener of listeners) {
+      try {
+        listener(batch);
+      } catch (error) {
+        // A bug in one reader must not keep the event from the others; it surfaces as an uncaught exception.
+        queueMicrotask(() => {
+          throw error;
+        });
       }
     }
+    isDelivering = false;
+  }
+
+  /** Publishes an event that is not stored: at once, or after the events and the hole that wait to be stored. */
+  const publish = (event: Published) => {
+    if (queue.length === 0 && hole === null && !isDelivering) deliver([event]);
+    else enqueue({ work: null, events: [event], done: null });
   };
 
   const flushWhenFree = () => empty(true);
@@ -223,12 +236,11 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
   return {
     /** Queues an event, which is published after its commit. */
     emit: (input: EventInput): void => enqueue({ work: null, events: [encoded(input, true)], done: null }),
-    /** Queues a metrics sample: it takes an id and a place in the order, but is not stored. */
-    sample: (event: Omit<MetricsEvent, "id" | "timestamp">): void =>
-      enqueue({ work: null, events: [encoded(event, false)], done: null }),
-    /** Queues a picture event, which is not stored either; `patch` is called when a client needs it. */
+    /** Publishes a metrics sample: it takes an id and a place in the order, but is not stored. */
+    sample: (event: Omit<MetricsEvent, "id" | "timestamp">): void => publish(encoded(event, false)),
+    /** Publishes a picture event, which is not stored either; `patch` is called when a client needs it. */
     pass: (notice: Omit<PictureNotice, "id" | "timestamp">, patch: (audience: Audience) => string): void =>
-      enqueue({ work: null, events: [{ ...encoded(notice, false), patch }], done: null }),
+      publish({ ...encoded(notice, false), patch }),
     /**
      * Queues facts with their events in one transaction. Resolves once committed; rejects if the store could
      * not save `work`. In that case only events that may be sent unstored are published, see

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { clockHealth, collectorHealth, databaseHealth, diskHealth } from "../../src/daemon/http-deps.ts";
-import { createTeardown } from "../../src/daemon/teardown.ts";
+import { createTeardown } from "../../src/daemon/process.ts";
 import type { LogFields } from "../../src/domain/log.ts";
 import { picture } from "../http/make.ts";
 

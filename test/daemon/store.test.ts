@@ -1,7 +1,8 @@
 import { Database } from "bun:sqlite";
 import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
-import { openDaemonStore, startDespiteDamage } from "../../src/daemon/store.ts";
+import { startDespiteDamage } from "../../src/daemon/process.ts";
+import { openDaemonStore } from "../../src/daemon/store.ts";
 import { corrupt, StoreError } from "../../src/store/database/store-error.ts";
 import { createKeys } from "../../src/store/keys.ts";
 import { createLogging } from "../../src/system/log.ts";
