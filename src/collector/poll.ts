@@ -21,21 +21,7 @@ import { findTool } from "./tool.ts";
 
 export interface PollerDeps {
   readonly run: CommandRunner["run"];
-  readonly managerOf: (
-    name: ManagerName,
-  ) => Pick<
-    Manager,
-    | "name"
-    | "tools"
-    | "parseAddress"
-    | "steps"
-    | "until"
-    | "merge"
-    | "createParser"
-    | "explain"
-    | "quorum"
-    | "profile"
-  >;
+  readonly managerOf: (name: ManagerName) => Manager;
   /** Default: a new worker, which starts with the first answer. */
   readonly parseApart?: Pick<ParseApart, "read">;
   readonly measure: MeasureReachability;

@@ -3,8 +3,7 @@ import { STATUS_CODES } from "node:http";
 import { promisify } from "node:util";
 import { brotliDecompress, gunzip, inflate } from "node:zlib";
 import { codeOf } from "../domain/error-code.ts";
-import type { PollErrorCode } from "../domain/errors.ts";
-import type { PollRaw } from "../domain/poll.ts";
+import type { PollError, PollRaw } from "../domain/poll.ts";
 import type { HttpQuestion, RequestStep } from "../managers/manager.ts";
 import { fillSecrets, isSecret, type Placeholder } from "../managers/placeholders.ts";
 import { DEFAULT_MAX_BYTES, HEAD_BYTES } from "./run-command.ts";
@@ -22,11 +21,8 @@ export interface RequestRun extends PollRaw {
   readonly token: string | null;
 }
 
-export interface RequestFailure {
-  readonly code: PollErrorCode;
-  /** One or two sentences, without secrets. */
-  readonly message: string;
-}
+/** The message has one or two sentences, without secrets. */
+type RequestFailure = Pick<PollError, "code" | "message">;
 
 export interface RequestOptions {
   readonly secret: string | null;
@@ -76,7 +72,16 @@ export async function askOverHttp(
       if (answer.failure !== null || answer.truncated || answer.broken) return run(login, answer, null);
       token = tokenIn(answer.stdout, login.token);
       // The answer may contain a token in another place.
-      if (token === null) return run(login, { ...answer, stdout: NOTHING, failure: noToken(login) }, null);
+      if (token === null)
+        return run(
+          login,
+          {
+            ...answer,
+            stdout: NOTHING,
+            failure: queryFailed(`The login answer of ${login.url} contains no token.`),
+          },
+          null,
+        );
     }
     const own: Secrets = token === null ? secrets : { ...secrets, token };
     return run(request, await ask(request, own, options.ca, called), token);
@@ -103,10 +108,9 @@ async function ask(
   const { method, headers = {}, body } = question;
   const url = URL.canParse(question.url) ? new URL(question.url) : null;
   if (url === null || !isWeb(url))
-    return failed(null, "LICENSE_QUERY_FAILED", `${question.url} is not an http: or https: URL.`);
+    return failed(null, queryFailed(`${question.url} is not an http: or https: URL.`));
   const trust = trustOf(ca);
-  if (trust === null)
-    return failed(null, "LICENSE_QUERY_FAILED", "The server's `ca_file` contains no PEM certificate.");
+  if (trust === null) return failed(null, queryFailed("The server's `ca_file` contains no PEM certificate."));
   for (const [name, value] of Object.entries(question.query ?? {}))
     url.searchParams.append(name, fillSecrets(value, secrets));
   const within = escapeFor(headers);
@@ -129,7 +133,7 @@ async function ask(
         tls: { rejectUnauthorized: true, ...trust },
       });
     } catch (error) {
-      return failed(null, ...reasonOf(error, next));
+      return failed(null, reasonOf(error, next));
     }
     const { status } = response;
     const location = isRedirect(status) ? response.headers.get("location") : null;
@@ -139,7 +143,7 @@ async function ask(
     const why = whyNotFollowed(question, next, target, followed);
     // The target may contain the secret.
     if (target === null || why !== null)
-      return failed(status, "LICENSE_QUERY_FAILED", `${next.host} redirects (${status}) ${why}.`);
+      return failed(status, queryFailed(`${next.host} redirects (${status}) ${why}.`));
     next = target;
   }
 }
@@ -202,38 +206,35 @@ function failureOf(status: number, { host }: URL): RequestFailure | null {
   if (status >= 200 && status < 300) return null;
   const fix = status === 401 || status === 403 ? " Check the server's `secret_file`." : "";
   const name = STATUS_CODES[status];
-  const message = `${host} answered ${status}${name === undefined ? "" : ` ${name}`}.${fix}`;
-  return { code: "LICENSE_QUERY_FAILED", message };
+  return queryFailed(`${host} answered ${status}${name === undefined ? "" : ` ${name}`}.${fix}`);
 }
 
 function unreadable({ host }: URL, encoding: string): RequestFailure {
   const shown = /^[a-z0-9-]{1,20}$/.test(encoding) ? encoding : "an unknown encoding";
-  return {
-    code: "LICENSE_QUERY_FAILED",
-    message: `The answer of ${host} cannot be decompressed (${shown}).`,
-  };
+  return queryFailed(`The answer of ${host} cannot be decompressed (${shown}).`);
 }
 
-function noToken(login: HttpQuestion): RequestFailure {
-  return { code: "LICENSE_QUERY_FAILED", message: `The login answer of ${login.url} contains no token.` };
+function queryFailed(message: string): RequestFailure {
+  return { code: "LICENSE_QUERY_FAILED", message };
 }
 
-function failed(status: number | null, code: PollErrorCode, message: string): Answer {
-  return { status, stdout: NOTHING, truncated: false, broken: false, failure: { code, message } };
+function failed(status: number | null, failure: RequestFailure): Answer {
+  return { status, stdout: NOTHING, truncated: false, broken: false, failure };
 }
 
 /** Describes an error by its code, because its message may quote the URL. */
-function reasonOf(error: unknown, { host }: URL): [PollErrorCode, string] {
+function reasonOf(error: unknown, { host }: URL): RequestFailure {
   const code = codeOf(error);
   if (/CERT|SIGNATURE|ISSUER/.test(code)) {
     const fix = "Set the server's `ca_file` to the certificate of its authority, or renew it.";
-    return ["LICENSE_QUERY_FAILED", `The certificate of ${host} is not trusted (${code}). ${fix}`];
+    return queryFailed(`The certificate of ${host} is not trusted (${code}). ${fix}`);
   }
-  if (code === "EPROTO") return ["LICENSE_QUERY_FAILED", `${host} violates the TLS protocol (${code}).`];
+  if (code === "EPROTO") return queryFailed(`${host} violates the TLS protocol (${code}).`);
   if (/^(Malformed|Invalid|Response|ERR_)/.test(code))
-    return ["LICENSE_QUERY_FAILED", `${host} violates the HTTP protocol (${code}).`];
+    return queryFailed(`${host} violates the HTTP protocol (${code}).`);
   const fix = "Check that the license server is running and that no firewall blocks the connection.";
-  return ["LICENSE_SERVER_UNREACHABLE", `No license server answers at ${host} (${code}). ${fix}`];
+  const message = `No license server answers at ${host} (${code}). ${fix}`;
+  return { code: "LICENSE_SERVER_UNREACHABLE", message };
 }
 
 function trustOf(ca: string | null): { ca?: string } | null {
@@ -247,11 +248,9 @@ function trustOf(ca: string | null): { ca?: string } | null {
 }
 
 function shownUrl({ url, query = {} }: HttpQuestion): string {
-  const pairs = Object.entries(query).map(([name, value]): [string, string] => [
-    name,
-    fillSecrets(value, null),
-  ]);
-  return pairs.length === 0 ? url : `${url}?${new URLSearchParams(pairs)}`;
+  const shown = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) shown.append(name, fillSecrets(value, null));
+  return shown.size === 0 ? url : `${url}?${shown}`;
 }
 
 function filledHeaders(headers: Readonly<Record<string, string>>, secrets: Secrets): Record<string, string> {

@@ -5,31 +5,7 @@ import { words } from "../domain/records.ts";
 import { RULE, text, textRule } from "../domain/text-types.ts";
 import { AUDIENCES, LOG_LEVELS } from "../domain/words.ts";
 import { ProfileTable } from "../managers/profile.ts";
-import {
-  absolutePath,
-  durationFrom,
-  encoding,
-  featureGlob,
-  frameAncestor,
-  glob,
-  handedFile,
-  headerName,
-  listenHost,
-  mailAddress,
-  momentOfWeek,
-  network,
-  openUrl,
-  origin,
-  parseStart,
-  postgresUrl,
-  program,
-  siteName,
-  sizeFrom,
-  smtp,
-  someText,
-  url,
-  zone,
-} from "./forms.ts";
+import * as form from "./forms.ts";
 
 /**
  * Schema of the config file, in which durations and sizes are texts. `check-value.ts` checks a file,
@@ -45,12 +21,12 @@ const SECRET = { secret: true };
 const START = { takes: 'a date with a time, e.g. 2026-01-31T22:00:00 or "2026-01-31T22:00:00Z"' };
 TypeRegistry.Set(
   "Start",
-  (_, value) => (value instanceof Date || typeof value === "string") && parseStart(value) !== null,
+  (_, value) => (value instanceof Date || typeof value === "string") && form.parseStart(value) !== null,
 );
 
 const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
 const duration = (from: string, to: string, example = "60s") =>
-  optional(text(durationFrom(from, to, example)));
+  optional(text(form.durationFrom(from, to, example)));
 const integer = (minimum: number, maximum: number) => optional(Type.Integer({ minimum, maximum }));
 const percent = optional(Type.Number({ minimum: 0, maximum: 100 }));
 const table = <T extends Record<string, TSchema>>(properties: T) =>
@@ -67,24 +43,24 @@ const MILLION = 1_000_000;
 const RULE_NAMES = textRule(`one of ${ALERT_RULES.join(", ")}, or a pattern with * and ?`, (name) =>
   ALERT_RULES.some((rule) => globPattern(presentRule(name)).test(rule)),
 );
-const globs = optional(Type.Array(text(glob), { minItems: 1, uniqueItems: true }));
+const globs = optional(Type.Array(text(form.glob), { minItems: 1, uniqueItems: true }));
 
 /** Settings that `[server_defaults]` may also have. */
 const SERVER_SETTINGS = {
-  tool: optional(Type.Union([text(program), Type.Array(text(someText), { minItems: 1 })])),
-  timezone: optional(text(zone)),
+  tool: optional(Type.Union([text(form.program), Type.Array(text(form.someText), { minItems: 1 })])),
+  timezone: optional(text(form.zone)),
   interval: duration("5s", "24h", "60s"),
   timeout: duration("1s", "10m", "30s"),
   enabled: optional(Type.Boolean()),
   labels: labels(LABEL_NAME),
-  secret_file: optional(text(handedFile, SECRET)),
-  ca_file: optional(text(handedFile)),
-  encoding: optional(text(encoding)),
-  log_file: optional(text(absolutePath)),
-  log_command: optional(Type.Array(text(someText, SECRET), { minItems: 1 })),
+  secret_file: optional(text(form.handedFile, SECRET)),
+  ca_file: optional(text(form.handedFile)),
+  encoding: optional(text(form.encoding)),
+  log_file: optional(text(form.absolutePath)),
+  log_command: optional(Type.Array(text(form.someText, SECRET), { minItems: 1 })),
 };
 /** Checked by `own-managers.ts`, because the config can define managers. */
-const MANAGER = text(someText);
+const MANAGER = text(form.someText);
 export const ServerDefaults = table({ manager: optional(MANAGER), ...SERVER_SETTINGS });
 
 const ALERT_SETTINGS = {
@@ -101,18 +77,18 @@ const ALERT_SETTINGS = {
 
 export const ConfigFile = table({
   http: section({
-    host: optional(text(listenHost)),
+    host: optional(text(form.listenHost)),
     port: integer(0, 65_535),
-    tls_cert: optional(text(handedFile)),
-    tls_key: optional(text(handedFile)),
-    tls_client_ca: optional(text(handedFile)),
-    public_url: optional(text(url)),
-    cors_origins: optional(Type.Array(text(origin))),
-    trusted_proxies: optional(Type.Array(text(network))),
+    tls_cert: optional(text(form.handedFile)),
+    tls_key: optional(text(form.handedFile)),
+    tls_client_ca: optional(text(form.handedFile)),
+    public_url: optional(text(form.url)),
+    cors_origins: optional(Type.Array(text(form.origin))),
+    trusted_proxies: optional(Type.Array(text(form.network))),
     max_body_bytes: integer(1024, 16 * 1024 * 1024),
   }),
   storage: section({
-    directory: optional(text(absolutePath)),
+    directory: optional(text(form.absolutePath)),
     backup_before_upgrade: optional(Type.Boolean()),
     backups: section({ state: integer(0, 365), history: integer(0, 365) }),
   }),
@@ -129,12 +105,12 @@ export const ConfigFile = table({
     id: text(
       textRule(
         'an id of 1 to 64 characters a-z 0-9 . _ - starting with a letter or digit, e.g. "eda"',
-        (id) => /^[a-z0-9][a-z0-9._-]{0,63}$/.test(id),
+        /^[a-z0-9][a-z0-9._-]{0,63}$/,
       ),
     ),
-    name: optional(text(someText)),
+    name: optional(text(form.someText)),
     manager: MANAGER,
-    address: text(someText),
+    address: text(form.someText),
     ...SERVER_SETTINGS,
   }),
   retention: section({
@@ -144,29 +120,29 @@ export const ConfigFile = table({
     sessions: duration("1d", "100y", "400d"),
     events: duration("1d", "100y", "30d"),
     logs: duration("1d", "100y", "30d"),
-    log_size: optional(text(sizeFrom("1MB", "256MB"))),
+    log_size: optional(text(form.sizeFrom("1MB", "256MB"))),
     audit: duration("1d", "100y", "400d"),
   }),
   alerts: section({
     ...ALERT_SETTINGS,
     overrides: tables({
-      server: optional(text(glob)),
-      daemon: optional(text(glob)),
-      feature: optional(text(glob)),
+      server: optional(text(form.glob)),
+      daemon: optional(text(form.glob)),
+      feature: optional(text(form.glob)),
       ...ALERT_SETTINGS,
       enabled: optional(Type.Boolean()),
     }),
   }),
   maintenance: tables({
-    servers: optional(Type.Array(text(glob), { minItems: 1 })),
+    servers: optional(Type.Array(text(form.glob), { minItems: 1 })),
     start: Type.Unsafe<Date | string>({ [Kind]: "Start", [RULE]: START }),
-    duration: text(durationFrom("1m", "30d", "4h")),
+    duration: text(form.durationFrom("1m", "30d", "4h")),
     every: optional(words(["day", "week"])),
   }),
   notifications: tables({
     type: words(NOTIFICATION_TYPES),
     severity: optional(words(SEVERITIES)),
-    name: optional(text(someText)),
+    name: optional(text(form.someText)),
     /** `[]`: no alerts, only reports. */
     rules: optional(Type.Array(text(RULE_NAMES), { uniqueItems: true })),
     servers: globs,
@@ -174,34 +150,34 @@ export const ConfigFile = table({
     labels: labels(LABEL_NAME),
     anonymize: optional(Type.Boolean()),
     group: duration("0s", "10m", "30s"),
-    url: optional(text(url, SECRET)),
-    url_file: optional(text(handedFile, SECRET)),
-    secret_file: optional(text(handedFile, SECRET)),
+    url: optional(text(form.url, SECRET)),
+    url_file: optional(text(form.handedFile, SECRET)),
+    secret_file: optional(text(form.handedFile, SECRET)),
     template: optional(words(WEBHOOK_TEMPLATES)),
-    smtp: optional(text(smtp, SECRET)),
-    username: optional(text(someText, SECRET)),
-    from: optional(text(mailAddress)),
-    to: optional(Type.Union([text(mailAddress), Type.Array(text(mailAddress), { minItems: 1 })])),
+    smtp: optional(text(form.smtp, SECRET)),
+    username: optional(text(form.someText, SECRET)),
+    from: optional(text(form.mailAddress)),
+    to: optional(Type.Union([text(form.mailAddress), Type.Array(text(form.mailAddress), { minItems: 1 })])),
     argv: optional(Type.Array(Type.String(SECRET), { minItems: 1 })),
   }),
   products: tables({
-    name: text(someText),
-    features: Type.Array(text(featureGlob), { minItems: 1, uniqueItems: true }),
+    name: text(form.someText),
+    features: Type.Array(text(form.featureGlob), { minItems: 1, uniqueItems: true }),
     cost_per_seat_year: optional(Type.Number({ minimum: 0, maximum: 1e9 })),
-    currency: optional(text(someText)),
+    currency: optional(text(form.someText)),
   }),
   reports: tables({
     every: words(["week", "month"]),
-    at: optional(text(momentOfWeek)),
-    target: text(someText),
+    at: optional(text(form.momentOfWeek)),
+    target: text(form.someText),
     labels: labels(LABEL_NAME),
   }),
   page: section({
     people: optional(words(["viewer", "operator", "off"])),
     public: optional(words(["off", ...AUDIENCES])),
-    frame_ancestors: optional(Type.Array(text(frameAncestor), { uniqueItems: true })),
-    user_header: optional(text(headerName)),
-    role_header: optional(text(headerName)),
+    frame_ancestors: optional(Type.Array(text(form.frameAncestor), { uniqueItems: true })),
+    user_header: optional(text(form.headerName)),
+    role_header: optional(text(form.headerName)),
     roles: optional(Type.Record(Type.String(), words(["viewer", "operator", "admin"]))),
   }),
   limits: section({
@@ -212,7 +188,7 @@ export const ConfigFile = table({
     monthly_quota: integer(1, Number.MAX_SAFE_INTEGER),
     streams: integer(1, 100_000),
     streams_per_key: integer(1, 100_000),
-    stream_buffers: optional(text(sizeFrom("1MB", "64MiB"))),
+    stream_buffers: optional(text(form.sizeFrom("1MB", "64MiB"))),
   }),
   execute: section({
     enabled: optional(Type.Boolean()),
@@ -220,7 +196,7 @@ export const ConfigFile = table({
       name: text(
         textRule(
           'a name of 1 to 64 characters a-z 0-9 _ - starting with a letter or digit, e.g. "lmdiag"',
-          (name) => /^[a-z0-9][a-z0-9_-]{0,63}$/.test(name),
+          /^[a-z0-9][a-z0-9_-]{0,63}$/,
         ),
       ),
       argv: Type.Array(Type.String(SECRET), { minItems: 1 }),
@@ -229,35 +205,35 @@ export const ConfigFile = table({
     }),
   }),
   hub: section({
-    database: text(postgresUrl, SECRET),
-    database_password_file: optional(text(handedFile, SECRET)),
-    read_database: optional(text(postgresUrl, SECRET)),
+    database: text(form.postgresUrl, SECRET),
+    database_password_file: optional(text(form.handedFile, SECRET)),
+    read_database: optional(text(form.postgresUrl, SECRET)),
   }),
   export: section({
     remote_write: section({
-      url: text(openUrl("username and token_file"), SECRET),
-      token_file: optional(text(handedFile, SECRET)),
+      url: text(form.openUrl("username and token_file"), SECRET),
+      token_file: optional(text(form.handedFile, SECRET)),
       interval: duration("5s", "1h", "60s"),
-      username: optional(text(someText, SECRET)),
+      username: optional(text(form.someText, SECRET)),
       labels: labels("^(?!__)[A-Za-z_][A-Za-z0-9_]{0,63}$"),
     }),
   }),
   fleet: section({
-    site: text(siteName),
-    url: text(openUrl("api_key_file"), SECRET),
-    api_key_file: text(handedFile, SECRET),
-    ca_file: optional(text(handedFile)),
-    cert_file: optional(text(handedFile)),
-    cert_key_file: optional(text(handedFile)),
+    site: text(form.siteName),
+    url: text(form.openUrl("api_key_file"), SECRET),
+    api_key_file: text(form.handedFile, SECRET),
+    ca_file: optional(text(form.handedFile)),
+    cert_file: optional(text(form.handedFile)),
+    cert_key_file: optional(text(form.handedFile)),
     people: optional(words(AUDIENCES)),
-    people_key_file: optional(text(handedFile, SECRET)),
+    people_key_file: optional(text(form.handedFile, SECRET)),
     allow: optional(Type.Array(words(FLEET_COMMANDS), { uniqueItems: true })),
     notify: optional(words(["site", "hub"])),
-    rate: optional(text(sizeFrom("10kB", "1MB"))),
-    outbox_size: optional(text(sizeFrom("1MB", "256MB"))),
+    rate: optional(text(form.sizeFrom("10kB", "1MB"))),
+    outbox_size: optional(text(form.sizeFrom("1MB", "256MB"))),
     labels: labels(LABEL_NAME),
     logs: optional(Type.Boolean()),
-    formerly: optional(text(siteName)),
+    formerly: optional(text(form.siteName)),
   }),
 });
 export type ConfigFile = Static<typeof ConfigFile>;

@@ -18,8 +18,9 @@ TypeRegistry.Set<{ [RULE]: TextRule<unknown> }>(
   (schema, value) => typeof value === "string" && schema[RULE].read(value) !== undefined,
 );
 
-export function textRule(takes: string, fits: (text: string) => boolean): TextRule {
-  return { takes, read: (text) => (fits(text) ? text : undefined) };
+export function textRule(takes: string, fits: RegExp | ((text: string) => boolean)): TextRule {
+  const test = fits instanceof RegExp ? (text: string) => fits.test(text) : fits;
+  return { takes, read: (text) => (test(text) ? text : undefined) };
 }
 
 export function text(rule: TextRule<unknown>, options: SchemaOptions = {}) {
