@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import { createParseApart } from "../../src/collector/parse-apart.ts";
-import { createPoller } from "../../src/collector/poll.ts";
+import { createPoller, type PollerDeps } from "../../src/collector/poll.ts";
 import { profileManager } from "../../src/managers/profiles/profile-manager.ts";
 import { linesProfile, profileOf, readBy } from "../managers/profiles/read.ts";
 import { server } from "./collector-site.ts";
@@ -83,14 +83,28 @@ test("stop drops queued answers", async () => {
   expect((await waiting).recognised).toBe(false);
 });
 
+/** A `run` whose commands print these texts. */
+const printing =
+  (textOf: (program: string) => string): PollerDeps["run"] =>
+  async ({ argv }) => ({
+    started: true,
+    argv,
+    exitCode: 0,
+    signal: null,
+    stdout: bytes(textOf(argv[0] ?? "")),
+    stderr: new Uint8Array(0),
+    truncated: false,
+    stderrTruncated: false,
+    timedOut: false,
+    aborted: false,
+    abandoned: false,
+    durationMs: 1,
+  });
+
 test("a poll whose answer hangs names the expression; other servers are polled", async () => {
   const said: Record<string, string> = { evil: HANGS, good: "solver 1/2\n" };
   const { poll } = createPoller({
-    run: async ({ argv }) => ({
-      ...{ started: true, argv, exitCode: 0, signal: null, stderr: new Uint8Array(0), truncated: false },
-      ...{ timedOut: false, aborted: false, abandoned: false, stderrTruncated: false, durationMs: 1 },
-      stdout: bytes(said[argv[0] ?? ""] ?? ""),
-    }),
+    run: printing((program) => said[program] ?? ""),
     managerOf: (name) => profileManager({ ...(name === "evil" ? EVIL : GOOD), name, argv: [name] }),
     parseApart: createApart(2_000),
     measure: async () => [],
@@ -112,11 +126,7 @@ test("an answer of a script is rejected if it is older than two polls", async ()
   const NOW = Date.parse("2030-01-01T12:00:00Z");
   const polled = async (asOf: string) => {
     const { poll } = createPoller({
-      run: async ({ argv }) => ({
-        ...{ started: true, argv, exitCode: 0, signal: null, stderr: new Uint8Array(0), truncated: false },
-        ...{ timedOut: false, aborted: false, abandoned: false, stderrTruncated: false, durationMs: 1 },
-        stdout: bytes(JSON.stringify({ asOf, complete: true, features: [{ name: "solver" }] })),
-      }),
+      run: printing(() => JSON.stringify({ asOf, complete: true, features: [{ name: "solver" }] })),
       managerOf: () => profileManager(profile),
       parseApart: createApart(60_000),
       measure: async () => [],

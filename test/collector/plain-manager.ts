@@ -1,7 +1,6 @@
-import { UNKNOWN_EXPIRY } from "../../src/domain/reading.ts";
 import type { Manager, ReadingParser, Step } from "../../src/managers/manager.ts";
 import { createUnparsed } from "../../src/managers/read-output.ts";
-import { member, reading } from "../domain/make.ts";
+import { feature, member, pool, reading, toolError } from "../domain/make.ts";
 
 /**
  * Makes a manager with any steps. Its answers have lines `feature NAME TOTAL`, `server HOST` and `error
@@ -54,35 +53,14 @@ function createParser(): ReadingParser {
       return {
         ...reading({ manager: "plain", daemons: [] }),
         members: named("server").map(([host = ""]) => member({ host })),
-        features: named("feature").map(([name = "", total]) => ({
-          daemon: "",
-          name,
-          total: Number(total),
-          used: 0,
-          unlimited: false,
-          error: null,
-          pools: [
-            {
-              number: null,
-              version: null,
-              vendorString: null,
-              kind: "floating",
-              total: Number(total),
-              used: 0,
-              unlimited: false,
-              expiry: UNKNOWN_EXPIRY,
-            },
-          ],
-          checkouts: [],
-          reservations: [],
-          queue: [],
-          consistency: "ok",
-          cut: false,
-        })),
-        errors: named("error").map((said) => {
-          const message = said.join(" ");
-          return { message, major: null, minor: null, system: null, kind: "query" };
+        features: named("feature").map(([name = "", seats]) => {
+          const counts = { total: Number(seats), used: 0 };
+          const pools = [pool({ version: null, ...counts })];
+          return feature({ daemon: "", name, ...counts, pools, checkouts: [] });
         }),
+        errors: named("error").map((words) =>
+          toolError({ message: words.join(" "), major: null, minor: null }),
+        ),
         ...unparsed.read(),
         cut: truncated,
         recognised: words.length > 0,

@@ -109,7 +109,7 @@ describe("a poll with a real tool and the real parser", () => {
 
   test("output above the size limit is an error without a reading", async () => {
     const text =
-      UP + "    ann ws1 /dev/pts/1 (v2026.0) (lic1/27000 101), start Mon 1/5 8:00\n".repeat(250_000);
+      UP + `    ${"ann ws1 /dev/pts/1 (v2026.0) (lic1/27000 101), start Mon 1/5 8:00\n"}`.repeat(250_000);
     const outcome = await poller().poll(serverSaying(text));
     expect(outcome.reading).toBeNull();
     expect(outcome.error).toMatchObject({ code: "LICENSE_QUERY_FAILED" });
@@ -162,13 +162,8 @@ describe("reachability", () => {
     const asked: (readonly MemberAddress[])[] = [];
     const measure: MeasureReachability = async (members) => {
       asked.push(members.map(({ host, port }) => ({ host, port })));
-      return members.map((member) => ({
-        ...member,
-        addresses: [],
-        reachable: true,
-        connectMs: 1,
-        error: null,
-      }));
+      const measured = { addresses: [], reachable: true, connectMs: 1, error: null };
+      return members.map((member) => ({ ...member, ...measured }));
     };
     return { asked, measure };
   }

@@ -109,47 +109,84 @@ describe("equal lines in two readings", () => {
   });
 });
 
+/** Lines by letter. */
+const LINES: Readonly<Record<string, CheckoutReading>> = {
+  a: ann,
+  b: bob,
+  H: { ...ann, handle: "77" },
+  D: { ...ann, display: ":1" },
+  X: { ...ann, display: "XyZ " },
+  L: { ...ann, startedAt: NOON + 30_000 },
+  C: { ...ann, count: 5 },
+  T: checkout({ handle: null, startedAt: null }),
+};
+
+/**
+ * Runs polls such as `ab`, each a minute apart: `-` no seats, `~b` too few lines, `^b` cut output, `x` without the
+ * feature, `d` with its daemon down, `!` failed, `R` a restart of licmond, `10-` after ten minutes. Returns the changes
+ * of each poll: `+` opened, `-` closed, `*` changed.
+ */
+function changesOf(polls: string): string {
+  const at = site();
+  return polls
+    .split(" ")
+    .flatMap((poll) => {
+      const [, minutes = "", kind = "", letters = ""] = /^(\d*)([-~^xd!R]?)(\w*)$/.exec(poll) ?? [];
+      const after = Number(minutes || 1) * MINUTE;
+      if (kind === "R") {
+        at.restart();
+        return [];
+      }
+      const rows = [...letters].flatMap((letter) => LINES[letter] ?? []);
+      const short = kind === "~" || kind === "^" ? { consistency: "short" as const, used: 2 } : {};
+      const cut = kind === "^";
+      const features = [feature({ checkouts: rows, used: rows.length, ...short, cut })];
+      if (kind === "x") features.pop();
+      const down = { features: [], daemons: [daemon({ status: "down" })] };
+      const { opened, closed, changed } =
+        kind === "!" ? at.fail(after) : at.read(kind === "d" ? down : { features, cut }, after);
+      const ended = closed.map(({ id, user, endReason }) => `-${user}${id}:${endReason}`);
+      const others = changed.map(({ id, user }) => `*${user}${id}`);
+      return [[...opened.map(({ id, user }) => `+${user}${id}`), ...ended, ...others].join(" ") || "."];
+    })
+    .join(", ");
+}
+
 describe("a session", () => {
-  test("of the first reading is not announced, later ones are", () => {
+  test.each([
+    ["ends at the first good reading without it", "ab b", "+ann1 +bob2, -ann1:checkin"],
+    ["is not closed by failed or cut polls, or a daemon that is down", "a ! ^ d !", "+ann1, ., *ann1, ., ."],
+    ["ends when its feature is missing twice", "a x x", "+ann1, ., -ann1:checkin"],
+    ["of a partial feature", "ab ~b ~ab ~b", "+ann1 +bob2, *ann1, *ann1, -ann1:checkin"],
+    ["stays open while the output is cut", "ab ^b ^b ^b", "+ann1 +bob2, *ann1, *ann1, *ann1"],
+    ["that ends in a gap is unobserved", "a 10-", "+ann1, -ann1:unobserved"],
+    ["ends with a restart of its server", "a ! -", "+ann1, ., -ann1:server_restart"],
+    ["continues under a new handle", "a H", "+ann1, *ann1"],
+    ["matches its own line if two differ only in the display", "aD D", "+ann1 +ann2, -ann1:checkin"],
+    ["continues if its tool prints another display each time", "a X D", "+ann1, ., ."],
+    ["ends when its handle starts again", "a L", "+ann1, +ann2 -ann1:checkin"],
+    ["survives a restart of licmond", "a R a", "+ann1, ."],
+    ["can change its count", "a C", "+ann1, *ann1"],
+    ["equal lines are distinguished by their order", "TTT TT", "+ann1 +ann2 +ann3, -ann3:checkin"],
+  ])("%s", (_, polls, changes) => {
+    expect(changesOf(polls)).toBe(changes);
+  });
+
+  test("of the first reading is not announced, later ones are, also after a restart", () => {
     const at = site();
     expect(at.seats([ann])).toMatchObject({ announce: false, opened: [{ user: "ann", id: 1 }] });
-    const second = { announce: true, opened: [{ user: "bob", id: 2 }], closed: [] };
-    expect(at.seats([ann, bob])).toMatchObject(second);
+    expect(at.seats([ann, bob])).toMatchObject({ announce: true, opened: [{ user: "bob", id: 2 }] });
+    at.restart();
+    expect(at.seats([ann]).announce).toBe(true);
   });
 
-  test("ends at the first good reading without it", () => {
+  test("has its times when it ends", () => {
     const at = site();
     at.seats([ann, bob]);
-    const { closed } = at.seats([bob]);
-    const ended = { user: "ann", lastSeenAt: NOON, endedAt: NOON + MINUTE, endReason: "checkin" } as const;
-    expect(closed).toMatchObject([ended]);
-    expect(names(at.open())).toEqual(["bob"]);
-  });
-
-  test("is not closed by a poll that failed, was cut, or saw the daemon down", () => {
-    const at = site();
-    at.seats([ann]);
-    const down = { features: [], daemons: [daemon({ status: "down" })] };
-    for (const changes of [at.fail(), at.read({ features: [], cut: true }), at.read(down), at.fail()]) {
-      expect(changes).toMatchObject({ opened: [], closed: [] });
-    }
-    expect(names(at.open())).toEqual(["ann"]);
-  });
-
-  test("of a feature that is missing from two good readings ends with the second", () => {
-    const at = site();
-    at.seats([ann]);
-    expect(at.read({ features: [] }).closed).toEqual([]);
-    expect(names(at.read({ features: [] }).closed)).toEqual(["ann"]);
-  });
-
-  test("of a partial feature ends when it is missing from two of three complete readings", () => {
-    const at = site();
-    at.seats([ann, bob]);
-    const short = { consistency: "short" as const };
-    expect(at.seats([bob], short).closed).toEqual([]);
-    expect(at.seats([bob, ann], short).closed).toEqual([]);
-    expect(at.seats([bob], short).closed).toMatchObject([{ user: "ann", endReason: "checkin" }]);
+    expect(at.seats([bob]).closed).toMatchObject([{ lastSeenAt: NOON, endedAt: NOON + MINUTE }]);
+    const [ended] = at.seats([], {}, 10 * MINUTE).closed;
+    expect(ended).toMatchObject({ lastSeenAt: NOON + MINUTE, endedAt: NOON + 11 * MINUTE });
+    if (ended !== undefined) expect(durationSeconds(ended, at.now(), MINUTE)).toBe(1_800 + 120);
   });
 
   test("counts in the summary while it is open, even without a line in a cut reading", () => {
@@ -162,38 +199,6 @@ describe("a session", () => {
     expect(at.users()).toBe(2);
     at.seats([ann]);
     expect(at.users()).toBe(1);
-  });
-
-  test("stays open while its feature's output is cut", () => {
-    const at = site();
-    at.seats([ann, bob]);
-    for (let poll = 0; poll < 6; poll++) {
-      const cut = feature({ checkouts: [bob], used: 2, consistency: "short", cut: true });
-      expect(at.read({ features: [cut], cut: true }).closed).toEqual([]);
-    }
-    expect(names(at.open()).sort()).toEqual(["ann", "bob"]);
-  });
-
-  test("that ends in a gap is unobserved and counts until one interval after it was seen", () => {
-    const at = site();
-    at.seats([ann]);
-    const [ended] = at.seats([], {}, 10 * MINUTE).closed;
-    expect(ended).toMatchObject({ endReason: "unobserved", lastSeenAt: NOON, endedAt: NOON + 10 * MINUTE });
-    if (ended !== undefined) expect(durationSeconds(ended, at.now(), MINUTE)).toBe(3_600 + 60);
-  });
-
-  test("that is gone after its server was down ended with the restart", () => {
-    const at = site();
-    at.seats([ann]);
-    at.fail();
-    expect(at.seats([]).closed).toMatchObject([{ endReason: "server_restart" }]);
-  });
-
-  test("continues under a new handle if user, host, version and start are equal", () => {
-    const at = site();
-    at.seats([ann]);
-    const changes = at.seats([{ ...ann, handle: "77" }]);
-    expect(changes).toMatchObject({ opened: [], closed: [], changed: [{ id: 1, handle: "77" }] });
   });
 
   // Polls at 11:59:50 and 12:00:10, and between them a checkin and a checkout in the minute 11:59.
@@ -210,41 +215,6 @@ describe("a session", () => {
       opened: [{ id: 2, ...change }],
       closed: [{ id: 1, endReason: "checkin" }],
     });
-  });
-
-  test("matches its own line if two lines differ only in the display", () => {
-    const at = site();
-    const [first, second] = [ann, { ...ann, display: ":1" }];
-    at.seats([first, second]);
-    expect(at.seats([second])).toMatchObject({ opened: [], closed: [{ id: 1, display: ann.display }] });
-  });
-
-  test("continues if its tool prints a different display each time", () => {
-    const at = site();
-    at.seats([ann]);
-    expect(at.seats([{ ...ann, display: "XyZ " }])).toMatchObject({ opened: [], closed: [] });
-    expect(at.seats([{ ...ann, display: "aBc " }])).toMatchObject({ opened: [], closed: [] });
-  });
-
-  test("is a new one when the same handle starts later than the last reading", () => {
-    const at = site();
-    at.seats([ann]);
-    const changes = at.seats([{ ...ann, startedAt: NOON + 30_000 }]);
-    expect(changes).toMatchObject({ opened: [{ id: 2 }], closed: [{ id: 1 }] });
-  });
-
-  test("survives a restart of the daemon and is not announced again", () => {
-    const at = site();
-    at.seats([ann]);
-    at.restart();
-    expect(at.seats([ann])).toMatchObject({ opened: [], closed: [], announce: true });
-  });
-
-  test("can change its count", () => {
-    const at = site();
-    at.seats([ann]);
-    const changes = at.seats([{ ...ann, count: 5 }]);
-    expect(changes).toMatchObject({ opened: [], closed: [], changed: [{ id: 1, count: 5 }] });
   });
 });
 
@@ -339,14 +309,6 @@ test("after a reading with missing lines the reported start counts, also over a 
     if (restart) at.restart();
     expect(at.seats([ann, bob], { used: 2 }).opened).toMatchObject([{ user: "bob", beganAt: bob.startedAt }]);
   }
-});
-
-test("equal lines are distinguished by their order", () => {
-  const at = site();
-  const twin = checkout({ handle: null, startedAt: null });
-  expect(at.seats([twin, twin, twin]).opened).toHaveLength(3);
-  expect(at.seats([twin, twin])).toMatchObject({ opened: [], closed: [{ user: "ann" }] });
-  expect(at.open()).toHaveLength(2);
 });
 
 test("every line has one open session, and each session opens and closes once", () => {
