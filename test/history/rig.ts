@@ -13,6 +13,7 @@ import { efficiencyQuery } from "../../src/history/statistics/efficiency.ts";
 import { type StatsQuery, statsQuery } from "../../src/history/statistics/stats.ts";
 import { usageQuery } from "../../src/history/statistics/usage.ts";
 import { createLive } from "../../src/live/live.ts";
+import { attachState } from "../../src/store/database/read-only.ts";
 import type { Store } from "../../src/store/open/open.ts";
 import * as a from "../domain/make.ts";
 import { fixedClock, open, temporaryDirectory } from "../store/place.ts";
@@ -24,6 +25,7 @@ export function createRig(
   directory = temporaryDirectory(),
 ) {
   const store: Store = open(directory);
+  attachState(store.sqlite, store.sqlite.filename);
   const clock = fixedClock(a.NOON);
   const log = recordingLog();
   const timers = { after: () => () => {} };
