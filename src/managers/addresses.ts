@@ -6,7 +6,7 @@ interface GroupForm {
   readonly examples: string;
   readonly defaultPort: number;
   readonly separator: string | RegExp;
-  /** What three servers form. */
+  /** Name of a group of three servers. */
   readonly group: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Detects copies: some texts contain the output of one server twice. A block is a copy if an earlier part of the same
- * server has it; blocks of one part are never copies of each other.
+ * Some texts contain the output of one server twice. A block is a copy if an earlier part of the same server
+ * has it.
  */
 export function createCopies<Block extends { cut: boolean }>() {
   const known = new Map<string, { readonly block: Block; readonly part: number }>();
@@ -11,10 +11,7 @@ export function createCopies<Block extends { cut: boolean }>() {
       server = name;
       part++;
     },
-    /**
-     * Reports whether the block is a copy. If so, marks the first one as cut, because which count is right is
-     * unknown.
-     */
+    /** Reports whether the block is a copy. Marks the first one as cut: either count may be right. */
     isCopy(key: string, block: Block): boolean {
       const first = known.getOrInsert(`${server}\0${key}`, { block, part });
       if (first.part === part) return false;

@@ -5,10 +5,7 @@ import type { SimulatedTool } from "./simulated-tool.ts";
 export interface Dialect extends Pick<Manager, "parseAddress" | "render"> {
   /** Leading words to skip: the tool's own name or its subcommand. */
   readonly names: readonly string[];
-  /**
-   * Help text that lists each option as `[-a]` (no value), `[-f [feature]]` (optional value) or `[-c file]` (required
-   * value).
-   */
+  /** Lists each option: `[-a]` has no value, `[-f [feature]]` an optional and `[-c file]` a required one. */
   readonly usage: string;
   readonly banner: (version: string) => string;
   readonly exitCode: (reading: Reading) => number;

@@ -5,9 +5,8 @@ import type { Profile } from "./profile.ts";
 import type { SimulatedTool } from "./simulated-tool.ts";
 
 /**
- * Returns the argv prefix of a manager's utility, derived from `tool`, which runs the status query. An all-in-one
- * program such as lmutil takes the utility's name as its first argument. For a program listed in `single`, which is a
- * utility itself, the result is the other utility in the same folder.
+ * Derives the argv prefix of a utility from `tool`. An all-in-one program such as lmutil takes the utility's
+ * name as first argument; a program listed in `single` is replaced by the utility in the same folder.
  */
 export function utilityOf(
   tool: readonly string[],
@@ -21,10 +20,7 @@ export function utilityOf(
   return [...tool.slice(0, -1), `${folder}${name}${extension}`];
 }
 
-/**
- * A license manager: its queries, its parser (text → Reading) and its renderer (Reading → text). To add one, add a
- * folder and a line in `registry.ts`.
- */
+/** To add a license manager, add a folder and a line in `registry.ts`. */
 export interface Manager {
   readonly name: ManagerName;
   readonly title: string;
@@ -41,12 +37,9 @@ export interface Manager {
    * not empty. With `hasSecret` (the server has a `secret_file`) a step may contain `{secret}`.
    */
   steps(tool: readonly string[], address: string, hasSecret?: boolean): readonly Step[];
-  /**
-   * `all` (default): run every step and `merge` the readings. `first answer`: the steps ask members that know the
-   * same, and the first usable reading wins.
-   */
+  /** `first answer`: the steps query members that know the same. `all` (default) needs `merge`. */
   readonly until?: "all" | "first answer";
-  /** Merges the readings of all steps, in order. Required only for managers that run several steps. */
+  /** Merges the readings of all steps, in order. */
   merge?(readings: readonly Reading[]): Reading;
   readonly commands: ManagerCommands;
   /** Returns the argv prefix of a utility, derived from `tool`, which runs the status query. */
@@ -60,10 +53,7 @@ export interface Manager {
   /** Number of members that must be up; 1 if members are independent. */
   quorum(members: number): number;
   readonly debugLog: DebugLog | null;
-  /**
-   * Prints the text that the manager's tool would print for this reading: `parse(render(reading))` equals the
-   * reading.
-   */
+  /** Prints a reading as the tool would: `parse(render(reading))` equals the reading. */
   render(reading: Reading, options: RenderOptions): string;
   readonly simulatedTool: SimulatedTool | null;
 }
@@ -83,17 +73,14 @@ export interface CommandStep {
 export interface RequestStep {
   readonly name: string;
   readonly request: HttpQuestion;
-  /**
-   * Optional POST before the request. `token` finds the token in its answer, which replaces `{token}` in the
-   * request's headers.
-   */
+  /** POST before the request. `token` finds the `{token}` for the request's headers in its answer. */
   readonly login?: HttpQuestion & { token(answer: string): string | null };
 }
 
 /**
- * An HTTP request. In query values, headers and the body, `{secret}` is replaced with the server's secret and
- * `{secret_base64}` with its base64: a secret `user:password` makes `Basic {secret_base64}`. In JSON and form bodies,
- * detected by content-type, the secret is escaped. Redirects are not followed if a secret was sent.
+ * Query values, headers and body may contain `{secret}` and `{secret_base64}`: a secret `user:password` makes
+ * `Basic {secret_base64}`. In JSON and form bodies the secret is escaped. Redirects are not followed if a
+ * secret was sent.
  */
 export interface HttpQuestion {
   readonly method: "GET" | "POST";
@@ -126,9 +113,8 @@ interface CommandTemplate {
 interface CommandForm {
   readonly by?: "handle" | "names";
   /**
-   * Arguments of the utility. `{address}`, `{server_host}` and `{server_port}` (of one member), and for a checkout
-   * `{feature}`, `{user}`, `{host}`, `{display}`, `{handle}`, `{daemon}`, `{daemon_port}` are replaced within each
-   * element.
+   * Placeholders: `{address}`, `{server_host}` and `{server_port}` (of one member), and for a checkout
+   * `{feature}`, `{user}`, `{host}`, `{display}`, `{handle}`, `{daemon}`, `{daemon_port}`.
    */
   readonly argv: readonly string[];
 }
@@ -146,16 +132,13 @@ export interface ParseContext {
 
 export type KnownHosts = Pick<ReturnType<typeof createKnownHosts>, "has" | "add">;
 
-/**
- * Incremental parser: the caller feeds lines one by one and can yield to the event loop between them. It never
- * throws, and takes time linear in the length of the input.
- */
+/** Never throws and takes linear time. The caller can yield to the event loop between lines. */
 export interface ReadingParser {
   line(text: string): void;
   finish(end: OutputEnd): Reading;
 }
 
-/** Parser of a whole text, for JSON and XML. It never throws, and takes time linear in the text's length. */
+/** For JSON and XML. Never throws and takes linear time. */
 export interface TextParser {
   /** `truncated`: the text hit the collector's size limit, or may be cut. */
   text(whole: string, truncated: boolean): Reading;
@@ -174,17 +157,15 @@ export interface RenderOptions {
   readonly step?: string;
 }
 
-/**
- * Covers the largest known sites (some 10,000 workstations) and bounds the memory that an untrusted output can use.
- */
+/** Covers the largest known sites and bounds the memory that an untrusted output can use. */
 export const MAX_HOSTS = 50_000;
 
 /** A slice takes well under a millisecond. */
 const AT_ONCE = 500;
 
 /**
- * A bounded set of client hosts; when it is full, the older half is dropped. Added hosts are queued until the set is
- * read: few outputs have a name that needs it, and inserting at once makes reading 57,000 lines a third slower.
+ * A bounded set of client hosts; when it is full, the older half is dropped. Added hosts are queued: few
+ * outputs read the set, and inserting at once makes parsing 57,000 lines a third slower.
  */
 export function createKnownHosts(initial: Iterable<string> = []) {
   let known = new Set<string>();

@@ -4,42 +4,16 @@ import type { KeyPath } from "../domain/schema-problems.ts";
 import { text, textRule } from "../domain/text-types.ts";
 import { UNITS } from "../domain/words.ts";
 
-/**
- * A license manager defined as data: a table `[[managers]]` of the config, or one of `profiles/*.toml`. It describes
- * what to ask and how to read the answer; `profiles/profile-manager.ts` turns it into a `Manager`.
- */
+/** A license manager defined as data: a table `[[managers]]` of the config, or one of `profiles/*.toml`. */
 
 export const FORMATS = ["licmond", "xf-custom", "json", "lines"] as const;
 export type Format = (typeof FORMATS)[number];
 
 /** Facts that a profile can extract: named groups of an expression, keys of `fields` and `user_fields`. */
 export const FACTS = [
-  ...([
-    "name",
-    "version",
-    "daemon",
-    "kind",
-    "group",
-    "total",
-    "used",
-    "free",
-    "unlimited",
-    "queued",
-  ] as const),
-  ...([
-    "reserved",
-    "denied",
-    "expires",
-    "user",
-    "host",
-    "port",
-    "display",
-    "count",
-    "pid",
-    "handle",
-    "start",
-  ] as const),
-  ...(["until", "error"] as const),
+  ...(["name", "version", "daemon", "kind", "group", "total", "used", "free", "unlimited"] as const),
+  ...(["queued", "reserved", "denied", "expires", "user", "host", "port", "display"] as const),
+  ...(["count", "pid", "handle", "start", "until", "error"] as const),
 ] as const;
 export type FactName = (typeof FACTS)[number];
 /** Facts of one line or object, as text: an unreadable count stays unknown. */
@@ -51,9 +25,7 @@ export const LINE_KINDS = [
 ] as const;
 export type LineKind = (typeof LINE_KINDS)[number];
 
-/**
- * Placeholders of commands and requests. Those in `SECRETS` are filled in only where other processes cannot see them.
- */
+/** `SECRETS` are filled in only where other processes cannot see them. */
 export const PLACES = ["address", "host", "port"] as const;
 export const SECRETS = ["secret", "secret_base64", "token"] as const;
 

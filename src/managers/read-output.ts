@@ -28,9 +28,7 @@ const CUT = "… (cut: the line is longer than 1 MiB)";
 const LF = 0x0a;
 const CR = 0x0d;
 
-/**
- * Decodes the output and parses it synchronously, for the command line and tests; the daemon uses {@link readOutput}.
- */
+/** For the command line and tests; the daemon uses {@link readOutput}. */
 export function readOutputSync(
   bytes: Uint8Array,
   parser: ReadingParser | TextParser,
@@ -42,10 +40,7 @@ export function readOutputSync(
   return lines.finish();
 }
 
-/**
- * Like {@link readOutputSync}, but yields to the event loop every few milliseconds. JSON and XML are read in
- * one piece.
- */
+/** Yields to the event loop every few milliseconds, except for JSON and XML. */
 export async function readOutput(
   bytes: Uint8Array,
   parser: ReadingParser | TextParser,
@@ -63,8 +58,8 @@ export async function readOutput(
 }
 
 /**
- * Detects the encoding of a tool's output: UTF-16 by its byte order mark (PowerShell pipes), else UTF-8 if valid,
- * else Windows-1252, in which every byte is a character.
+ * UTF-16 has a byte order mark (PowerShell pipes). Windows-1252 is the last resort: every byte is a
+ * character.
  */
 export function detectEncoding(bytes: Uint8Array): "utf-8" | "utf-16le" | "utf-16be" | "windows-1252" {
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return "utf-16le";
@@ -87,10 +82,7 @@ export function decodeOutput(bytes: Uint8Array): string {
   return new TextDecoder(detectEncoding(bytes)).decode(bytes);
 }
 
-/**
- * Converts an output to UTF-8 from the given encoding (null = detect it) and applies `change` to its text. Returns
- * the same bytes if nothing changes.
- */
+/** Converts an output to UTF-8; `encoding` null = detect it. Returns the same bytes if nothing changes. */
 export function recode(
   bytes: Uint8Array,
   encoding: string | null,
@@ -143,9 +135,7 @@ function createLineFeeder(bytes: Uint8Array, parser: ReadingParser, truncated: b
     if (rest.length > MAX_LINE) giveUp();
   }
 
-  /**
-   * Drops the current line, which is too long. An empty one takes its place to keep the line numbers right.
-   */
+  /** An empty line takes the place of one that is too long, to keep the line numbers right. */
   function giveUp(): void {
     const end = endBeforeCrs(rest);
     if (end > MAX_LINE) {

@@ -93,10 +93,7 @@ export function singlePoolFeature(
   };
 }
 
-/**
- * Compares the seats in use with the seats of the printed holders. `reserved` seats may or may not be part of `used`.
- * Holders who share a seat are each printed with it.
- */
+/** `reserved` seats may or may not be part of `used`. Holders who share a seat are each printed with it. */
 export function compareCounts(used: number | null, held: number, reserved = 0): Consistency {
   if (used === null) return "ok";
   if (used > held + reserved) return "short";

@@ -32,10 +32,7 @@ export function managerOf(name: ManagerName, own: readonly Profile[] = []): Mana
   return ofProfiles.getOrInsertComputed(profile, profileManager);
 }
 
-/**
- * Returns the built-in manager with this name, or null if it is a profile, which has no commands, no debug log and no
- * explanations.
- */
+/** Null for profiles, which have no commands, no debug log and no explanations. */
 export function builtInManager(name: ManagerName): Manager | null {
   return byName.get(name) ?? null;
 }

@@ -151,10 +151,7 @@ export function seatsOf(checkouts: readonly SimulatedCheckout[], pool?: number):
   return sumOfCounts(checkouts.filter((each) => pool === undefined || each.pool === pool));
 }
 
-/**
- * Rounds an instant down to the minute of the zone's wall clock, as many tools print times. In an hour that occurs twice,
- * returns the first occurrence, because the text cannot distinguish them.
- */
+/** Rounds down to the minute, as many tools print times. A repeated hour means its first occurrence. */
 export function asPrinted(zone: string, instant: number): number {
   return fromWallClock(zone, Math.floor(wallClock(zone, instant) / MINUTE_MS) * MINUTE_MS);
 }

@@ -2,15 +2,14 @@ import { DAY_MS, MINUTE_MS } from "../domain/time/clock.ts";
 import { isDate, localToUtc, wallClock, weekdayOf } from "../domain/time/zone.ts";
 
 /**
- * Reads the times of one output that are printed without a year. `now` is the reference until the output prints its
- * own time. Times may be `aheadMs` later than the reference, because clocks differ and the server's zone may be ahead
- * of the tool's.
+ * Reads times that are printed without a year. `now` is the reference until the output prints its own time.
+ * They may be `aheadMs` later, because clocks differ and the server's zone may be ahead of the tool's.
  */
 export function createYearlessTimes(zone: string, now: number, aheadMs: number, yearsBack: number) {
   let reference = now;
   /**
-   * UTC of midnight by weekday, month and day; null if the day has a change of offset or year, which requires a
-   * lookup per minute. Caching pays off because a report has tens of thousands of times but few days.
+   * UTC midnights by weekday, month and day; null if the offset changes on that day. A report has tens of
+   * thousands of times but few days.
    */
   let midnights: (number | null | undefined)[] = [];
 
@@ -35,8 +34,7 @@ export function createYearlessTimes(zone: string, now: number, aheadMs: number, 
       midnights = [];
     },
     /**
-     * Returns the latest matching time that is not too far ahead of the reference, epoch ms. Returns null if no year
-     * nearby has this date on this weekday (0 is Sunday, null = not printed), or the local clock skips this time.
+     * Returns the latest time that is not too far ahead, or null. `weekday`: 0 is Sunday, null = not printed.
      */
     read(month: number, day: number, minutes: number, weekday: number | null): number | null {
       if (month > 12 || day > 31 || minutes >= 24 * 60) return null;

@@ -48,9 +48,8 @@ export function dateOf(weekIndex: number, days: number): string {
 }
 
 /**
- * Returns how far the staff's week must be ahead for `now` to be the wanted time of the week (ms since Monday 00:00).
- * Without a wanted time, the week is the real one during working hours; otherwise it moves by the smallest amount
- * that shows a working morning.
+ * Returns how far the staff's week must be ahead to show the wanted time (ms since Monday 00:00) now, or else
+ * a working morning with the smallest move.
  */
 export function aheadFor(zone: string, now: number, wanted: number | null): number {
   const sinceMonday = modulo(wallClock(zone, now) - FIRST_MONDAY * DAY_MS, 7 * DAY_MS);

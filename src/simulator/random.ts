@@ -1,6 +1,5 @@
 /**
- * Stateless randomness: all simulated events are drawn from a hash of their keys (seed, server, person, day …), so
- * any instant can be computed without the earlier ones.
+ * All randomness is a hash of keys (seed, server, person, day …), so any instant can be computed on its own.
  */
 
 type Key = string | number;

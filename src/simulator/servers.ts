@@ -35,10 +35,7 @@ const STUDIES = use(0.35, [1, 3], [30, 200], { each: 15, ...batch([2, 4], [20, 4
 const MPP = use(0, [0, 0], [1, 1], { ...batch([3, 6], [32, 96], [3, 9]), each: 96, long: 1 });
 const SMP = use(0.5, [1, 3], [20, 150], { each: 8 });
 
-/**
- * License servers of the simulated site; each shows a situation that a monitor must handle. Names of products and
- * vendors are fictitious.
- */
+/** Each server shows a situation that a monitor must handle. Names of products and vendors are fictitious. */
 export const SERVERS: readonly ServerSpec[] = [
   // Busy: seats run out every working day, and people queue or are denied.
   server({

@@ -26,10 +26,7 @@ export interface SiteOptions extends Partial<SiteClock> {
 
 export type Site = ReturnType<typeof createSite>;
 
-/**
- * Simulates a site: the reading of a license server is a pure function of seed and time. Weeks are simulated
- * on first use.
- */
+/** Simulates a site. A reading is a pure function of seed and time; weeks are simulated on first use. */
 export function createSite({ seed, zone, ahead = 0 }: SiteOptions) {
   const clock: SiteClock = { zone, ahead };
   const staffs = new Map<string, Staff>();

@@ -76,8 +76,8 @@ export interface PoolSpec {
 }
 
 /**
- * Expiry of a pool. It depends on the date but is stable from day to day, because it is part of a pool's identity:
- * licenses are renewed every `every` weeks and expire `days` after the renewal.
+ * Licenses are renewed every `every` weeks and expire `days` after the renewal, so a pool's identity is
+ * stable from day to day.
  */
 export type ExpirySpec = "permanent" | { readonly every: number; readonly days: number };
 

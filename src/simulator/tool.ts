@@ -18,10 +18,7 @@ export const SIMULATED: readonly ManagerName[] = MANAGERS.filter(
 const OWN = ["--server", "--seed", "--timezone", "--ahead"];
 
 /**
- * Runs a simulated tool with `[--server ID] [--seed N] [--timezone ZONE] [--ahead MS] TOOL-ARGUMENTS…`: the
- * simulator's own options come first, the rest goes to the tool. `now` is epoch ms.
- *
- * @throws SimulateUsageError
+ * Runs `[--server ID] [--seed N] [--timezone ZONE] [--ahead MS] TOOL-ARGUMENTS…`. Throws SimulateUsageError.
  */
 export function simulate(manager: Manager, args: readonly string[], stdin: string, now: number): ToolAnswer {
   const { own, rest } = takeOwn(args);

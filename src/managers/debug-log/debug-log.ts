@@ -22,10 +22,7 @@ export interface ReaderOptions {
   /** Day of the first line, or the state of an earlier reader. */
   readonly start: ReaderState;
   readonly inferred?: boolean;
-  /**
-   * Whether events after an uncertain midnight may wait for the next printed date, up to hours of log. A reader that
-   * follows a growing log does not wait; it calls {@link DebugLogReader.near} instead.
-   */
+  /** Let events after an uncertain midnight wait for the next printed date, which may take hours of log. */
   readonly hold: boolean;
   readonly onEvent: (event: DebugLogEvent) => void;
   /** Receives lines about the daemons themselves; not needed for old logs. */
@@ -41,16 +38,10 @@ export interface DaemonNotice {
   readonly text: string;
 }
 
-/**
- * Reads a debug log line by line. It never throws, and takes time linear in the length of the input. It reports an
- * event once the next line shows that the event is complete.
- */
+/** Never throws and takes linear time. Reports an event once the next line shows that it is complete. */
 export interface DebugLogReader {
   line(text: string): void;
-  /**
-   * Sets the approximate time at which the next lines were written (epoch ms); their day is the closest one. Null =
-   * unknown.
-   */
+  /** Sets the approximate time of the next lines; their day is the closest one. Null = unknown. */
   near(at: number | null): void;
   flush(): void;
   readonly counts: DebugLogCounts;
@@ -60,20 +51,14 @@ export interface DebugLogReader {
   readonly lastAt: number | null;
 }
 
-/**
- * Finds the day of a log's first line, which has only a time: counts the midnights up to the first printed date and
- * subtracts them. A log without a date ends at the file's modification time.
- */
+/** Counts the midnights up to the first printed date; without one, up to the file's modification time. */
 export interface FirstDay {
   /** Returns true once the day is known and the rest can be skipped. */
   line(text: string): boolean;
   result(lastWrite: number): { readonly day: number; readonly inferred: boolean };
 }
 
-/**
- * Events of a FlexNet debug log. Grammar and examples: FlexNet Publisher License Administration Guide, "Debug Log
- * File" (https://docs.revenera.com/fnp/2024r1/LicAdmin_Guide/Content/helplibrary/Informational_Messages.htm).
- */
+/** https://docs.revenera.com/fnp/2024r1/LicAdmin_Guide/Content/helplibrary/Informational_Messages.htm */
 export const LICENSE_EVENTS = [
   "OUT",
   "IN",

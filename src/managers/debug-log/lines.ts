@@ -10,8 +10,8 @@ const MAX_LINE = 64 * 1024;
 const SNIFFED = 4096;
 
 /**
- * Detects the kind of a log. Report logs are encrypted and readable only with the vendor's tools; bytes that never
- * occur in text reveal them. NULs at the start are left when a log is truncated under its writer.
+ * Report logs are encrypted: they have bytes that never occur in text. A log that is truncated under its
+ * writer begins with NULs.
  */
 export function natureOf(bytes: Uint8Array): LogNature {
   if ((bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff)) return "utf-16";
@@ -26,9 +26,8 @@ export function natureOf(bytes: Uint8Array): LogNature {
 }
 
 /**
- * Splits bytes into lines as they arrive. A file may mix UTF-8 and Latin-1, because each client writes the user's
- * name in its own encoding. A line that is not valid UTF-8 is decoded as Windows-1252, in which every byte is a
- * character.
+ * Splits bytes into lines as they arrive. Each client writes the user's name in its own encoding, so lines
+ * that are not valid UTF-8 are decoded as Windows-1252, in which every byte is a character.
  */
 export function createLineCutter() {
   const utf8 = new TextDecoder("utf-8", { ignoreBOM: false });

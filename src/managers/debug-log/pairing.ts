@@ -22,9 +22,8 @@ interface OpenOut {
 }
 
 /**
- * Pairs OUT and IN events of a debug log. Handles are printed only in verbose logs; without one, pairs the oldest OUT
- * with the same daemon, feature, user, host and checkout data. An IN of several seats may end several OUTs or a part
- * of one. A daemon that exits or restarts ends its checkouts.
+ * Pairs OUT and IN events by handle, or by daemon, feature, user, host and checkout data, oldest first. An IN
+ * may end several OUTs or a part of one. A daemon that exits or restarts ends its checkouts.
  */
 export function createPairing(onSession: (session: PairedSession) => void) {
   const open = new Map<string, Map<string, OpenOut[]>>();
@@ -128,10 +127,7 @@ export function createPairing(onSession: (session: PairedSession) => void) {
       else if (event.kind === "IN") checkin(event);
       else if (event.kind === "OUT") checkout(event);
     },
-    /**
-     * Ends all open checkouts as unobserved, because the following lines are missing. `lastAt` = time of the last
-     * line before.
-     */
+    /** Ends all open checkouts as unobserved at `lastAt`, because the following lines are missing. */
     gap(lastAt: number): void {
       for (const seats of open.values()) {
         for (const list of seats.values()) counts.openOuts += list.length;

@@ -4,9 +4,8 @@ import { fromWallClock, secondOccurrence } from "../../domain/time/zone.ts";
 export const DAY_SECONDS = 86_400;
 
 /**
- * Converts days and seconds to epoch ms. When clocks are set back, an hour occurs twice (on Lord Howe Island half an
- * hour). The order of lines shows which occurrence is meant: it is the second if the first would be earlier than the
- * latest line by more than half of the repeated span.
+ * Converts days and seconds to epoch ms. In a repeated hour, a time is the second occurrence if the first
+ * would be earlier than the latest line by more than half of the repeated span.
  */
 export function createToUtc(zone: string): (day: number, second: number) => number {
   let cachedDay = Number.NaN;

@@ -6,10 +6,7 @@ export function readCount(text: string): number | null {
   return /^\d{1,15}$/.test(text) ? Number(text) : null;
 }
 
-/**
- * Returns the host pc17 of `pc17 (0a1b.0)/10.1.2.3`, where its id and address follow. Other forms are returned
- * unchanged.
- */
+/** Returns the host of `pc17 (0a1b.0)/10.1.2.3`; other forms are returned unchanged. */
 export function readHost(text: string): string | null {
   const slash = text.lastIndexOf("/");
   const begin = text.lastIndexOf(" (");
@@ -52,9 +49,8 @@ export function createTimes(zone: string) {
 
   return {
     /**
-     * Returns when the license was granted to the person and to the program; null fields if the row has no time.
-     * Returns null if a cell is not a time or an earlier time is missing: then a name with a comma has shifted the
-     * cells.
+     * Returns when the person and the program got the license. Null if a cell is not a time or an earlier one
+     * is missing: then a name with a comma has shifted the cells.
      */
     grant(row: Row): { readonly since: number | null; readonly at: number | null } | null {
       const [begun, given] = [row.get("since"), row.get("at")];

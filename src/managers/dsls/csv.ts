@@ -1,6 +1,5 @@
 /**
- * Splits one line of comma-separated values (RFC 4180): a cell that begins with `"` ends at its closing quote, and
- * `""` inside it is a quote. Returns "open" if a quoted cell continues in the next line, null if text follows a
+ * Splits a line of CSV (RFC 4180). "open": a quoted cell continues in the next line. Null: text follows a
  * closing quote.
  */
 export function readCells(line: string): string[] | "open" | null {

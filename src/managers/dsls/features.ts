@@ -14,8 +14,8 @@ import { printCells } from "./csv.ts";
 import type { Row } from "./table.ts";
 
 /**
- * Unit and meaning of `Inuse` by license model. Tokens and credits count by row. A concurrent user has one license
- * for any number of programs. A named user has one too, and keeps it while no program runs.
+ * Tokens and credits count by row. A user has one license for any number of programs, and a named user keeps
+ * it while no program runs.
  */
 const MODELS: Readonly<
   Record<string, { readonly unit: Unit; readonly inuse: "rows" | "users" | "assigned" }>

@@ -29,10 +29,7 @@ const ENV = {
   JAVA_TOOL_OPTIONS: "-Duser.language=en -Duser.country=US -Dfile.encoding=UTF-8 -Dstdout.encoding=UTF-8",
 };
 
-/**
- * A password must not appear in argv, so the commands go to stdin, with the password after `connect`, which prompts
- * for it. Output of a protected server has not been seen.
- */
+/** A password must not appear in argv; on stdin it follows `connect`, which prompts for it. */
 function stepTo(tool: readonly string[], host: string, port: number, hasSecret: boolean): CommandStep {
   const name = `${port}@${host}`;
   if (hasSecret) {

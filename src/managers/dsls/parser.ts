@@ -7,10 +7,7 @@ import { readCells } from "./csv.ts";
 import { createFeatures } from "./features.ts";
 import { readHeader, type Table } from "./table.ts";
 
-/**
- * The prompt comes before an answer, the echo of a command, or the next prompt, depending on version and on how it is
- * run.
- */
+/** Precedes an answer, the echo of a command, or the next prompt. */
 const PROMPT = /^(?:admin ?>[ \t]*)+/;
 const ECHO = /^(?:c|connect|quit|getLicenseUsage)\b/i;
 const TABLE_ECHO = /^getLicenseUsage\b/i;

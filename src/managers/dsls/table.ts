@@ -53,8 +53,8 @@ export interface Row {
 export type Table = NonNullable<ReturnType<typeof readHeader>>;
 
 /**
- * Parses the header `Editor,EditorId,Feature,…` and returns a reader of the rows below. Columns may come in any
- * order, and later versions may add some. Returns null if the line is not a header or lacks a required column.
+ * Parses the header `Editor,EditorId,Feature,…`. Columns may come in any order, and later versions may add
+ * some.
  */
 export function readHeader(line: string) {
   if (!line.startsWith("Editor,EditorId,")) return null;
@@ -100,10 +100,7 @@ export function readHeader(line: string) {
       };
       return rowOf(last, cells.slice(from));
     },
-    /**
-     * Returns the row if the line has the same head as the previous one, which saves most of the work; else
-     * null.
-     */
+    /** Parses a line that has the head of the previous one, which saves most of the work; null for others. */
     sameSet(line: string): Row | null {
       const begin = last?.text ?? null;
       if (last === null || begin === null || !line.startsWith(begin)) return null;

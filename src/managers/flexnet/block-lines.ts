@@ -15,9 +15,8 @@ const QUOTE = 0x22;
 const KIND = /^(uncounted )?(floating|node-?locked) license\b/i;
 
 /**
- * Parses `"NAME" vVERSION, vendor: DAEMON[, expiry: DATE]` from the right, because the quoted name may contain
- * anything. The name is ignored; it may differ from the block's. `understood` is false if a part of the expiry was
- * not understood. Returns null for other lines.
+ * Parses `"NAME" vVERSION, vendor: DAEMON[, expiry: DATE]` from the right, because the name may contain
+ * anything. `understood` is false if a part of the expiry is unknown.
  */
 export function parsePool(trimmed: string, zone: string) {
   const vendorAt = trimmed.lastIndexOf(VENDOR);
@@ -51,8 +50,8 @@ const RESERVATION = /^(\d{1,9}) RESERVATIONs? for (.+)$/is;
 const OWNER = /^([A-Z_]+) (.+)$/is;
 
 /**
- * Parses `N RESERVATION[s] for (USER|HOST|HOST_GROUP|…) NAME… (srv/port)`; returns null for other lines. An unknown
- * type becomes part of the name of a reservation of type `other`.
+ * Parses `N RESERVATION[s] for (USER|HOST|HOST_GROUP|…) NAME… (srv/port)`. An unknown type becomes part of
+ * the name.
  */
 export function parseReservation(trimmed: string, pool: number | null): ReservationReading | null {
   const found = RESERVATION.exec(trimmed);
@@ -64,10 +63,7 @@ export function parseReservation(trimmed: string, pool: number | null): Reservat
   return type === undefined ? { type: "other", name: owner, count, pool } : { type, name, count, pool };
 }
 
-/**
- * Removes the server at the end. Names may contain blanks and brackets; only the last bracket with a slash is the
- * server's.
- */
+/** Names may contain blanks and brackets; only the last bracket with a slash is the server's. */
 function withoutServer(text: string): string {
   const open = text.lastIndexOf(" (");
   return open > 0 && text.endsWith(")") && text.indexOf("/", open) !== -1 ? text.slice(0, open) : text;

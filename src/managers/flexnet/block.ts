@@ -136,9 +136,8 @@ export function setKind(pool: PoolDraft, kind: PoolKind): void {
 }
 
 /**
- * Compares `in use` with the seats of checkouts and reservations, which are equal in complete outputs. Fewer seats:
- * lines are missing. More seats: checkouts share seats (duplicate grouping), unless they exceed the total: then a
- * line is wrong. An uncounted feature has no count to compare with.
+ * Compares `in use` with checkouts and reservations. More seats are shared (duplicate grouping), unless they
+ * exceed the total: then a line is wrong.
  */
 export function consistencyOf({ held, used, total }: Block): Consistency {
   if (used === null || held === used) return "ok";
@@ -172,10 +171,9 @@ function usedOf(block: Block, pool: PoolDraft, consistency: Consistency): number
 const keyOf = ({ daemon, name }: Pick<FeatureReading, "daemon" | "name">) => featureKey(daemon, name);
 
 /**
- * Groups the features of a package into one seat group. A checkout of a component takes one seat but has two lines:
- * one under the package, with the component's name after the display, and one under the component, with the same
- * user, host, PID and start. The starts may differ by a minute. A component has at least as many seats as its
- * package.
+ * Groups the features of a package. A checkout of a component takes one seat but has two lines: one under the
+ * package, with the component's name after the display, and one under the component. Their starts may differ
+ * by a minute. A component has at least as many seats as its package.
  */
 export function withPackages(features: readonly FeatureReading[]): readonly FeatureReading[] {
   const totals = new Map<string, number>();

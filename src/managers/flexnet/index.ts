@@ -10,9 +10,8 @@ const EXAMPLES = "27000@lic1, @lic1, 27000@lic1,27000@lic2,27000@lic3 or the abs
 const MEMBER = /^(\d{0,5})@(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9_][A-Za-z0-9._-]*)$/;
 
 /**
- * Parses `port@host`, `@host`, three of them separated by commas (a triad), or the absolute path of a license file.
- * The tool also accepts lists of servers and options. They are rejected because each server has its own process: a
- * slow server must not delay another, and errors must belong to one server.
+ * Rejects lists of servers and options, which lmutil accepts: a slow server must not delay another, and
+ * errors must belong to one server.
  */
 function parseAddress(address: string): ParsedAddress | AddressProblem {
   if (address === "") return problem("empty");
@@ -62,11 +61,7 @@ export const flexnet: Manager = {
   steps: (tool, address) => [
     { name: "lmstat", argv: [...utilityOf(tool, "lmstat", ["lmstat"]), "-a", "-i", "-c", address], env: {} },
   ],
-  /**
-   * FlexNet Publisher License Administration Guide: lmstat, lmdiag (`-n`: not interactive), lmreread, lmremove.
-   * lmremove by names takes every seat of the user on that host and display from the feature; by handle it takes one.
-   * Host and port are those that lmstat prints.
-   */
+  /** lmremove by names takes every seat of the user on that host and display; by handle it takes one. */
   commands: {
     status: { utility: "lmstat", forms: [{ argv: ["-a", "-c", "{address}"] }] },
     diagnose: { utility: "lmdiag", forms: [{ argv: ["-n", "-c", "{address}"] }] },

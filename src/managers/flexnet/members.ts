@@ -5,10 +5,7 @@ import type { NamedMember, PartLine } from "./status-lines.ts";
 
 const RANK: Readonly<Record<PartStatus, number>> = { unknown: 0, down: 1, up: 2 };
 
-/**
- * Merges a daemon's line with earlier lines about it; the best status wins. Daemons of one name in the parts
- * of different license servers are different daemons.
- */
+/** Merges the lines about a daemon; the best status wins. Each license server's part has its own daemons. */
 export function addDaemon(daemons: Map<string, DaemonReading>, line: PartLine, part: number): void {
   const { name, status, version, error } = line;
   const key = `${part} ${name}`;
@@ -24,8 +21,8 @@ const MAX_STRANGERS = 16;
 const MAX_KNOWN = 64;
 
 /**
- * Collects the members of an output. Within one license server's part, all spellings of a host are one member and the
- * best status wins. A host with another port or in another part is a different member.
+ * Collects members. Within a license server's part, all spellings of a host are one member, and the best
+ * status wins.
  */
 export function createMembers() {
   /** Lines before the first spec form a part of their own. */
@@ -34,10 +31,7 @@ export function createMembers() {
   let current = 0;
 
   return {
-    /**
-     * Starts a license server's part of the output, with the members that were queried. Returns the part's number,
-     * which is the same for the same members.
-     */
+    /** Starts a license server's part and returns its number, which is the same for the same members. */
     asked(spec: readonly NamedMember[]): number {
       const key = spec.map(addressOf).join(",");
       current = numbers.get(key) ?? parts.length;
@@ -83,9 +77,8 @@ function createPart(spec: readonly NamedMember[]) {
   }
 
   /**
-   * Matches members that were queried by an alias or an IP address with the names in the answer. If as many members
-   * are silent as names are unknown, they match in order. If all members are silent and there are more names, the
-   * names replace them.
+   * Names members that were queried by an alias or an IP address. As many silent members as unknown names
+   * match in order. If all are silent and there are more names, the names replace them.
    */
   function introduced(): readonly Draft[] {
     if (strangers.length === 0 || strangers.length > MAX_STRANGERS) return members;

@@ -26,9 +26,8 @@ const TOOL_VERSION = /^lmstat (v[\d.]+)\b/;
 type Section = "head" | "members" | "daemons" | "table";
 
 /**
- * Parses lmstat's output line by line. Indentation and blank lines are ignored; a line is recognized by its words and
- * its section. Checkouts are tried first: users' names may contain anything, but the right end of the line has a
- * fixed form.
+ * Parses lmstat's output. Checkouts are tried first: users' names may contain anything, but the right end of
+ * the line has a fixed form.
  */
 export function createFlexnetParser(context: ParseContext): ReadingParser {
   const { zone } = context;
@@ -187,8 +186,8 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
   }
 
   /**
-   * Returns features that appear only in the table. If a server answered, features of daemons that are down are left
-   * out: for these, `-a` prints no blocks, or errors.
+   * Returns features that appear only in the table, except those of daemons that are down: `-a` prints no
+   * blocks for them.
    */
   function fromTable(): Block[] {
     if (rows.length === 0) return [];

@@ -77,10 +77,7 @@ function memberLine({ host, status, master, version, error }: MemberReading): st
   return [`${host}: license server ${parts.join(" ")}`];
 }
 
-/**
- * Prints each daemon followed by its features; repeats the daemon's line if the order of features requires it.
- * `server` is `host/port` of the serving member.
- */
+/** Prints each daemon before its features, repeatedly if their order requires it. `server`: `host/port`. */
 function daemonsOf(reading: Reading, server: string, zone: string): string[] {
   const lines: string[] = [];
   const left = [...reading.daemons];

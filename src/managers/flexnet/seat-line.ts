@@ -22,9 +22,9 @@ const OPEN = 0x28;
 const CLOSE = 0x29;
 
 /**
- * Reads `USER HOST [DISPLAY [QUALIFIER…]] [(vVER)] (SRV/PORT [HANDLE]), start DOW M/D H:MM[tail]` and `USER HOST
- * DISPLAY [VER] (vVER) (SRV/PORT HANDLE) queued for N license[s]`. Both are parsed from the right: users and
- * encrypted displays contain blanks, brackets, quotes and commas, while the text after them has a fixed form.
+ * Reads `USER HOST [DISPLAY [QUALIFIER…]] [(vVER)] (SRV/PORT [HANDLE]), start DOW M/D H:MM[tail]` and `…
+ * queued for N license[s]` from the right: users and encrypted displays contain blanks, brackets and commas,
+ * while the text after them has a fixed form.
  */
 export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
   const digits = createDigits();
@@ -82,10 +82,7 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
     to = endOfText(text, from, bracket);
   }
 
-  /**
-   * Parses the parts after the start time, in any order and each at most once. Returns false if there is other text,
-   * but still reads the known parts.
-   */
+  /** Parses the parts after the start time, each at most once. Returns false if there is other text. */
   function readTail(text: string, start: number): boolean {
     let known = true;
     count = 0;

@@ -4,8 +4,8 @@ import { createYearlessTimes, timeIn } from "../yearless.ts";
 export interface StartTimes {
   setReference(epochMs: number): void;
   /**
-   * Reads `Fri 10/20 16:44` (also `Fri 10/20/17 16:44`) at `from` and sets {@link end}. Returns epoch ms, null if no
-   * year near the report has this date on this weekday, undefined for other text.
+   * Reads `Fri 10/20[/17] 16:44` and sets {@link end}. Null: no near year has this date on this weekday;
+   * undefined: other text.
    */
   read(text: string, from: number): number | null | undefined;
   end: number;

@@ -8,10 +8,7 @@ const SUFFIX = /^\((-?\d{1,6}),(-?\d{1,9})(?::(-?\d{1,9})(?:\s+".*")?)?\)\.?[ \t
 const UNREACHABLE = new Set([-15, -96, -97]);
 const UNREACHABLE_WORDS = /cannot connect|down or not responding|lmgrd is not running|daemon is down/i;
 
-/**
- * Splits a message with FlexNet's `(major,minor[:system "text"])` at its end (codes: lm_errno in the FlexNet
- * Publisher administration guide).
- */
+/** Parses FlexNet's `(major,minor[:system "text"])` at the end of a message. */
 export function parseToolError(message: string): ToolError {
   const codes = errorSuffix(message)?.slice(1) ?? [];
   const [major = null, minor = null, system = null] = codes.map((text) =>
@@ -21,10 +18,7 @@ export function parseToolError(message: string): ToolError {
   return { message, major, minor, system, kind: unreachable ? "unreachable" : "query" };
 }
 
-/**
- * Causes that users report: a server that is busy, hangs or was just started, where the next query succeeds;
- * firewalls; and FlexNet Embedded, which has only a REST interface.
- */
+/** As users report. */
 const UNREADABLE =
   "accepted the connection but sent no data (-16,287). Possible causes, most likely first: " +
   "it is busy or has just started (the next poll will succeed); it hangs; a firewall blocks the connection; " +
@@ -76,10 +70,7 @@ export function parseMemberStatus(trimmed: string): PartLine | null {
   return partLine(MEMBER.exec(trimmed));
 }
 
-/**
- * Parses a vendor daemon's line: `name: UP v11.16.2`, `name: DOWN`, `name: The desired vendor daemon is down.
- * (-97,121)`. Returns null for other lines. The caller checks that the section allows one.
- */
+/** Parses `name: UP v11.16.2`, `name: DOWN` or `name: The desired vendor daemon is down. (-97,121)`. */
 export function parseDaemon(trimmed: string): PartLine | null {
   return partLine(DAEMON.exec(trimmed)) ?? parseOwnedError(trimmed);
 }

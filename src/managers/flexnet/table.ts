@@ -17,10 +17,7 @@ export function parseTableHeader(trimmed: string): TableOrder | null {
   return found[1]?.toLowerCase() === "expires" ? "expires-vendor" : "vendor-expires";
 }
 
-/**
- * Parses `feature version count vendor expiry…` or `feature version count expiry… vendor`, starting at the expiry,
- * which may contain blanks (`permanent(no expiration date)`). Returns null for other lines.
- */
+/** Parses a row from its expiry, which may contain blanks (`permanent(no expiration date)`). */
 export function parseTableRow(text: string, order: TableOrder, zone: string) {
   /** Words at even indexes, the blanks between them at odd ones. */
   const parts = text.split(/([ \t]+)/);
@@ -163,9 +160,8 @@ function joinRepeated(
 }
 
 /**
- * Merges the rows of `lmstat -i`, which come from the license file, into the blocks of `-a`, which come from the
- * server. A row sets the count, and the expiry if `-a` has none, of the one pool with its feature, daemon, version
- * and expiry. A row without a pool line becomes a pool. Feature counts do not change.
+ * Merges the rows of `lmstat -i` (license file) into the blocks of `-a` (server). A row sets the count, and a
+ * missing expiry, of the one pool with its feature, daemon, version and expiry, or becomes a pool.
  */
 export function joinTable(blocks: readonly Block[], rows: readonly TableRow[]): void {
   if (rows.length === 0) return;
@@ -182,8 +178,8 @@ export function joinTable(blocks: readonly Block[], rows: readonly TableRow[]): 
 }
 
 /**
- * Distributes the rows of a feature with several blocks: to the block with their pool or their count. Equal rows come
- * from the license files of several servers and are assigned round-robin.
+ * Distributes rows to the block with their pool or count. Equal rows come from the license files of several
+ * servers and are assigned round-robin.
  */
 function joinSeveral(blocks: readonly Block[], rows: readonly TableRow[]): void {
   const pools = blocks.flatMap((block) => block.pools.map((pool) => ({ pool, block })));
@@ -265,9 +261,7 @@ function tablePool(row: TableRow, version: string, doubtful: boolean): PoolDraft
   return pool;
 }
 
-/**
- * Builds features from rows without a block in `-a`. Their totals come from the license file; their use is unknown.
- */
+/** Builds features from rows without a block: their use is unknown. */
 export function blocksOfTable(rows: readonly TableRow[], wanted: (row: TableRow) => boolean): Block[] {
   const blocks: Block[] = [];
   const own = rows.filter(wanted);

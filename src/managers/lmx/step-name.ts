@@ -12,8 +12,8 @@ export function nameOf({ host, port }: Place): string {
 const OF_SEVERAL = " of several";
 
 /**
- * Returns the name of the step that queries a member. It records whether there are several members: one of a
- * high-availability set may serve no features, a single server may not.
+ * Names the step that queries a member. One of several members may serve no features, a single server may
+ * not.
  */
 export function stepName(member: Place, members: number): string {
   return `${nameOf(member)}${members > 1 ? OF_SEVERAL : ""}`;

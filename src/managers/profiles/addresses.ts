@@ -47,10 +47,7 @@ export function fillIn(template: string, values: Readonly<Record<string, string>
   return template.replace(PLACEHOLDER, (whole, name: string) => values[name] ?? whole);
 }
 
-/**
- * Parses `port@host`, `host:port` or `host`, or several separated by commas. Accepts a path if the profile
- * does not use `{host}`.
- */
+/** Accepts a path if the profile does not use `{host}`. */
 export function parseProfileAddress(
   profile: Templates & { readonly name?: string | undefined; readonly port?: number | undefined },
   address: string,

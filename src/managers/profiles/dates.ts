@@ -40,8 +40,8 @@ const ISO =
 const EPOCHS: Readonly<Record<string, number>> = { unix: 1000, unix_ms: 1 };
 
 /**
- * Creates a reader that tries these patterns in order, or ISO 8601 without patterns. Throws an Error that
- * describes an invalid pattern.
+ * Tries the patterns in order, or ISO 8601 without patterns. Throws an Error that describes an invalid
+ * pattern.
  */
 export function dateReader(patterns: readonly string[]): ReadDate {
   const readers = patterns.length === 0 ? [momentReader(ISO)] : patterns.map(readerOf);

@@ -193,10 +193,7 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
     });
   }
 
-  /**
-   * Adds each row that names its feature to the first block of that name with free room, else to the first
-   * block.
-   */
+  /** Adds rows that name their feature to its first block with free room, else to its first block. */
   function seatThoseElsewhere(): void {
     for (const { kind, facts } of elsewhere) {
       const own = byName.get(facts.name ?? "") ?? [];
@@ -244,10 +241,7 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
       recognised = true;
       isAnswer = true;
     },
-    /**
-     * Records a line or object that was not understood: the last feature or the whole answer may be
-     * incomplete.
-     */
+    /** Records a line that was not understood: the last feature or the whole answer may lack it. */
     lose(text: string, line: number): void {
       unparsed.add(text, line);
       if (block === null) stray = true;
@@ -302,9 +296,7 @@ function add(sum: number | null, value: number | null): number | null {
   return sum === null || value === null ? null : sum + value;
 }
 
-/**
- * Returns the member queried by a step, from the step's name (`port@host`): most answers do not name their server.
- */
+/** Most answers do not name their server, but the step's name does (`port@host`). */
 function* membersOf(step: string | undefined): Generator<MemberReading> {
   const [, port, host] = /^(?:(\d+)@)?([^@]+)$/.exec(step ?? "") ?? [];
   if (host === undefined) return;

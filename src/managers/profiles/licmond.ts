@@ -24,9 +24,8 @@ import { compareCounts, sumOfCounts, toolError } from "../reading-parts.ts";
 import { isObject, parseJson } from "./paths.ts";
 
 /**
- * Parses the format for custom scripts: the records that `licmond parse` prints (`servers`, `features`, `users`),
- * with any subset of their fields, plus `asOf`, the time of the data, and `complete: true`, without which the answer
- * counts as cut.
+ * Parses the records that `licmond parse` prints, with any subset of their fields, plus `asOf`, the time of
+ * the data, and `complete: true`, without which the answer counts as cut.
  */
 export function createLicmondParser(profile: Profile, { zone, now, maxAgeMs }: ParseContext): TextParser {
   const unparsed = createUnparsed();

@@ -30,10 +30,7 @@ export interface ParseOrder {
   readonly bytes: Uint8Array;
   readonly truncated: boolean;
   readonly context: Omit<ParseContext, "knownHosts">;
-  /**
-   * Three 32-bit numbers that the worker updates: the index of the current expression, the number of the
-   * current line, and whether parsing has started.
-   */
+  /** Three 32-bit numbers: index of the current expression, current line, and 1 once parsing has started. */
   readonly progress: SharedArrayBuffer;
 }
 

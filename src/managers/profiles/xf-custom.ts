@@ -7,9 +7,8 @@ import { MAX_DEPTH } from "./paths.ts";
 type Attributes = Readonly<Record<string, string>>;
 
 /**
- * Parses the XML that scripts write for X-Formation's License Statistics (docs.x-formation.com, "Supporting a custom
- * license server"): CUSTOM_STAT contains a USAGE for each feature, which contains USER elements. saxes resolves
- * neither external entities nor those declared in the text.
+ * Parses XML for X-Formation's License Statistics (docs.x-formation.com, "Supporting a custom license
+ * server"). saxes resolves neither external entities nor those declared in the text.
  */
 export function createXfParser(profile: Profile, context: ParseContext): TextParser {
   const draft = createDraft(profile, context);

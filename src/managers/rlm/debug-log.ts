@@ -41,8 +41,7 @@ function readHead(line: string) {
 }
 
 /**
- * Returns the first occurrence of a date since a day, in days since 1970-01-01. The 29th of February may become the
- * 1st of March.
+ * Returns the first day with this date since `earliest`. The 29th of February may become the 1st of March.
  */
 function firstFrom(month: number, day: number, earliest: number): number {
   const year = new Date(earliest * DAY_MS).getUTCFullYear();
@@ -51,8 +50,8 @@ function firstFrom(month: number, day: number, earliest: number): number {
 }
 
 /**
- * Parses `[(count)] [(reason)] PRODUCT vVERSION by USER@HOST`, or `to` for a denial. Returns null if a part is
- * missing. A host has no blanks; a user may contain blanks and `@`.
+ * Parses `[(count)] [(reason)] PRODUCT vVERSION by USER@HOST` (`to` for denials). Only users contain blanks
+ * and `@`.
  */
 function readSeat(text: string, word: "by" | "to"): Seat | null {
   let count = 1;

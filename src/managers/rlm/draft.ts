@@ -18,9 +18,7 @@ export type MemberDraft = Mutable<MemberReading>;
 export type DaemonDraft = ReturnType<typeof createDaemonDraft>;
 export type ProductDraft = ReturnType<typeof createProductDraft>;
 
-/**
- * The special product that an ISV uses to enable roaming (RLM License Administration, "Special License Names").
- */
+/** Enables roaming (RLM License Administration, "Special License Names"). */
 const ROAM_PRODUCT = "rlm_roam";
 
 /** An ISV server while its sections are read. */

@@ -14,8 +14,8 @@ const SEPARATOR = /[:;](?![^[]*\])/;
 const EXAMPLE = "5053@lic1, 5053@lic1:5053@lic2 (failover servers) or the path of a license file";
 
 /**
- * Parses an address in the form of `rlmutil … -c`: `port@host`, `@host` (port 5053), `host` (port 5053), several of
- * them separated by `:` or `;` for failover servers, or the path of a license file or of a folder with license files.
+ * Takes the forms of `rlmutil -c`: `[port]@host` or `host`, several of them for failover servers, or the path
+ * of a license file or folder.
  */
 function parseAddress(address: string): ParsedAddress | AddressProblem {
   if (address.trim() === "") return { problem: `the address is empty; expected ${EXAMPLE}` };
@@ -65,9 +65,8 @@ export const rlm: Manager = {
     { name: "rlmstat", argv: [...utility(tool, "rlmstat"), "-a", "-c", address], env: {} },
   ],
   /**
-   * RLM License Administration, "License Administration Tools": rlmstat, rlmdebug (products and servers of the
-   * address), rlmreread, rlmremove (`-q`: not interactive). rlmremove takes the host and port of the ISV server,
-   * which rlmstat prints in the heading of its usage section, and identifies a seat by its handle.
+   * rlmremove takes the host and port of the ISV server, which rlmstat prints in the heading of its usage
+   * section.
    */
   commands: {
     status: { utility: "rlmstat", forms: [{ argv: ["-a", "-c", "{address}"] }] },

@@ -9,8 +9,7 @@ const POOL_NUMBER = /^(.*), pool: (\w+)$/s;
 export type PoolHeader = NonNullable<ReturnType<typeof parsePoolHeader>>;
 
 /**
- * Parses `PRODUCT vVER, pool: 3`. Some outputs omit the version or the pool number. Without both, the header is not
- * `certain`: a single word is a header only if a line of counts follows.
+ * Parses `PRODUCT vVER, pool: 3`. Without version and number, only a line of counts below makes it a header.
  */
 export function parsePoolHeader(line: string) {
   const text = line.trim();
@@ -37,8 +36,8 @@ const TOKEN_BASED = /^\s*token-based license\s*$/i;
 const BEGINS = /^\s*(?:count:|UNCOUNTED\b|# reservations:|inuse:)/;
 
 /**
- * Parses `count: 45, # reservations: 0, inuse: 3, exp: 31-jan-2022`, `UNCOUNTED, inuse: 2[, exp: …]` or `Token-based
- * license`. Returns null for other lines and for invalid numbers.
+ * Parses `count: 45, # reservations: 0, inuse: 3, exp: …`, `UNCOUNTED, inuse: 2[, exp: …]` or `Token-based
+ * license`.
  */
 export function parsePoolCounts(line: string, zone: string): PoolCounts | null {
   let kind: PoolCounts["kind"] = TOKEN_BASED.test(line) ? "token" : "counted";
@@ -75,10 +74,7 @@ export function parsePoolCounts(line: string, zone: string): PoolCounts | null {
 const DETAIL =
   /^(?:obsolete|min_remove|total checkouts|soft_limit|hold|max_roam|max_share|min_checkout|min_timeout|timeout|share|tz|hbased|user_based|host_based|named_user|roaming|roam_allowed): \S{1,80}$/;
 
-/**
- * Reports whether the line is like `obsolete: 0, min_remove: 120, total checkouts: 26`, the last line of a counted
- * pool. Its numbers are not kept.
- */
+/** Matches `obsolete: 0, min_remove: 120, total checkouts: 26`, the last line of a counted pool. */
 export function isPoolDetail(line: string): boolean {
   const text = line.trim();
   return text.length < MAX_HEADER && text.split(", ").every((part) => DETAIL.test(part));
@@ -119,10 +115,9 @@ const REQUESTED = /^(.*)\((v[^\s()]*)\) \(([0-9A-Fa-f]+)\)$/s;
 const WITH_VERSION = /^(.+) (v\S+)$/s;
 
 /**
- * Parses `PRODUCT vVER: USER@HOST A/B at MM/DD HH:MM  (handle: 36a5) [I: data]` from the right, because the left part
- * may contain blanks, colons and several `@`: the host follows the last `@`. Also parses the old form `PRODUCT vVER:
- * USER@HOST(vREQUESTED) (HANDLE) A/B at …`. Returns null for other lines. Scans by hand instead of using expressions,
- * because most lines of a large output are usage lines.
+ * Parses `PRODUCT vVER: USER@HOST A/B at MM/DD HH:MM  (handle: 36a5) [I: data]` and the old `PRODUCT vVER:
+ * USER@HOST(vREQUESTED) (HANDLE) A/B at …` from the right: the left part may contain blanks, colons and
+ * several `@`. Most lines of a large output are usage lines, so expressions would be too slow.
  */
 export function parseUsageLine(line: string, headers: Headers) {
   const begin = skipBlanks(line, 0);
@@ -156,10 +151,7 @@ export function parseUsageLine(line: string, headers: Headers) {
   };
 }
 
-/**
- * Splits `PRODUCT vVER: USER` without a known header: the product ends at the first colon after a version, else at
- * the first colon.
- */
+/** Without a known header, the product ends at the first colon after a version, else at the first colon. */
 function ownerOf(line: string, begin: number, end: number): Owner | null {
   const first = line.indexOf(": ", begin);
   for (let colon = first; colon !== -1 && colon + 2 <= end; colon = line.indexOf(": ", colon + 1)) {
@@ -183,10 +175,7 @@ const CLOSE = 0x29;
 const SLASH = 0x2f;
 const CLOSE_BRACKET = 0x5d;
 
-/**
- * Parses ` A/B at MM/DD HH:MM[:SS][  (handle: H)][ roam]` and returns its position. A: seats, B: seats from a
- * reservation.
- */
+/** Parses ` A/B at MM/DD HH:MM[:SS][  (handle: H)][ roam]`: A seats, B of them from a reservation. */
 function parseCounts(line: string, end: number) {
   const at = line.lastIndexOf(" at ", end - 1);
   const found = at === -1 ? null : execAt(TIME, line, at);

@@ -31,10 +31,7 @@ const KINDS = { "ISV server": "isv", "license pool": "pools", "license usage": "
 
 export type SectionHeader = NonNullable<ReturnType<typeof parseSectionHeader>>;
 
-/**
- * Parses a section heading: `rlm status on H (port P), up 1d 02:03:04` for rlm, `csci license pool status on H (port
- * P)`, … for the ISV server csci.
- */
+/** Parses `rlm status on H (port P), up 1d 02:03:04`, `csci license pool status on H (port P)`, …. */
 export function parseSectionHeader(line: string) {
   const found = line.includes("status on ") ? SECTION.exec(line) : null;
   const [, server = "", what = "", host = "", port = ""] = found ?? [];
@@ -51,9 +48,7 @@ export const SERVER_ROW = /^\s*(\S+)\s+\d{1,9}\s+(Yes|No)\s+\d{1,9}\s*$/;
 export const SOFTWARE_VERSION = /^\s*\S+ software version (v\S{1,60})(?: \(build: ?\S{1,20}\))?\s*$/;
 /** Matches `rlmutil v12.2`, `rlmstat v9.1`. */
 export const TOOL_VERSION = /^\s*(?:rlmutil|rlmstat) (v\S{1,60})\s*$/;
-/**
- * Lines around the report: the path in use, the copyright, the shell's echo of the command in pasted outputs.
- */
+/** The path in use, the copyright, and the shell's echo of the command in pasted outputs. */
 export const BANNER =
   /^(?:Setting license file path to |\s*Copyright \(C\) .*Reprise Software|[$#%>] .*\brlm(?:util|stat)\b)/;
 /** Starts the tool's advice, which extends to the next section and contains no facts. */
@@ -81,10 +76,7 @@ const TOTALS = new Map<string, keyof DaemonTotals>([
   ["Removals", "removals"],
 ]);
 
-/**
- * Parses a statistics line, `Denials: 0 (0/sec)  3 (0/sec)  907 (0/sec)`, whose third column counts since the start.
- * `name` is undefined for unused counters. Returns null for other lines.
- */
+/** Parses `Denials: 0 (0/sec)  3 (0/sec)  907 (0/sec)`, whose third column counts since the start. */
 export function parseCounter(line: string) {
   const found = COUNTER.exec(line);
   if (found === null) return null;
@@ -113,10 +105,7 @@ export function beginErrorBlock(line: string): ErrorBlock | null {
   return { server: connect?.[1] ?? null, host: null, port: null, lines: [line.trim()] };
 }
 
-/**
- * Adds a line to the block: the address that was tried, a reason with a code, or one line of text where the tool
- * prints no code (`No error`). Returns false if the line does not belong to the block.
- */
+/** Adds the address that was tried, a reason with a code, or one line of text without a code (`No error`). */
 export function extendErrorBlock(block: ErrorBlock, line: string): boolean {
   const { server, lines } = block;
   const attempt = server !== null && lines.length === 1 ? ATTEMPT.exec(line) : null;
@@ -130,10 +119,7 @@ export function extendErrorBlock(block: ErrorBlock, line: string): boolean {
   return true;
 }
 
-/**
- * Builds the error with the tool's own words, lines joined by line ends. `major` is the RLM status `(-131)`, `minor`
- * the communication status `(comm: -18)`, `system` the errno.
- */
+/** Reads the RLM status `(-131)`, the communication status `(comm: -18)` and the errno. */
 export function toToolError({ server, lines }: ErrorBlock): ToolError {
   const message = lines.join("\n");
   const numberIn = (pattern: RegExp) => {

@@ -124,9 +124,8 @@ function lacksEntry(draft: FeatureDraft, endsClients: boolean): boolean {
 }
 
 /**
- * Builds the feature from its own counts; its License Information blocks describe single licenses, some of them
- * inactive. A missing entry is unknown, and the feature is cut. `endsClients`: this version of lsmon ends each client
- * with a line about commuter tokens.
+ * License Information blocks describe single licenses, some of them inactive, so only the feature's own
+ * counts are used. `endsClients`: this lsmon ends each client with a line about commuter tokens.
  */
 export function readFeature(draft: FeatureDraft, name: string, endsClients: boolean): FeatureReading {
   const { version, limit, unreserved, reserved, availableReserved, expiry, clients, queued } = draft;

@@ -2,9 +2,7 @@ import { type Expiry, PERMANENT } from "../../domain/reading.ts";
 import { endOfDay, isDate, localToUtc, weekdayOf } from "../../domain/time/zone.ts";
 import { endOfText, skipBlanks, trimBlanks } from "../blanks-and-digits.ts";
 
-/**
- * `Sentinel RMS Development Kit 9.1.0.0104 Application Monitor`; a vendor's own kit may have another name.
- */
+/** A vendor's own kit may have another name than `Sentinel RMS Development Kit`. */
 export const BANNER = /^\S.{0,80} (\d[\w.]{0,60}) Application Monitor$/;
 export const COPYRIGHT = /^Copyright \(C\) /;
 /** `[Contacting Sentinel RMS Development Kit server on host "lic1"]`. */
@@ -15,9 +13,7 @@ export const NO_LICENSE = /^(?:No licensed features\.|There is no license in the
 /** Advice that does not apply: licmond always names the host. */
 export const ADVICE = /^Try setting the LSHOST environment variable\.$/;
 
-/**
- * Messages of lsmon and of its client library, from lsmon's message catalogue; no error was seen in a real output.
- */
+/** From lsmon's message catalogue; no error was seen in a real output. */
 const NO_ANSWER =
   /Server name not set, or monitor cannot talk|Unable to (?:contact any servers|talk to host)|Cannot talk to the license server|Failed to resolve the server host|is not responding|servers (?:are )?running on this subnet|either not valid or cannot be resolved/;
 const REFUSAL =
@@ -92,10 +88,7 @@ export function unquote(value: string): string | null {
 
 const STATUS = /^(?:(?:Running|Queued) since (.*)|This license is being held\.)$/;
 
-/**
- * Returns the printed start time; "" for a token that is held for a disconnected client. Null for other
- * texts.
- */
+/** Returns the printed start; "" for a token that is held for a disconnected client. */
 export function parseStatus(value: string): string | null {
   const found = STATUS.exec(value);
   return found && trimBlanks(found[1] ?? "");
@@ -107,9 +100,7 @@ export function parseCount(value: string): number | null {
   return COUNT.test(value) ? Number(value) : null;
 }
 
-/**
- * Numbers that mean "infinite" in RMS, before and since version 9.5 (System Administrator Guide, "lsmon").
- */
+/** "Infinite" before and since version 9.5 (System Administrator Guide, "lsmon"). */
 const INFINITE = new Set([2_097_150, 4_294_967_294]);
 export const UNLIMITED = "Unlimited";
 
@@ -124,9 +115,7 @@ const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "
 const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 const TIME = /^([A-Z][a-z]{2}) ([A-Z][a-z]{2}) {1,2}(\d{1,2}) (\d\d):(\d\d):(\d\d) (\d{4})$/;
 
-/**
- * Parses `Tue Nov 03 11:34:40 2020`, as printed by C's ctime; null if the date does not exist or has another weekday.
- */
+/** Parses `Tue Nov 03 11:34:40 2020` (C's ctime); null if it is not a date or not that weekday. */
 function parseDate(text: string) {
   const [, weekday = "", monthName = "", ...rest] = TIME.exec(text) ?? [];
   const [day = 0, hour = 0, minute = 0, second = 0, year = 0] = rest.map(Number);

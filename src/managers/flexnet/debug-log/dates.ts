@@ -48,8 +48,7 @@ const CLOCK =
 const CLOCK_SLACK_SECONDS = 120;
 
 /**
- * Returns the date that a message states for its own line; null for other messages. `second` is the line's second of
- * the day. Kind `header` = lmgrd started; `clock` = the host's date in words.
+ * Returns the date that a message states for its own line. `header`: lmgrd started. `clock`: date in words.
  */
 export function printedDate(text: string, from: number, second: number) {
   const message = text.slice(from);
@@ -85,7 +84,7 @@ export function createLogDates(startDay: number, startSecond = -1) {
     day: startDay,
     second: startSecond,
     /**
-     * The time fell by hours but by less than half a day. Clocks are rarely set by hours, so a day without lines may
+     * The time fell by less than half a day. Clocks are rarely set by hours, so a day without lines may
      * precede this line; the next printed date decides.
      */
     inDoubt: false,

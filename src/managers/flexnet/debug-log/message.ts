@@ -14,11 +14,9 @@ const SEATS = /^\d{1,9}$/;
 const OLD_DENIED = /^(\S+) to /;
 
 /**
- * Parses `"feature" user@host [data] (N licenses) (reason (code)) ^^^ verbose ^^^`. Features may be unquoted, users
- * may contain blanks, and the text after the host may be missing. Returns null without a feature.
- *
- * Also parses FLEXlm of the nineties: `IN: f by user (2 licenses) (used: 0:01:12)`, `DENIED: 2 f to user (04/28/98
- * 12:00)`.
+ * Parses `"feature" user@host [data] (N licenses) (reason (code)) ^^^ verbose ^^^`, with blanks in users and
+ * parts missing, and FLEXlm of the nineties: `IN: f by user (2 licenses) (used: 0:01:12)`, `DENIED: 2 f to
+ * user (04/28/98 12:00)`.
  */
 export function readSeatWords(text: string, from: number): SeatWords | null {
   let at = skipBlanks(text, from);
@@ -148,10 +146,7 @@ function endOfGroup(text: string, from: number): number {
   return -1;
 }
 
-/**
- * Reports whether a parenthesis, bracket or verbose part is still open at the end, so that the next line continues
- * it.
- */
+/** Reports whether a parenthesis, bracket or verbose part continues in the next line. */
 export function isOpen(text: string, from: number): boolean {
   const carets = text.indexOf("^^^", from);
   if (carets !== -1) return text.indexOf("^^^", carets + 3) === -1;
