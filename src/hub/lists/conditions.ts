@@ -1,4 +1,5 @@
 import { type SortBy, sqlNullsLast } from "../../domain/order.ts";
+import type { ListQuery } from "../../http/lists/lists.ts";
 import type { Sql } from "../database/connect.ts";
 
 export type Conditions = ReturnType<typeof createConditions>;
@@ -30,12 +31,15 @@ export function createConditions() {
     /** Returns a query for the number of rows; call it before adding values that it does not use. */
     counting(from: string, head = "") {
       const counted = [...values];
-      return (sql: Sql) => sql.unsafe(`${head} SELECT count(*)::int AS total FROM ${from}`, counted);
+      return (sql: Sql): Promise<Counted> =>
+        sql.unsafe(`${head} SELECT count(*)::int AS total FROM ${from}`, counted);
     },
     page: ({ limit, offset }: Page) => `LIMIT ${use(limit)} OFFSET ${use(offset)}`,
     where: () => (all.length === 0 ? "true" : all.join(" AND ")),
   };
 }
+
+type Counted = readonly { readonly total: number }[];
 
 interface Page {
   readonly limit: number | null;
@@ -44,7 +48,7 @@ interface Page {
 
 export async function readPage<Row>(
   sql: Sql,
-  count: (sql: Sql) => Promise<readonly { readonly total: number }[]>,
+  count: (sql: Sql) => Promise<Counted>,
   text: string,
   values: unknown[],
 ): Promise<{ readonly total: number; readonly rows: readonly Row[] }> {
@@ -58,12 +62,25 @@ export function partsOf(id: string): [site: string, server: string] {
   return [id.slice(0, colon), id.slice(colon + 1)];
 }
 
-export function orderBy<F extends string>(
-  { field, descending }: SortBy<F>,
-  expressions: Readonly<Record<F, string>>,
-  ties: readonly string[],
+/**
+ * Builds an ORDER BY of the columns of `alias`. Fields are named like their column unless `own` has an expression; a query
+ * takes only known fields.
+ */
+export function orderBy(
+  { field, descending }: SortBy<string>,
+  alias: string,
+  own: Readonly<Record<string, string>>,
+  ties: string,
 ): string {
-  const direction = sqlNullsLast(descending);
-  const first = expressions[field].split(" | ").map((expression) => `${expression} ${direction}`);
-  return [...first, ...ties].join(", ");
+  const column = field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  const expressions =
+    field === "server" ? [`${alias}.site`, `${alias}.server`] : [own[field] ?? `${alias}.${column}`];
+  return [...expressions.map((one) => `${one} ${sqlNullsLast(descending)}`), ties].join(", ");
 }
+
+/** The parameters of a list, its page, and the ids of its servers; null = all. */
+export type ListAsked<Name extends "features" | "users" | "expirations", Field extends string> = Omit<
+  ListQuery<Name>,
+  "sort" | "limit" | "offset" | "start" | "end" | "days" | "permanent"
+> &
+  Page & { readonly servers: readonly string[] | null; readonly sort: SortBy<Field> | null };

@@ -1,34 +1,20 @@
-import type { SortBy } from "../../domain/order.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
+import type { Expiry } from "../../domain/reading.ts";
 import type { ExpirationRecord } from "../../domain/records.ts";
 import { serverAt } from "../../domain/server.ts";
 import { daysLeft } from "../../domain/stats/calendar.ts";
 import type { PoolExpiry } from "../../domain/summary.ts";
 import { DAY_MS } from "../../domain/time/clock.ts";
-import type { Unit } from "../../domain/words.ts";
 import type { OpenRange } from "../../http/query-time.ts";
 import { expirationRecords } from "../../http/records.ts";
-import { type Pool, whole } from "../database/connect.ts";
-import { createConditions, orderBy, partsOf } from "./conditions.ts";
+import { fromRow, type Pool } from "../database/connect.ts";
+import { createConditions, type ListAsked, orderBy, partsOf, readPage } from "./conditions.ts";
 
-export interface ExpirationsAsked extends OpenRange {
-  readonly servers: readonly string[] | null;
-  readonly daemon?: readonly string[];
-  readonly feature?: readonly string[];
-  readonly days: number | null;
-  readonly permanent: boolean;
-  readonly sort: SortBy<keyof ExpirationRecord> | null;
-  readonly limit: number;
-  readonly offset: number;
-}
+type Asked = ListAsked<"expirations", keyof ExpirationRecord> &
+  OpenRange & { readonly days: number | null; readonly permanent: boolean };
 
 /** Returns a page of expiring pools. `heads`: the chosen servers. */
-export async function expirationPage(
-  pool: Pool,
-  asked: ExpirationsAsked,
-  heads: readonly ServerPicture[],
-  now: number,
-) {
+export async function expirationPage(pool: Pool, asked: Asked, heads: readonly ServerPicture[], now: number) {
   const conditions = createConditions();
   const { use, add, oneOf } = conditions;
   conditions.servers("p", asked.servers);
@@ -51,17 +37,14 @@ export async function expirationPage(
          WHERE l ->> 0 = p.site AND l ->> 1 = p.server AND p.expires_on <= l ->> 2))`,
     );
   }
-  const ties = ["p.site", "p.server", "p.daemon", "p.feature", "p.pool"];
-  const order = orderBy(asked.sort ?? { field: "expiresAt", descending: false }, SORTS, ties);
-  const from = `FROM current_pools p WHERE ${conditions.where()}`;
-  const counted = [...conditions.values];
-  const page = `LIMIT ${use(asked.limit)} OFFSET ${use(asked.offset)}`;
-  const [[{ total }], rows] = await Promise.all([
-    pool.unsafe(`SELECT count(*)::int AS total ${from}`, counted),
-    pool.unsafe(`SELECT * ${from} ORDER BY ${order} ${page}`, conditions.values),
-  ]);
-  const records = expirationRecords((rows as Record<string, unknown>[]).map(poolExpiry), heads, now);
-  return { total: total as number, rows: records };
+  const sort = asked.sort ?? { field: "expiresAt", descending: false };
+  const ties = "p.site, p.server, p.daemon, p.feature, p.pool";
+  const order = orderBy(sort, "p", { daysLeft: "p.expires_on" }, ties);
+  const from = `current_pools p WHERE ${conditions.where()}`;
+  const count = conditions.counting(from);
+  const text = `SELECT * FROM ${from} ORDER BY ${order} ${conditions.page(asked)}`;
+  const { rows, total } = await readPage<Row>(pool, count, text, conditions.values);
+  return { total, rows: expirationRecords(rows.map(poolExpiry), heads, now) };
 }
 
 /** Returns the pools that expire first; null = of all servers. */
@@ -72,7 +55,7 @@ export async function expiringPools(
 ): Promise<PoolExpiry[]> {
   const conditions = createConditions();
   conditions.servers("p", servers);
-  const rows: Record<string, unknown>[] = await pool.unsafe(
+  const rows: Row[] = await pool.unsafe(
     `SELECT * FROM current_pools p WHERE expires_at IS NOT NULL AND ${conditions.where()}
      ORDER BY expires_at, site, server, daemon, feature, pool LIMIT ${limit}`,
     conditions.values,
@@ -87,34 +70,12 @@ function lastDay(zone: string, days: number, now: number): string {
   return new Date((today + days) * DAY_MS).toISOString().slice(0, 10);
 }
 
-const SORTS: Readonly<Record<keyof ExpirationRecord, string>> = {
-  site: "p.site",
-  server: "p.site | p.server",
-  daemon: "p.daemon",
-  feature: "p.feature",
-  pool: "p.pool",
-  total: "p.total",
-  expiresOn: "p.expires_on",
-  expiresAt: "p.expires_at",
-  daysLeft: "p.expires_on",
-  permanent: "p.permanent",
-  unit: "p.unit",
-  seatGroup: "p.seat_group",
-};
+type Row = Readonly<Record<string, unknown>> & { readonly site: string };
 
-function poolExpiry(row: Record<string, unknown>): PoolExpiry {
-  return {
-    server: serverAt(row.site as string, row.server as string),
-    daemon: row.daemon as string,
-    feature: row.feature as string,
-    pool: row.pool as string,
-    total: whole(row.total),
-    expiry: {
-      expiresOn: row.expires_on as string | null,
-      expiresAt: whole(row.expires_at),
-      permanent: row.permanent as boolean,
-    },
-    unit: row.unit as Unit,
-    seatGroup: row.seat_group as string | null,
-  };
+function poolExpiry({ site, ...row }: Row): PoolExpiry {
+  const { expiresOn, expiresAt, permanent, ...pool } = fromRow<PoolExpiry & Expiry>(row, [
+    "total",
+    "expiresAt",
+  ]);
+  return { ...pool, server: serverAt(site, pool.server), expiry: { expiresOn, expiresAt, permanent } };
 }

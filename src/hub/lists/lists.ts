@@ -19,10 +19,9 @@ import type { Reads } from "../database/reads.ts";
 import { numberedPictures } from "../streams/pictures.ts";
 import { type Directory, serversIn } from "./directory.ts";
 import { expirationPage, expiringPools } from "./expirations.ts";
-import { featurePage } from "./features.ts";
+import { featurePage, userPage } from "./features-and-users.ts";
 import { serverRecords } from "./servers.ts";
 import { fleetSummary } from "./summary.ts";
-import { userPage } from "./users.ts";
 
 /** Maximum number of events in a calendar; the soonest are kept. */
 const MAX_EXPIRIES = 20_000;
@@ -113,11 +112,10 @@ export function createHubLists(
     async users(exchange, query) {
       const servers = await chosen(exchange, query);
       const page = storedPage(query);
-      const sort = sortOf(query.sort) ?? { field: "startedAt", descending: false };
       const anonymize = exchange.caller?.anonymize === true;
       const { total, rows } = await userPage(
         reads.pool(),
-        { ...query, ...page, servers, sort, anonymize },
+        { ...query, ...page, servers, sort: sortOf(query.sort), anonymize },
         clock.now(),
         hideFrom(exchange),
       );

@@ -5,7 +5,7 @@ import { serverRecord } from "../../http/records.ts";
 import type { Sql } from "../database/connect.ts";
 import { createConditions, partsOf } from "./conditions.ts";
 import type { Directory } from "./directory.ts";
-import { featureOf } from "./features.ts";
+import { featureOf } from "./features-and-users.ts";
 
 export function serverRecords(directory: Directory, heads: readonly ServerPicture[]) {
   return heads.map((head) => {

@@ -27,7 +27,7 @@ import { readProcessMetrics } from "../../system/host-metrics.ts";
 import type { Reads } from "../database/reads.ts";
 import { createConditions, partsOf } from "../lists/conditions.ts";
 import { type Directory, serversIn, sumOf } from "../lists/directory.ts";
-import { featureOf } from "../lists/features.ts";
+import { featureOf } from "../lists/features-and-users.ts";
 import { fleetSummary } from "../lists/summary.ts";
 import type { PushPort } from "../routes/push.ts";
 import { type SitesDeps, siteRecords } from "../routes/sites.ts";

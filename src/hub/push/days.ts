@@ -9,6 +9,7 @@ import {
   storeDenials,
   storeSessions,
   storeStatuses,
+  upsert,
   writeRows,
 } from "./facts.ts";
 
@@ -23,41 +24,27 @@ export async function storeDays(tx: Sql, origin: Origin, days: readonly Day[]): 
   }
 }
 
+/** Tables whose rows belong to the day of a time. */
+const DAY_OF = {
+  sessions: ["sessions", "ended_at"],
+  denials: ["denials", "at"],
+  coverage: ["coverage", "from_at"],
+  statuses: ["statuses", "from_at"],
+  alerts: ["alerts", "started_at"],
+  samples: ["steps", "at"],
+} as const;
+
 async function clear(tx: Sql, { site }: Origin, { table, day }: Day): Promise<void> {
-  const [from, until] = [day * DAY_MS, (day + 1) * DAY_MS];
-  switch (table) {
-    case "sessions":
-      if (day === NO_DAY) await tx`DELETE FROM open_sessions WHERE site = ${site}`;
-      else
-        await tx`DELETE FROM sessions WHERE site = ${site} AND ended_at >= ${from} AND ended_at < ${until}`;
-      return;
-    case "denials":
-      await tx`DELETE FROM denials WHERE site = ${site} AND at >= ${from} AND at < ${until}`;
-      return;
-    case "coverage":
-      await tx`DELETE FROM coverage WHERE site = ${site} AND from_at >= ${from} AND from_at < ${until}`;
-      return;
-    case "statuses":
-      await tx`DELETE FROM statuses WHERE site = ${site} AND from_at >= ${from} AND from_at < ${until}`;
-      return;
-    case "alerts":
-      await tx`
-        DELETE FROM alerts
-        WHERE site = ${site} AND site_id IS NOT NULL AND started_at >= ${from} AND started_at < ${until}`;
-      return;
-    case "samples":
-      await tx`DELETE FROM steps WHERE site = ${site} AND at >= ${from} AND at < ${until}`;
-      await tx`DELETE FROM packed_days WHERE site = ${site} AND kind = ${table} AND day = ${day}`;
-      return;
-    case "hours":
-    case "rollups":
-    case "held":
-      await tx`DELETE FROM packed_days WHERE site = ${site} AND kind = ${table} AND day = ${day}`;
-      return;
-    case "users":
-      await tx`DELETE FROM history_users WHERE site = ${site}`;
-      return;
+  if (table === "users") return tx`DELETE FROM history_users WHERE site = ${site}`;
+  if (table === "sessions" && day === NO_DAY) return tx`DELETE FROM open_sessions WHERE site = ${site}`;
+  if (table in DAY_OF) {
+    const [name, time] = DAY_OF[table as keyof typeof DAY_OF];
+    const more = table === "alerts" ? "AND site_id IS NOT NULL" : "";
+    const range = [site, day * DAY_MS, (day + 1) * DAY_MS];
+    await tx.unsafe(`DELETE FROM ${name} WHERE site = $1 AND ${time} >= $2 AND ${time} < $3 ${more}`, range);
   }
+  if (table === "samples" || !(table in DAY_OF))
+    await tx`DELETE FROM packed_days WHERE site = ${site} AND kind = ${table} AND day = ${day}`;
 }
 
 async function fill(tx: Sql, origin: Origin, day: Day): Promise<void> {
@@ -93,10 +80,7 @@ async function fill(tx: Sql, origin: Origin, day: Day): Promise<void> {
   }
 }
 
-const USERS = `
-  INSERT INTO history_users (site, id, name)
-  SELECT $1, r.id, r.name FROM json_to_recordset($3::text::json) AS r(id bigint, name text) WHERE $2::int IS NOT NULL
-  ON CONFLICT (site, id) DO UPDATE SET name = excluded.name`;
+const USERS = upsert("history_users", "site, id", "id bigint, name text");
 
 const HELD = `
   INSERT INTO packed_days (site, kind, day, feature_id, data)

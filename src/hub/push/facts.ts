@@ -37,6 +37,29 @@ export async function writtenRows<Returned>(
   return rows.length === 0 ? [] : tx.unsafe(sql, [site, epoch, JSON.stringify(rows)]);
 }
 
+const columnsOf = (list: string) =>
+  list.split(/,\s+/).map((spec) => {
+    const [, name = "", field = "", type = ""] = /^(\w+)(?: of "(\w+)")? (.+)$/.exec(spec) ?? [];
+    const camel = name.replaceAll(/_[a-z]/g, ([, letter = ""]) => letter.toUpperCase());
+    return { name, field: `"${field || camel}"`, type };
+  });
+
+/**
+ * Builds an upsert of rows with these columns. The JSON has fields like `startedAt` for a column `started_at`, or those named
+ * after `of`. `key`: the columns that identify a row.
+ */
+export function upsert(table: string, key: string, list: string): string {
+  const columns = columnsOf(list);
+  const epoch = key.includes("epoch") ? ["epoch"] : [];
+  const replaced = columns.filter(({ name }) => !key.split(", ").includes(name));
+  return `
+    INSERT INTO ${table} (site, ${[...epoch, ...columns.map(({ name }) => name)].join(", ")})
+    SELECT $1, ${[...epoch.map(() => "$2"), ...columns.map(({ field }) => `r.${field}`)].join(", ")}
+    FROM json_to_recordset($3::text::json) AS r(${columns.map(({ field, type }) => `${field} ${type}`).join(", ")})
+    WHERE $2::int IS NOT NULL
+    ON CONFLICT (${key}) DO UPDATE SET ${replaced.map(({ name }) => `${name} = excluded.${name}`).join(", ")}`;
+}
+
 /** Stores facts in order; each replaces the row with the same id. */
 export async function storeFacts(
   tx: Sql,
@@ -101,33 +124,30 @@ async function storeRun(tx: Sql, origin: Origin, facts: readonly Fact[], now: nu
   );
 }
 
-const SESSION = `server text, daemon text, feature text, "user" text, host text, version text, count bigint, handle text,
-  "startedAt" bigint, "beganAt" bigint, "firstSeenAt" bigint, "lastSeenAt" bigint`;
-const SESSION_COLUMNS = `server, daemon, feature, user_name, host, version, count, handle, started_at, began_at, first_seen_at,
-  last_seen_at`;
-const SESSION_VALUES = `r.server, r.daemon, r.feature, r."user", r.host, r.version, r.count, r.handle, r."startedAt", r."beganAt",
-  r."firstSeenAt", r."lastSeenAt"`;
-const REPLACE_SESSION = SESSION_COLUMNS.split(",")
-  .map((name) => `${name.trim()} = excluded.${name.trim()}`)
-  .join(", ");
+const SESSION = `server text, daemon text, feature text, user_name of "user" text, host text, version text, count bigint,
+  handle text, started_at bigint, began_at bigint, first_seen_at bigint, last_seen_at bigint`;
+const SESSION_COLUMNS = columnsOf(SESSION);
+const NAMES = SESSION_COLUMNS.map(({ name }) => name).join(", ");
+const VALUES = SESSION_COLUMNS.map(({ field }) => `r.${field}`).join(", ");
 
-const OPEN_SESSIONS = `
-  INSERT INTO open_sessions (site, epoch, site_id, ${SESSION_COLUMNS})
-  SELECT $1, $2, r.id, ${SESSION_VALUES} FROM json_to_recordset($3::text::json) AS r(id bigint, ${SESSION})
-  ON CONFLICT (site, epoch, site_id) DO UPDATE SET ${REPLACE_SESSION} RETURNING site_id, id`;
+const OPEN_SESSIONS = `${upsert("open_sessions", "site, epoch, site_id", `site_id of "id" bigint, ${SESSION}`)}
+  RETURNING site_id, id`;
 
 /** A session keeps the id that the hub gave it while it was open. */
 const ENDED_SESSIONS = `
   WITH r AS (
-    SELECT * FROM json_to_recordset($3::text::json) AS r(id bigint, ${SESSION}, "endedAt" bigint, "endReason" text)
+    SELECT * FROM json_to_recordset($3::text::json) 
+      AS r(id bigint, ${SESSION_COLUMNS.map(({ field, type }) => `${field} ${type}`).join(", ")}, "endedAt" bigint,
+        "endReason" text)
   ), closed AS (
     DELETE FROM open_sessions o USING r WHERE o.site = $1 AND o.epoch = $2 AND o.site_id = r.id
     RETURNING o.site_id, o.id
   )
-  INSERT INTO sessions (site, epoch, site_id, id, ${SESSION_COLUMNS}, ended_at, end_reason)
-  SELECT $1, $2, r.id, coalesce(closed.id, nextval('session_ids')), ${SESSION_VALUES}, r."endedAt", r."endReason"
+  INSERT INTO sessions (site, epoch, site_id, id, ${NAMES}, ended_at, end_reason)
+  SELECT $1, $2, r.id, coalesce(closed.id, nextval('session_ids')), ${VALUES}, r."endedAt", r."endReason"
   FROM r LEFT JOIN closed ON closed.site_id = r.id
-  ON CONFLICT (site, epoch, site_id, ended_at) DO UPDATE SET ${REPLACE_SESSION}, end_reason = excluded.end_reason
+  ON CONFLICT (site, epoch, site_id, ended_at) DO UPDATE
+    SET (${NAMES}, end_reason) = (${NAMES.replaceAll(/\w+/g, "excluded.$&")}, excluded.end_reason)
   RETURNING site_id, id`;
 
 const IDS = "SELECT id FROM json_to_recordset($3::text::json) AS r(id bigint)";
@@ -199,41 +219,31 @@ const STEPS = `
   ON CONFLICT (site, feature_id, at) DO UPDATE SET total = excluded.total, used = excluded.used,
     reserved = excluded.reserved, queued = excluded.queued, unlimited = excluded.unlimited`;
 
-const COVERAGE = `
-  INSERT INTO coverage (site, server, from_at, read_at, until_at, running, looks)
-  SELECT $1, r.server, r."from", r."readAt", r."until", r.running, r.looks
-  FROM json_to_recordset($3::text::json)
-    AS r(server text, "from" bigint, "readAt" bigint, "until" bigint, running boolean, looks bigint)
-  WHERE $2::int IS NOT NULL
-  ON CONFLICT (site, server, from_at) DO UPDATE SET read_at = excluded.read_at, until_at = excluded.until_at,
-    running = excluded.running, looks = excluded.looks`;
+const COVERAGE = upsert(
+  "coverage",
+  "site, server, from_at",
+  `server text, from_at of "from" bigint, read_at bigint, until_at of "until" bigint, running boolean, looks bigint`,
+);
 
 export const storeCoverage = (tx: Sql, origin: Origin, rows: readonly CoverageRow[]) =>
   writeRows(tx, COVERAGE, origin, rows);
 
-const STATUSES = `
-  INSERT INTO statuses (site, server, from_at, status, reason, read_at, until_at, next_by)
-  SELECT $1, r.server, r."from", r.status, r.reason, r."readAt", r."until", r."nextBy"
-  FROM json_to_recordset($3::text::json) AS r(server text, "from" bigint, status text, reason text, "readAt" bigint,
-    "until" bigint, "nextBy" bigint)
-  WHERE $2::int IS NOT NULL
-  ON CONFLICT (site, server, from_at) DO UPDATE SET status = excluded.status, reason = excluded.reason,
-    read_at = excluded.read_at, until_at = excluded.until_at, next_by = excluded.next_by`;
+const STATUSES = upsert(
+  "statuses",
+  "site, server, from_at",
+  `server text, from_at of "from" bigint, status text, reason text, read_at bigint, until_at of "until" bigint,
+    next_by bigint`,
+);
 
 export const storeStatuses = (tx: Sql, origin: Origin, rows: readonly StatusRow[]) =>
   writeRows(tx, STATUSES, origin, rows);
 
-const DENIALS = `
-  INSERT INTO denials (site, epoch, site_id, server, daemon, feature, user_name, host, at, until, count, attempts, reason,
-    code, outcome, told)
-  SELECT $1, $2, r.id, r.server, r.daemon, r.feature, r."user", r.host, r.at, r."until", r.count, r.attempts, r.reason,
-    r.code, r.outcome, r.told
-  FROM json_to_recordset($3::text::json) AS r(id bigint, server text, daemon text, feature text, "user" text, host text,
-    at bigint, "until" bigint, count bigint, attempts bigint, reason text, code bigint, outcome text, told boolean)
-  ON CONFLICT (site, epoch, site_id, at) DO UPDATE SET server = excluded.server, daemon = excluded.daemon,
-    feature = excluded.feature, user_name = excluded.user_name, host = excluded.host, until = excluded.until,
-    count = excluded.count, attempts = excluded.attempts, reason = excluded.reason, code = excluded.code,
-    outcome = excluded.outcome, told = excluded.told`;
+const DENIALS = upsert(
+  "denials",
+  "site, epoch, site_id, at",
+  `site_id of "id" bigint, server text, daemon text, feature text, user_name of "user" text, host text, at bigint,
+    until bigint, count bigint, attempts bigint, reason text, code bigint, outcome text, told boolean`,
+);
 
 export const storeDenials = (tx: Sql, origin: Origin, rows: readonly DenialRow[]) =>
   writeRows(tx, DENIALS, origin, rows);
@@ -245,20 +255,13 @@ const OUTCOMES = `
     AS r(command text, outcome text, code text, message text, results json, run json, now bigint)
   WHERE site = $1 AND $2::int IS NOT NULL AND id = r.command AND done_at IS NULL`;
 
-const ALERTS = `
-  INSERT INTO alerts (site, epoch, site_id, rule, severity, server, daemon, feature, message, value, threshold, peak_value,
-    started_at, fired_at, resolved_at, acknowledged_at, acknowledged_by, comment, silenced_until)
-  SELECT $1, $2, r.id, r.rule, r.severity, r.server, r.daemon, r.feature, r.message, r.value, r.threshold, r."peakValue",
-    r."startedAt", r."firedAt", r."resolvedAt", r."acknowledgedAt", r."acknowledgedBy", r.comment, r."silencedUntil"
-  FROM json_to_recordset($3::text::json) AS r(id bigint, rule text, severity text, server text, daemon text, feature text,
-    message text, value double precision, threshold double precision, "peakValue" double precision, "startedAt" bigint,
-    "firedAt" bigint, "resolvedAt" bigint, "acknowledgedAt" bigint, "acknowledgedBy" text, comment text,
-    "silencedUntil" bigint)
-  ON CONFLICT (site, epoch, site_id) DO UPDATE SET severity = excluded.severity, message = excluded.message,
-    value = excluded.value, threshold = excluded.threshold, peak_value = excluded.peak_value,
-    started_at = excluded.started_at, fired_at = excluded.fired_at, resolved_at = excluded.resolved_at,
-    acknowledged_at = excluded.acknowledged_at, acknowledged_by = excluded.acknowledged_by, comment = excluded.comment,
-    silenced_until = excluded.silenced_until`;
+const ALERTS = upsert(
+  "alerts",
+  "site, epoch, site_id",
+  `site_id of "id" bigint, rule text, severity text, server text, daemon text, feature text, message text,
+    value double precision, threshold double precision, peak_value double precision, started_at bigint, fired_at bigint,
+    resolved_at bigint, acknowledged_at bigint, acknowledged_by text, comment text, silenced_until bigint`,
+);
 
 export async function storeAlerts(tx: Sql, origin: Origin, alerts: readonly AlertRow[]): Promise<void> {
   const ms = (text: string | null) => (text === null ? null : Date.parse(text));
