@@ -14,6 +14,8 @@ const HELD = solver(1, { heldHours: 30, user: "eve" });
 const NOW = Date.now();
 const inDays = (days: number) => new Date(NOW + days * 86_400_000).toISOString().slice(0, 10);
 const [inFive, gone] = [solver(1, { expires: inDays(5) }), solver(1, { expires: inDays(-1) })];
+const QUEUED = solver(10, { queued: 2 });
+const DEGRADED: FlexnetState = { ...WELL, members: ["up", "up", "down"] };
 const UNKNOWN = { ...WELL, unknown: ["Something that was never printed before"] };
 
 /** A state, the polls until the alert fires, the good polls until it ends, and the alerts: `rule severity feature: message`. */
@@ -21,21 +23,13 @@ const CAUSES: readonly (readonly [FlexnetState | string, number, number, ...(str
   [HELD, 1, 1, /^held_too_long warning solver: .*held by eve1 on ws1 for 30(\.\d)? h, longer than 2 h$/],
   // Rules about counts fire at once, and end after two good polls.
   [solver(8), 1, 2, "seats warning solver: 80 % of the seats of solver are in use (8 of 10)"],
-  [
-    solver(10, { queued: 2 }),
-    ...([1, 2] as const),
-    "seats critical solver: All 10 seats of solver are in use; requests for 2 seats wait",
-  ],
+  [QUEUED, 1, 2, "seats critical solver: All 10 seats of solver are in use; requests for 2 seats wait"],
   // Four days if midnight has passed since the start of the test.
   [inFive, 1, 1, new RegExp(`^expiry warning solver: .* solver expires on ${inDays(5)}, in [45] days$`)],
   [gone, 1, 1, `expiry critical solver: The license of solver expired on ${inDays(-1)}`],
   [solver(1, { total: 12 }), 1, 1, "totals_changed warning solver: solver has 12 seats now; it had 10"],
   // Rules about failures need as many polls as `failures` says.
-  [
-    { ...WELL, members: ["up", "up", "down"] },
-    ...([2, 2] as const),
-    "server_degraded warning -: eda is degraded: 127.0.0.3 down",
-  ],
+  [DEGRADED, 2, 2, "server_degraded warning -: eda is degraded: 127.0.0.3 down"],
   [REFUSED, 2, 2, /^server_down critical -: eda is down: No license server answers at /],
   [
     { ...WELL, daemon: "down" },

@@ -63,21 +63,9 @@ if (holder === undefined || kind === undefined) throw new Error("no users");
 console.log(JSON.stringify(seen));
 `,
   );
-  await Bun.write(
-    join(folder, "tsconfig.json"),
-    JSON.stringify({
-      compilerOptions: {
-        strict: true,
-        noEmit: true,
-        target: "esnext",
-        module: "preserve",
-        moduleResolution: "bundler",
-        allowImportingTsExtensions: true,
-        types: ["bun"],
-      },
-      files: ["client.ts"],
-    }),
-  );
+  const modules = { module: "preserve", moduleResolution: "bundler", allowImportingTsExtensions: true };
+  const compilerOptions = { strict: true, noEmit: true, target: "esnext", types: ["bun"], ...modules };
+  await Bun.write(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["client.ts"] }));
   return program;
 }
 
@@ -94,24 +82,14 @@ export async function modelGenerator(): Promise<{ python: string; generator: str
   return got.exitCode === 0 ? { python, generator } : null;
 }
 
-export async function writePythonClient(
-  folder: string,
-  document: ApiDocument,
-  generator: string,
-): Promise<string> {
+export async function writePythonClient(folder: string, document: ApiDocument, generator: string) {
   const source = join(folder, "openapi.json");
   await Bun.write(source, JSON.stringify(document));
   const { exitCode, output } = await finished([
     generator,
     ...["--input", source, "--input-file-type", "openapi", "--output", join(folder, "models.py")],
-    ...[
-      "--output-model-type",
-      "pydantic_v2.BaseModel",
-      "--strict-nullable",
-      "--use-annotated",
-      "--extra-fields",
-      "forbid",
-    ],
+    ...["--output-model-type", "pydantic_v2.BaseModel", "--strict-nullable", "--use-annotated"],
+    ...["--extra-fields", "forbid"],
   ]);
   if (exitCode !== 0) throw new Error(`datamodel-codegen:\n${output}`);
   const lists = listsOf(document).map(({ path, rows, query }) => {
@@ -164,10 +142,7 @@ export async function compileGoClient(folder: string, document: ApiDocument, gen
   }
 }
 
-export async function finished(
-  argv: readonly string[],
-  cwd = "/",
-): Promise<{ exitCode: number; output: string }> {
+export async function finished(argv: readonly string[], cwd = "/") {
   const child = Bun.spawn([...argv], { cwd, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
   const [stdout, stderr, exitCode] = await Promise.all([
     child.stdout.text(),

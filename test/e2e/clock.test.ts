@@ -7,17 +7,8 @@ import { createWrongClock, HAS_COMPILER } from "./wrong-clock.ts";
 const DAY_S = 86_400;
 const DAY_MS = DAY_S * 1000;
 
-interface Health {
-  readonly status: string;
-  readonly uptimeSeconds: number;
-  readonly checks: { readonly clock: { readonly status: string } };
-}
-
-interface Session {
-  readonly user: string;
-  readonly firstSeenAt: string;
-  readonly endedAt: string | null;
-}
+type Health = { status: string; uptimeSeconds: number; checks: { clock: { status: string } } };
+type Session = { user: string; firstSeenAt: string; endedAt: string | null };
 
 test.skipIf(!HAS_COMPILER)(
   "a clock that is 500 days ahead deletes nothing, causes a warning, and leaves nothing behind when corrected",
@@ -49,11 +40,9 @@ test.skipIf(!HAS_COMPILER)(
       await untilPrinted(at.daemon, "The clock is 500 days ahead of the last stored time");
       // Retention has run by then. A reload also evaluates alerts.
       await at.reload();
-      await until(
-        "the alert fires",
-        async () => (await at.alerts("rule=clock&state=firing")).length === 1 || undefined,
-      );
-      await until("health says so", async () => {
+      const isFiring = async () => (await at.alerts("rule=clock&state=firing")).length === 1;
+      await until("the alert fires", async () => (await isFiring()) || undefined);
+      await until("health reports it", async () => {
         const { status, checks } = await healthOf(at);
         return (status === "degraded" && checks.clock.status === "degraded") || undefined;
       });
@@ -84,9 +73,8 @@ test.skipIf(!HAS_COMPILER)(
     });
     expect((await healthOf(at)).checks.clock.status).toBe("healthy");
     expect(await usageOf(at)).toMatchObject({ groups: [{ feature: "solver", sessions: 4 }] });
-    expect(await at.ask<object>("/api/licenses/stats")).toMatchObject({
-      features: [{ sessions: expect.any(Number) }],
-    });
+    const counted = { features: [{ sessions: expect.any(Number) }] };
+    expect(await at.ask<object>("/api/licenses/stats")).toMatchObject(counted);
     const { database } = await at.ask<{ database: { oldestSampleAt: string } }>("/api/status");
     expect(isPast(database.oldestSampleAt)).toBe(true);
   },

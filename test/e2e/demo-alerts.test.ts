@@ -20,15 +20,15 @@ const fullFor = (directory: string, start: number, end: number) =>
     const read = createReader(sqlite, { now: end });
     return read.features({ servers: null }).flatMap((known) => {
       const { server, daemon, feature } = known;
-      const stretches: (About & { readonly from: number; readonly until: number })[] = [];
+      const periods: (About & { readonly from: number; readonly until: number })[] = [];
       let from: number | null = null;
       const over = { at: end, used: null, total: null, unlimited: false };
       for (const { at, used, total, unlimited } of [...read.series(known, start, end).steps, over]) {
         const isFull = used !== null && !unlimited && total !== null && total > 0 && used >= total;
-        if (!isFull && from !== null) stretches.push({ server, daemon, feature, from, until: at });
+        if (!isFull && from !== null) periods.push({ server, daemon, feature, from, until: at });
         from = isFull ? (from ?? at) : null;
       }
-      return stretches.filter(({ from, until }) => until - from >= 30 * MINUTE);
+      return periods.filter(({ from, until }) => until - from >= 30 * MINUTE);
     });
   });
 
@@ -53,7 +53,7 @@ test.skipIf(!SLOW)(
     expect([ended.exitCode, ended.stderr]).toEqual([0, ""]);
     const month = JSON.parse(ended.stdout) as { start: string; end: string; firings: readonly Told[] };
     const long = await fullFor(directory, Date.parse(month.start), Date.parse(month.end));
-    process.stderr.write(`${month.firings.length} firings, ${long.length} stretches\n`);
+    process.stderr.write(`${month.firings.length} firings, ${long.length} periods\n`);
     expect(month.firings.length).toBeLessThanOrEqual(MAX_FIRINGS);
     const degraded = month.firings.filter(({ rule }) => rule === "server_degraded");
     expect(degraded).toMatchObject([{ server: "cae", resolvedAt: null }]);

@@ -4,15 +4,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { HAS_POSTGRES } from "../hub/postgres.ts";
-import { type Daemon, freePort, run, SLOW, start, until, untilPrinted } from "./harness.ts";
+import { freePort, run, SLOW, start, until, untilPrinted } from "./harness.ts";
 
-interface Demo {
-  readonly daemon: Daemon;
-  readonly key: string;
-  readonly directory: string;
-}
-
-async function startDemo(...options: string[]): Promise<Demo> {
+async function startDemo(...options: string[]) {
   const port = await freePort();
   // Making a month of history takes half a minute, so use a day.
   const args = ["demo", "--fleet", "--history", "1", "--port", String(port), ...options];
@@ -24,7 +18,7 @@ async function startDemo(...options: string[]): Promise<Demo> {
 }
 
 /** Returns the process id in PostgreSQL's pid file. */
-const postgresOf = async ({ directory }: Demo) =>
+const postgresOf = async ({ directory }: { readonly directory: string }) =>
   Number((await Bun.file(join(directory, "postgresql/data/postmaster.pid")).text()).split("\n")[0]);
 
 const gone = (pid: number) =>
@@ -41,11 +35,8 @@ describe.skipIf(!HAS_POSTGRES)("licmond demo --fleet", () => {
       expect(sites).toMatchObject(
         [4, 3, 3].map((servers, at) => ({ site: ["muc", "stu", "tor"][at], servers, lagFacts: 0 })),
       );
-      const { sessions } = await daemon.json<{ sessions: object[] }>(
-        "/api/licenses/sessions?site=tor&start=-12h&limit=5",
-        key,
-      );
-      expect(sessions).toHaveLength(5);
+      const asked = "/api/licenses/sessions?site=tor&start=-12h&limit=5";
+      expect((await daemon.json<{ sessions: object[] }>(asked, key)).sessions).toHaveLength(5);
       const [, code = ""] = /\/signin#code=(\S+)/.exec(daemon.output()) ?? [];
       const signedIn = await daemon.get("/api/signin", undefined, {
         method: "POST",

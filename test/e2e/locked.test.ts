@@ -9,10 +9,6 @@ const READS = ["/api/licenses", "/api/status", "/api/licenses/sessions", "/api/l
 /** A write off the event loop waits 5 s for the lock; one on it, a tenth of a second. */
 const HELD_LOOP_MS = 4_500;
 
-interface Users {
-  readonly users: readonly { readonly user: string; readonly session: number | null }[];
-}
-
 const heldBy = (user: string) => lmstat({ solver: { total: 4, holders: [{ user, host: "ws01" }] } });
 
 /** Starts a daemon that has read one seat of ada. */
@@ -27,23 +23,15 @@ async function daemonWithSeat() {
   const rescan = () => daemon.post("/api/licenses/rescan", key);
   expect((await rescan()).status).toBe(200);
   const lock = (name: string) => holdLock(join(site.folder, "storage", name));
-  const users = async () => (await daemon.json<Users>("/api/licenses/users", key)).users;
+  const users = async () => (await daemon.json<{ users: object[] }>("/api/licenses/users", key)).users;
   const stored = (count: number) =>
     until(`${count} sessions are stored`, async () => {
       const { total } = await daemon.json<{ total: number }>("/api/licenses/sessions", key);
       return total === count || undefined;
     });
   const close = opened.move();
-  return {
-    tool,
-    daemon,
-    key,
-    rescan,
-    lock,
-    users,
-    stored,
-    [Symbol.asyncDispose]: () => close.disposeAsync(),
-  };
+  const end = () => close.disposeAsync();
+  return { tool, daemon, key, rescan, lock, users, stored, [Symbol.asyncDispose]: end };
 }
 
 test("while another program locks both databases, reads work, and seats are stored later", async () => {

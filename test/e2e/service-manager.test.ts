@@ -13,23 +13,13 @@ afterAll(async () => {
   await site[Symbol.asyncDispose]();
 });
 
-interface Service extends AsyncDisposable {
-  readonly pid: number;
-  /** Messages so far, oldest first. */
-  told(): readonly string[];
-  /** Waits for the first matching message after `from`. */
-  message(pattern: RegExp, from?: number): Promise<string>;
-  signal(name: NodeJS.Signals): void;
-  readonly exited: Promise<number>;
-}
-
 /** Starts `serve` as systemd would, with a notify socket and a watchdog. */
-function startService(name: string, environment: Readonly<Record<string, string>> = {}): Service {
+function startService(name: string) {
   const receiver = receiveNotifications(name);
   const told: string[] = [];
   const child = Bun.spawn([BINARY, "serve", "--config", site.config], {
     cwd: "/",
-    env: { PATH: "/usr/bin:/bin", NOTIFY_SOCKET: name, ...environment },
+    env: { PATH: "/usr/bin:/bin", NOTIFY_SOCKET: name },
     stdio: ["ignore", "ignore", "ignore"],
   });
   const all = () => {
@@ -37,16 +27,17 @@ function startService(name: string, environment: Readonly<Record<string, string>
     return told;
   };
   return {
-    pid: child.pid,
+    /** Messages so far, oldest first. */
     told: all,
     exited: child.exited,
-    message: (pattern, from = 0) =>
+    /** Waits for the first matching message after `from`. */
+    message: (pattern: RegExp, from = 0) =>
       until(`a message ${pattern}`, () =>
         all()
           .slice(from)
           .find((text) => pattern.test(text)),
       ),
-    signal: (signal) => child.kill(signal),
+    signal: (signal: NodeJS.Signals) => child.kill(signal),
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");
       await child.exited;

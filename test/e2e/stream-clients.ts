@@ -22,8 +22,6 @@ export function npmEventSource(url: string, names: readonly string[]) {
   return { seen, opened: () => opened, close: () => source.close() };
 }
 
-export type SocketClient = Awaited<ReturnType<typeof npmWebSocket>>;
-
 /** Connects with the npm package `ws`. Resolves once the socket is open. */
 export async function npmWebSocket(url: string) {
   const socket = new NpmWebSocket(url.replace(/^http/, "ws"));

@@ -34,6 +34,10 @@ async function sourcesWithMore(folder: string): Promise<string> {
 
 const SECRET = 'Öffne dich/"Sesam" & co';
 const TOKEN = "token-of-the-login";
+const FEATURES = [
+  { name: "mesher", total: 5 },
+  { name: `x ${SECRET} y`, total: 1 },
+];
 
 /** Encodings in which a secret could leak. */
 const FORMS = [
@@ -74,12 +78,7 @@ test("managers need only their folder and an entry in the registry, and keep sec
         : new Response(`wrong: ${body}`, { status: 401 }),
     "/features": ({ headers }) =>
       headers.get("authorization") === `Bearer ${TOKEN}`
-        ? Response.json({
-            features: [
-              { name: "mesher", total: 5 },
-              { name: `x ${SECRET} y`, total: 1 },
-            ],
-          })
+        ? Response.json({ features: FEATURES })
         : new Response("who?", { status: 403 }),
     "/users": ({ headers }) =>
       Response.json({ features: [{ name: "mesher", users: ["carol", `${headers.get("authorization")}`] }] }),
@@ -112,11 +111,8 @@ test("managers need only their folder and an entry in the registry, and keep sec
   await using daemon = await site.serve({ program });
   const ask = (path: string) => daemon.json<{ features: unknown }>(path, key);
   await until("all servers are polled", async () => {
-    const { servers } = await daemon.json<{ servers: { lastPollAt: string | null }[] }>(
-      "/api/licenses/servers",
-      key,
-    );
-    return servers.every(({ lastPollAt }) => lastPollAt !== null) || undefined;
+    const text = await (await daemon.get("/api/licenses/servers", key)).text();
+    return !text.includes('"lastPollAt":null') || undefined;
   });
   expect(await ask("/api/licenses/features?server=third")).toMatchObject({
     features: [{ server: "third", name: "solver", total: 3, used: 2 }],
@@ -142,12 +138,14 @@ test("managers need only their folder and an entry in the registry, and keep sec
     unparsed: [{ line: 1, text: "odd ***" }],
   });
 
-  const { commands } = await daemon.json<{ commands: { command: string }[] }>("/api/execute", key);
-  expect(commands.map(({ command }) => command)).toEqual(["status"]);
-  const none = await daemon.post("/api/execute", key, { command: "status", server: "fourth" });
-  expect(await none.json()).toMatchObject({ code: "INVALID_FIELD" });
-  const reread = await daemon.post("/api/execute", key, { command: "reread", server: "third" });
-  expect(await reread.json()).toMatchObject({ code: "INVALID_FIELD" });
+  expect(await daemon.json<object>("/api/execute", key)).toMatchObject({ commands: [{ command: "status" }] });
+  for (const [command, server] of [
+    ["status", "fourth"],
+    ["reread", "third"],
+  ])
+    expect(await (await daemon.post("/api/execute", key, { command, server })).json()).toMatchObject({
+      code: "INVALID_FIELD",
+    });
 
   for (const path of [
     ...["status", "logs?limit=1000", "picture", "health", "alerts", "network", "config"].map(

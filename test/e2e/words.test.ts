@@ -8,18 +8,15 @@ import { createWatchedSite, type Watching } from "./watched-site.ts";
 const seats = (used: number, total = 4) => ({ features: { solver: { total, used }, Mesher: { total: 2 } } });
 const FULL = seats(4);
 
-const envOf = ({ daemon, key }: Watching) => ({
-  LICMOND_URL: daemon.url,
+const envOf = ({ daemon: { url }, key }: Watching) => ({
+  LICMOND_URL: url,
   LICMOND_API_KEY: key,
   TERM: "xterm",
 });
 
 const LEAVE = "\u001b[?1049l";
 
-const flagsOf = ({ inputFlags, outputFlags, localFlags, controlFlags }: Bun.Terminal) => [
-  ...[inputFlags, outputFlags],
-  ...[localFlags, controlFlags],
-];
+const flagsOf = (one: Bun.Terminal) => [one.inputFlags, one.outputFlags, one.localFlags, one.controlFlags];
 
 /** Runs a command in a terminal. */
 function inTerminal(args: readonly string[], watching: Watching, cols = 80, rows = 12) {
@@ -56,35 +53,22 @@ test("wait: its exit codes, and those of its command", async () => {
   await using site = await createWatchedSite();
   await site.lmutil.says(flexnetSays(seats(2)));
   await using watching = await site.watch();
-  const wait = async (...args: string[]) => {
-    const { exitCode, stdout, stderr } = await run(["wait", ...args], { env: envOf(watching) });
-    return [exitCode, stdout, stderr];
-  };
   const free = "solver (eda/acmed): 2 free\n";
-  expect(await wait("SOLVER")).toEqual([0, "", free]);
-  expect(await wait("solver", "--count", "2", "--", "sh", "-c", "echo $0; exit 7", "a b")).toEqual([
-    7,
-    "a b\n",
-    free,
-  ]);
-  expect((await wait("solver", "--", "sh", "-c", "kill -TERM $$"))[0]).toBe(143);
-  expect(await wait("solver", "--", "/nosuch")).toEqual([
-    127,
-    "",
-    expect.stringContaining("cannot run /nosuch"),
-  ]);
-  expect(await wait("solvr")).toEqual([1, "", expect.stringContaining('"solver"')]);
-  expect(await wait("solver", "--count", "5")).toEqual([
-    2,
-    "",
-    expect.stringContaining("solver has only 4 seats"),
-  ]);
-  const late = await wait("solver", "--count", "3", "--timeout", "1s", "--", "echo", "never");
-  expect(late).toEqual([
-    3,
-    "",
-    "Waiting for 3 seats of solver: 2 of 4 in use on eda\nsolver was not free within 1 s.\n",
-  ]);
+  const late = "Waiting for 3 seats of solver: 2 of 4 in use on eda\nsolver was not free within 1 s.\n";
+  const cases: readonly (readonly [string[], number, string, string])[] = [
+    [["SOLVER"], 0, "", free],
+    [["solver", "--count", "2", "--", "sh", "-c", "echo $0; exit 7", "a b"], 7, "a b\n", free],
+    [["solver", "--", "sh", "-c", "kill -TERM $$"], 143, "", free],
+    [["solver", "--", "/nosuch"], 127, "", "cannot run /nosuch"],
+    [["solvr"], 1, "", '"solver"'],
+    [["solver", "--count", "5"], 2, "", "solver has only 4 seats"],
+    [["solver", "--count", "3", "--timeout", "1s", "--", "echo", "never"], 3, "", late],
+  ];
+  for (const [args, exitCode, stdout, words] of cases) {
+    const ended = await run(["wait", ...args], { env: envOf(watching) });
+    expect([args, ended.exitCode, ended.stdout]).toEqual([args, exitCode, stdout]);
+    expect(ended.stderr).toContain(words);
+  }
 });
 
 test("wait: a returned seat, Ctrl-C, and a restart of licmond", async () => {
@@ -98,10 +82,8 @@ test("wait: a returned seat, Ctrl-C, and a restart of licmond", async () => {
     expect(await waiting.child.exited).toBe(130);
     waiting.isAsItWas();
   }
-  await using waiting = inTerminal(
-    ["wait", "solver", "--count", "2", "--", "sh", "-c", "tty -s && exit 9"],
-    watching,
-  );
+  const args = ["wait", "solver", "--count", "2", "--", "sh", "-c", "tty -s && exit 9"];
+  await using waiting = inTerminal(args, watching);
   await waiting.shows("4 of 4 in use on eda");
   await watching.poll(seats(3));
   await waiting.shows("3 of 4 in use on eda");
