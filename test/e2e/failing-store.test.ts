@@ -14,10 +14,7 @@ const AFTER_MS = 25_000;
 /** Readings shortly before a fault may not have been stored yet. */
 const LATE_MS = 5_000;
 
-interface Hole {
-  readonly from: number;
-  readonly to: number;
-}
+type Hole = { readonly from: number; readonly to: number };
 
 /** Returns the daemon, or its replacement. */
 type Fault = (site: Site, daemon: Daemon) => Promise<Daemon>;
@@ -56,19 +53,13 @@ async function liveThrough(site: Site, fault: Fault): Promise<void> {
     const end = Date.now() + LATE_MS;
     await Bun.write(`${frozen}.new`, String(end));
     await rename(`${frozen}.new`, frozen);
-    const readings = async () =>
-      (await Bun.file(asked).text())
-        .trim()
-        .split("\n")
-        .map((line) => JSON.parse(line) as Asked);
+    const readings = async () => Bun.JSONL.parse(await Bun.file(asked).text()) as Asked[];
     await until("each server was read repeatedly", async () => {
       const last = (await readings()).filter(({ at }) => at === end);
       return SERVERS.every((server) => last.filter((one) => one.server === server).length > 2) || undefined;
     });
-    const { sessions } = await daemon.json<{ sessions: SessionRecord[] }>(
-      "/api/licenses/sessions?limit=10000",
-      key,
-    );
+    const all = "/api/licenses/sessions?limit=10000";
+    const { sessions } = await daemon.json<{ sessions: SessionRecord[] }>(all, key);
     const usage = `/api/licenses/usage?group_by=feature&start=${new Date(begin - 60_000).toISOString()}`;
     const { groups } = await daemon.json<{ groups: { peakHeld: number }[] }>(usage, key);
     const inner = [from + 3 * LATE_MS, hole.to - LATE_MS].map((at) => new Date(at).toISOString());
@@ -77,9 +68,9 @@ async function liveThrough(site: Site, fault: Fault): Promise<void> {
     const events = client.seen.map(({ name, data }) => `${name} ${String(data.user)}`);
     client.close();
 
-    const all = await readings();
+    const read = await readings();
     for (const server of SERVERS) {
-      const times = new Set(all.filter((reading) => reading.server === server).map(({ at }) => at));
+      const times = new Set(read.filter((reading) => reading.server === server).map(({ at }) => at));
       compare(
         takings(server, begin, Math.min(...times), end + 1),
         [...times].sort((one, other) => one - other),
@@ -113,33 +104,29 @@ function compare(
     const rows = sessions.filter((session) => session.user === user);
     const having = readings.filter((at) => at >= from && at < to);
     const [first, firstStored] = [having[0], having.find(wasStored)];
-    const [gone, goneStored] = [
-      readings.find((at) => at >= to),
-      readings.find((at) => at >= to && wasStored(at)),
-    ];
+    const after = readings.filter((at) => at >= to);
+    const [gone, goneStored] = [after[0], after.find(wasStored)];
     const [row] = rows;
     if (rows.length > 1) wrong.push(`${user} has ${rows.length} sessions`);
     if (row === undefined) {
       if (firstStored !== undefined) wrong.push(`${user} has no session`);
       continue;
     }
-    const within = (time: string, after: number | undefined, before: number | undefined) => {
+    const within = (time: string, least: number | undefined, before: number | undefined) => {
       const at = Date.parse(time);
-      return after !== undefined && at >= after && (before === undefined || at < behind(before));
+      return least !== undefined && at >= least && (before === undefined || at < behind(before));
     };
-    const after = (at: number | undefined) => (at === undefined ? "never" : `${(at - hole.from) / 1000} s`);
-    const times = `${user} ${JSON.stringify(row)}, by the tool at ${after(from)}`;
+    const late = (at: number | undefined) => (at === undefined ? "never" : `${(at - hole.from) / 1000} s`);
+    const times = `${user} ${JSON.stringify(row)}, by the tool at ${late(from)}`;
     if (!within(row.firstSeenAt, first, firstStored))
-      wrong.push(`first seen: ${times}, read at ${after(first)}, stored at ${after(firstStored)}`);
+      wrong.push(`first seen: ${times}, read at ${late(first)}, stored at ${late(firstStored)}`);
     if (row.endedAt === null ? goneStored !== undefined : !within(row.endedAt, gone, goneStored))
-      wrong.push(`ended: ${times} to ${after(to)}, read at ${after(gone)}, stored at ${after(goneStored)}`);
+      wrong.push(`ended: ${times} to ${late(to)}, read at ${late(gone)}, stored at ${late(goneStored)}`);
     // Checkouts of the first reading are not announced.
     if (Date.parse(row.firstSeenAt) >= (readings[1] ?? 0)) expected.push(`checkout ${user}`);
     if (row.endedAt !== null) expected.push(`checkin ${user}`);
   }
-  expect({ hole: [hole.from, hole.to].map((at) => new Date(at).toISOString()), wrong }).toMatchObject({
-    wrong: [],
-  });
+  expect({ hole, wrong }).toEqual({ hole, wrong: [] });
   const known = new Set(truth.map(({ user }) => user));
   expect(sessions.filter(({ user }) => !known.has(user ?? ""))).toEqual([]);
   expect([...events].sort()).toEqual(expected.sort());

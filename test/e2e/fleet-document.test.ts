@@ -41,11 +41,9 @@ describe.skipIf(!HAS_POSTGRES || !HAS_OPENSSL)(FILE, () => {
     await program("licmond", `[ -f ${folder}/as ] && . ${folder}/as; exec '${BINARY}' "$@"`);
     await program("apt-get", "exit 0");
     await program("sudo", 'if [ "$1" = -u ]; then shift 2; fi; exec "$@"');
+    const where = `PGHOST=127.0.0.1 PGPORT=${postgres.port} PGUSER=postgres`;
     for (const name of ["psql", "createdb", "dropdb"])
-      await program(
-        name,
-        `PGHOST=127.0.0.1 PGPORT=${postgres.port} PGUSER=postgres exec /usr/bin/${name} "$@"`,
-      );
+      await program(name, `${where} exec /usr/bin/${name} "$@"`);
     await program("systemctl", SYSTEMCTL.replaceAll("FOLDER", folder).replaceAll("URL", hubUrl()));
     // PostgreSQL asks for the password from here on.
     await configureHba("host licmond licmond 127.0.0.1/32 scram-sha-256\n");
@@ -109,19 +107,15 @@ describe.skipIf(!HAS_POSTGRES || !HAS_OPENSSL)(FILE, () => {
   /** Starts the site of the document with its hub on another port. */
   async function startSite(fleet: string): Promise<void> {
     const config = place("site.toml");
-    await Bun.write(
-      config,
-      `[http]\nhost = "127.0.0.1"\nport = ${ports.site}\n[storage]\ndirectory = "${place("storage")}"\n${fleet}`,
-    );
+    const http = `[http]\nhost = "127.0.0.1"\nport = ${ports.site}\n`;
+    await Bun.write(config, `${http}[storage]\ndirectory = "${place("storage")}"\n${fleet}`);
     await mkdir(place("storage"), { recursive: true });
     if (siteKey === "") {
       const made = await run(["keys", "create", "--config", config, "--name", "me", "--role", "admin"]);
       siteKey = made.stdout.trim();
       // Replaces the Unix socket on the site's host.
-      await Bun.write(
-        place("as"),
-        `export LICMOND_URL=http://127.0.0.1:${ports.site} LICMOND_API_KEY=${siteKey}\n`,
-      );
+      const url = `http://127.0.0.1:${ports.site}`;
+      await Bun.write(place("as"), `export LICMOND_URL=${url} LICMOND_API_KEY=${siteKey}\n`);
     }
     await site?.stop();
     site = await start({ args: ["serve", "--config", config], port: ports.site });

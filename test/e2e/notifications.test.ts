@@ -11,15 +11,9 @@ import { createWatchedSite } from "./watched-site.ts";
 const HOSTILE = ["<!channel>|click", "=cmd()", "@all*bold*`code`", "back\u2028line\u0085\u001b[31mred"];
 const MANY = 36;
 
-const burst = {
-  features: Object.fromEntries(
-    [...HOSTILE, ...Array.from({ length: MANY }, (_, index) => `feature_${index}`)].map((name) => [
-      name,
-      { total: 1, used: 1 },
-    ]),
-  ),
-};
-const ALERTS = HOSTILE.length + MANY;
+const NAMES = [...HOSTILE, ...Array.from({ length: MANY }, (_, index) => `feature_${index}`)];
+const burst = { features: Object.fromEntries(NAMES.map((name) => [name, { total: 1, used: 1 }])) };
+const ALERTS = NAMES.length;
 
 test("a burst of alerts with hostile names is one message per target; failures are retried or reported", async () => {
   await using other = createReceiver();
@@ -76,7 +70,7 @@ to = ["ann@company.example"]
   const body = json?.body ?? "";
   const message = JSON.parse(body) as JsonMessage;
   expect([message.type, message.dropped, message.alerts.length]).toEqual(["alerts", 0, ALERTS]);
-  expect(new Set(message.alerts.map(({ feature }) => feature))).toEqual(new Set(Object.keys(burst.features)));
+  expect(new Set(message.alerts.map(({ feature }) => feature))).toEqual(new Set(NAMES));
   const timestamp = json?.headers.get("x-licmond-timestamp") ?? "";
   expect(Number(timestamp)).toBeWithin(Math.floor(startedAt / 1000), Date.now() / 1000 + 1);
   expect(json?.headers.get("x-licmond-signature")).toBe(

@@ -13,7 +13,7 @@ import {
   TARGETS,
 } from "../../scripts/lib/release/targets.ts";
 import { differences } from "../../scripts/lib/release/verify.ts";
-import { freePort, SLOW, start } from "./harness.ts";
+import { freePort, run, SLOW, start } from "./harness.ts";
 
 const root = join(import.meta.dir, "../..");
 const { version } = manifest;
@@ -59,16 +59,10 @@ const made = SLOW && DPKG ? await make() : [];
 const isMade = (name: string) => made.some((target) => target.name === name);
 
 async function must(argv: string[], cwd = place): Promise<string> {
-  const child = Bun.spawn(argv, {
-    cwd,
-    env: { PATH: process.env.PATH ?? "", LC_ALL: "C", TZ: "UTC" },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-  if (child.exitCode !== 0) throw new Error(`${argv.join(" ")} failed (${child.exitCode}):\n${out}${err}`);
-  return out;
+  const env = { PATH: process.env.PATH ?? "", LC_ALL: "C" };
+  const { exitCode, stdout, stderr } = await run([], { program: argv, cwd, env });
+  if (exitCode !== 0) throw new Error(`${argv.join(" ")} failed (${exitCode}):\n${stdout}${stderr}`);
+  return stdout;
 }
 
 describe.skipIf(made.length === 0)("the files of a release", () => {
@@ -132,9 +126,8 @@ test.skipIf(!isMade("linux-x64"))("the Debian package: its metadata and files", 
   const listed = (await must(["dpkg-deb", "--contents", deb])).trimEnd().split("\n");
   const entries = listed.map((line) => line.split(/ +/));
   expect(new Set(entries.map(([, owner]) => owner))).toEqual(new Set(["root/root"]));
-  expect(new Set(entries.map(([, , , day, time]) => `${day} ${time}`))).toEqual(
-    new Set(["2026-11-18 11:06"]),
-  );
+  const times = new Set(entries.map(([, , , day, time]) => `${day} ${time}`));
+  expect([...times]).toEqual(["2026-11-18 11:06"]);
   const files = entries.flatMap(([mode, , , , , path]) => (mode?.startsWith("-") ? [`${mode} ${path}`] : []));
   expect(files.sort()).toEqual([
     "-rw-r--r-- ./usr/lib/systemd/system/licmond-hub.service",

@@ -90,8 +90,9 @@ test("limits, alerts, CORS, execute, the body limit and the log level apply at o
   await daemon.post("/api/licenses/rescan", admin);
   expect(await seatsFire()).toBe(false);
 
+  const alerts = '[alerts]\nusage_warning = 50\nfor = "0s"\n';
   await site.configure(
-    `${server}[limits]\nburst = 77\n[alerts]\nusage_warning = 50\nfor = "0s"\n[execute]\nenabled = true\n[log]\nlevel = "debug"`,
+    `${server}[limits]\nburst = 77\n${alerts}[execute]\nenabled = true\n[log]\nlevel = "debug"`,
     'cors_origins = ["https://wall.example"]\nmax_body_bytes = 1024',
   );
   expect(await (await daemon.post("/api/reload", admin)).json()).toEqual(APPLIED);

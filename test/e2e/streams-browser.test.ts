@@ -105,10 +105,8 @@ describe.skipIf(!HAS_BROWSER)("a page in Chromium", () => {
     const refusal = await until("the refusal", async () => (await keptBy(stranger)).closes[0]);
     expect([refusal.code, (await keptBy(stranger)).opened]).toEqual([1006, 0]);
     await page.evaluate(`window.socket.send(JSON.stringify({ type: "ping" }))`);
-    await until(
-      "the pong",
-      async () => (await seenBy(page)).some(({ name }) => name === "pong") || undefined,
-    );
+    const hasPong = async () => (await seenBy(page)).some(({ name }) => name === "pong");
+    await until("the pong", async () => (await hasPong()) || undefined);
     const [resume, ...seen] = await seenBy(page);
     expect(resume?.data).toEqual({ type: "resume", from, oldest: from });
     expect(seen.slice(0, truth.length - 1)).toEqual(truth.slice(1));

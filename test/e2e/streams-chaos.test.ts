@@ -72,10 +72,8 @@ test.skipIf(!SLOW)(
 
     const half = { count: (SECONDS / 2) * RATE, rate: RATE };
     const first = publish(daemon, { tag: "first", ...half });
-    await until(
-      "most of the first half is told",
-      () => rovers.some(({ ids }) => ids.length > 0.8 * half.count) || undefined,
-    );
+    const isMost = () => rovers.some(({ ids }) => ids.length > 0.8 * half.count);
+    await until("most of the first half is sent", () => isMost() || undefined);
     await daemon.kill();
     daemon = await site.serve();
     const beforeCrash = await first;
@@ -84,11 +82,8 @@ test.skipIf(!SLOW)(
 
     const truth = await replay(daemon, key, from, "end-0");
     const end = truth.at(-1)?.id ?? 0;
-    await until(
-      "all have seen the end",
-      () => rovers.every(({ last }) => last() >= end) || undefined,
-      60_000,
-    );
+    const isEnd = () => rovers.every(({ last }) => last() >= end);
+    await until("all have seen the end", () => isEnd() || undefined, 60_000);
     await Promise.all(rovers.map(({ stop }) => stop()));
     expect(await daemon.stop()).toBe(0);
 
@@ -101,9 +96,8 @@ test.skipIf(!SLOW)(
     expect(told("second")).toBe(half.count);
     expect(told("first")).toBeGreaterThan(half.count / 2);
     const connections = rovers.reduce((sum, rover) => sum + rover.connections(), 0);
-    console.log(
-      `${sequence.length} events, ${connections} connections; answered before the crash ${beforeCrash}, stored ${told("first")}`,
-    );
+    const counts = `answered before the crash ${beforeCrash}, stored ${told("first")}`;
+    console.log(`${sequence.length} events, ${connections} connections; ${counts}`);
     expect(connections).toBeGreaterThan(CLIENTS * 2);
   },
 );

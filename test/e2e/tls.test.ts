@@ -41,7 +41,6 @@ async function serveOverTls(site: Site, pair: Pair): Promise<Daemon> {
   return site.serve({ tls: { ca: await textOf(pair.cert) } });
 }
 
-/** Returns the certificate's name of a new connection, or the error's code. */
 function servedTo(site: Site): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   const socket = connect({ host: "127.0.0.1", port: site.port, rejectUnauthorized: false }, () => {
@@ -80,12 +79,11 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
     expect(daemon.output()).not.toContain("Plain HTTP");
 
     // TLS 1.2 only has forward secrecy and authenticated encryption, and TLS 1.3 works.
-    const agreed = (...offer: string[]) =>
-      /^New, TLSv1\.[23], Cipher is (\S+)$/m.exec(
-        Bun.spawnSync(["openssl", "s_client", "-connect", `127.0.0.1:${site.port}`, ...offer], {
-          stdin: null,
-        }).stdout.toString(),
-      )?.[1] ?? null;
+    const client = ["openssl", "s_client", "-connect", `127.0.0.1:${site.port}`];
+    const agreed = (...offer: string[]) => {
+      const { stdout } = Bun.spawnSync([...client, ...offer], { stdin: null });
+      return /^New, TLSv1\.[23], Cipher is (\S+)$/m.exec(stdout.toString())?.[1] ?? null;
+    };
     const twelve = (ciphers: string) => agreed("-tls1_2", "-cipher", `${ciphers}:@SECLEVEL=0`);
     expect(twelve("ECDHE-ECDSA-AES128-GCM-SHA256")).toBe("ECDHE-ECDSA-AES128-GCM-SHA256");
     expect(twelve("ECDHE-ECDSA-CHACHA20-POLY1305")).toBe("ECDHE-ECDSA-CHACHA20-POLY1305");
@@ -104,9 +102,8 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
 
     const messages: string[] = [];
     let closes = 0;
-    const socket = new WebSocket(`wss://127.0.0.1:${site.port}/ws/metrics?interval=250&api_key=${key}`, {
-      tls: { ca },
-    });
+    const watched = `wss://127.0.0.1:${site.port}/ws/metrics?interval=250&api_key=${key}`;
+    const socket = new WebSocket(watched, { tls: { ca } });
     socket.onmessage = ({ data }) => messages.push(String(data));
     socket.onclose = () => closes++;
     await until("the socket gets its first message", () => messages.length > 0 || undefined);
@@ -134,11 +131,8 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
     await until("the refusal is logged", () => daemon.output().includes("is not the key of") || undefined);
     expect(await servedTo(site)).toBe("two");
     // The answer names the settings; the log names the paths.
-    const { lastReload } = await daemon.json<{ lastReload: { outcome: string; message: string } }>(
-      "/api/status",
-      key,
-      renewed,
-    );
+    type Status = { lastReload: { outcome: string; message: string } };
+    const { lastReload } = await daemon.json<Status>("/api/status", key, renewed);
     expect(lastReload.outcome).toBe("refused");
     expect(lastReload.message).toContain("http.tls_cert");
     expect(lastReload.message).not.toContain(site.folder);
@@ -156,14 +150,10 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
       return (await daemon.post("/api/reload", key)).json();
     };
     const nowhere = { cert: join(site.folder, "none.crt"), key: join(site.folder, "none.key") };
-    expect(await reload(nowhere)).toMatchObject({
-      code: "CONFLICT",
-      details: expect.stringContaining("http.tls_cert"),
-    });
-    expect(await reload(await pairIn(site, "one"))).toEqual({
-      outcome: "applied",
-      needRestart: ["http.tls_cert", "http.tls_key"],
-    });
+    const details = expect.stringContaining("http.tls_cert");
+    expect(await reload(nowhere)).toMatchObject({ code: "CONFLICT", details });
+    const needRestart = ["http.tls_cert", "http.tls_key"];
+    expect(await reload(await pairIn(site, "one"))).toEqual({ outcome: "applied", needRestart });
     expect((await daemon.get("/api/ping")).status).toBe(200);
   });
 

@@ -36,16 +36,13 @@ describe.skipIf(!SLOW)("tools that hang", () => {
     await using site = await createSite();
     for (const folder of ["asked", "hangs"]) await mkdir(join(site.folder, folder));
     // The script records the time and hangs while a file named after the server exists.
-    const tool = await writeTool(
-      site,
-      'date +%s.%N >>asked/"$1"\n[ -e hangs/"$1" ] && exec sleep 600\nexec cat output',
-    );
+    const script = 'date +%s.%N >>asked/"$1"\n[ -e hangs/"$1" ] && exec sleep 600\nexec cat output';
+    const tool = await writeTool(site, script);
     const all = ids(count);
     const asked = async (id: string) =>
       (await readFile(join(site.folder, "asked", id), "utf8")).trim().split("\n").map(Number);
-    await site.configure(
-      `[collector]\ninterval = "${INTERVAL_SECONDS}s"\ntimeout = "${TIMEOUT_SECONDS}s"\n\n${serversOf(all, tool)}`,
-    );
+    const collector = `interval = "${INTERVAL_SECONDS}s"\ntimeout = "${TIMEOUT_SECONDS}s"`;
+    await site.configure(`[collector]\n${collector}\n${serversOf(all, tool)}`);
     await using daemon = await site.serve();
     const well = `${count} of ${count} servers answer; ${count} configured, `;
     await until("all answer", async () => (await healthMessage(daemon)).startsWith(well) || undefined);
@@ -54,10 +51,8 @@ describe.skipIf(!SLOW)("tools that hang", () => {
     const hangs = all.slice(0, hanging);
     for (const id of hangs) await Bun.write(join(site.folder, "hangs", id), "");
     const firstAsks = () => Promise.all(hangs.map(async (id) => (await asked(id)).find((at) => at > begun)));
-    await until(
-      "each hanging tool was asked once",
-      async () => !(await firstAsks()).includes(undefined) || undefined,
-    );
+    const allAsked = async () => !(await firstAsks()).includes(undefined);
+    await until("each hanging tool was run once", async () => (await allAsked()) || undefined);
     await Bun.sleep(TIMEOUT_SECONDS * 1000);
     const known = Date.now() / 1000;
     await Bun.sleep(WATCHED_SECONDS * 1000);
@@ -108,11 +103,8 @@ test("without free descriptors the error suggests the limit to raise", async () 
   await site.configure(serversOf(ids(8), await writeTool(site, "exec sleep 60")));
   // Enough to start, but not for the pipes of eight tools.
   const command = ["sh", "-c", 'ulimit -n 28 && exec "$@"', "sh", BINARY, "serve", "--config", site.config];
-  const child = Bun.spawn(command, {
-    stdout: "ignore",
-    stderr: "pipe",
-    env: { PATH: process.env.PATH ?? "" },
-  });
+  const env = { PATH: process.env.PATH ?? "" };
+  const child = Bun.spawn(command, { stdout: "ignore", stderr: "pipe", env });
   const { text } = gather(child.stderr);
   await until("a server cannot be queried", () => text().includes("cannot be queried") || undefined);
   child.kill("SIGTERM");
@@ -148,18 +140,14 @@ describe.skipIf(!SLOW)("tools that print a gigabyte", () => {
 
     await Bun.write(join(site.folder, "spam"), "");
     await rescan();
-    const { servers } = await daemon.json<{ servers: { error: { message: string } | null }[] }>(
-      "/api/licenses/servers",
-      key,
-    );
+    type Servers = { servers: { error: { message: string } | null }[] };
+    const { servers } = await daemon.json<Servers>("/api/licenses/servers", key);
     expect(servers).toHaveLength(count);
     for (const { error } of servers)
       expect(error?.message).toStartWith("lmutil printed more than 16 MiB and was killed.");
     expect(megabytes(daemon.pid, "VmHWM") - idle).toBeLessThanOrEqual(most);
-    await until(
-      "the memory is given back",
-      () => megabytes(daemon.pid, "VmRSS") - idle <= GIVEN_BACK_MB || undefined,
-    );
+    const kept = () => megabytes(daemon.pid, "VmRSS") - idle;
+    await until("the memory is returned", () => kept() <= GIVEN_BACK_MB || undefined);
     const raw = await (await daemon.get("/api/licenses/servers/s0/raw", key)).text();
     expect(raw).toContain("ann ws1 :0");
   });
