@@ -24,11 +24,9 @@ afterEach(async () => {
 });
 
 const NONE: ClientOptions = { url: undefined, "key-file": undefined };
-const env = (more: Record<string, string> = {}) => ({
-  HOME: folder,
-  RUNTIME_DIRECTORY: join(folder, "run"),
-  ...more,
-});
+const env = (more: Record<string, string> = {}) => {
+  return { HOME: folder, RUNTIME_DIRECTORY: join(folder, "run"), ...more };
+};
 const client = async (options: Partial<ClientOptions>, more?: Record<string, string>) =>
   createClient(await findTarget({ ...NONE, ...options }, env(more)));
 
@@ -50,17 +48,12 @@ describe("the address of the daemon", () => {
     mkdirSync(join(folder, ".config/licmond"), { recursive: true });
     writeFileSync(join(folder, "key"), "lmk_file\n");
   });
+  const OTHER = { where: "https://b.example", key: null };
   const TOML = 'url = "https://toml.example"\nkey_file = "KEY"\n';
 
   test.each([
     ["--url", { url: "https://a.example/tools/" }, {}, "", { where: "https://a.example/tools", key: null }],
-    [
-      "$LICMOND_URL, which does not get the file's key",
-      {},
-      { LICMOND_URL: "https://b.example" },
-      TOML,
-      { where: "https://b.example", key: null },
-    ],
+    ["$LICMOND_URL without the file's key", {}, { LICMOND_URL: "https://b.example" }, TOML, OTHER],
     [
       "client.toml",
       {},
@@ -86,7 +79,7 @@ describe("the address of the daemon", () => {
     ["no address", { url: "lic1:8080" }, "", 'invalid URL "lic1:8080"'],
     ["no key file", { "key-file": "/nowhere/key" }, "", "the key file /nowhere/key cannot be read (ENOENT)"],
     [
-      "an unknown word",
+      "an unknown key",
       {},
       'ulr = "https://a.example"\n',
       'invalid "ulr"; expected url and key_file, both strings',
@@ -109,17 +102,15 @@ describe("error answers", () => {
   });
 
   test("no listener; a stale socket; another program", async () => {
-    await expect((await client({ url: "http://127.0.0.1:1" })).get("/")).rejects.toThrow(
-      "cannot connect to http://127.0.0.1:1: connection refused",
-    );
+    const nowhere = (await client({ url: "http://127.0.0.1:1" })).get("/");
+    await expect(nowhere).rejects.toThrow("cannot connect to http://127.0.0.1:1: connection refused");
     const refused = await run(["who", "solver", "--url", "http://127.0.0.1:1"]);
     expect(refused).toMatchObject({ exitCode: EXIT_UNREACHABLE, out: "" });
     const { sockets } = openSockets();
     const stale = await client({});
     await sockets.stop(0);
-    await expect(stale.get("/api/picture")).rejects.toThrow(
-      "licmond is not running on this host: connection to ",
-    );
+    const gone = "licmond is not running on this host: connection to ";
+    await expect(stale.get("/api/picture")).rejects.toThrow(gone);
     const proxy = Bun.serve({ port: 0, fetch: () => new Response("<h1>Bad Gateway</h1>", { status: 502 }) });
     ends.push(() => proxy.stop(true));
     const other = (await client({ url: `http://127.0.0.1:${proxy.port}` })).get("/api/picture");
@@ -135,9 +126,7 @@ describe("the watched picture", () => {
     ends.push(() => end.abort());
     const done = (async () => {
       for await (const { site, lost } of watchPicture(of, servers, end.signal)) {
-        const parts = [...site.values()].map(
-          ({ id, features, rows }) => `${id} ${features.size}/${rows.size}`,
-        );
+        const parts = [...site.values()].map((one) => `${one.id} ${one.features.size}/${one.rows.size}`);
         seen.push(`${lost === null ? "live" : "lost"}: ${parts}`);
       }
     })();
@@ -162,9 +151,8 @@ describe("the watched picture", () => {
   test("continues with new data after a restart", async () => {
     const at = liveBench();
     const first = openPort(at.site);
-    const { untilLast } = watch(await client({ url: first.url }, { LICMOND_API_KEY: at.site.keys.viewer }), [
-      "eda",
-    ]);
+    const viewer = await client({ url: first.url }, { LICMOND_API_KEY: at.site.keys.viewer });
+    const { untilLast } = watch(viewer, ["eda"]);
     await untilLast("live: eda 2/1");
     await first.listening.stop(0);
     await untilLast("lost: eda 2/1");

@@ -127,11 +127,8 @@ describe("licmond demo", () => {
   });
 
   test("rejects --config", async () => {
-    const { exitCode, err } = await run(["demo", "--config", "licmond.toml"]);
-    expect({ exitCode, err }).toEqual({
-      exitCode: 2,
-      err: "licmond: the demo uses its own config; run yours with: licmond serve --config FILE\n",
-    });
+    const err = "licmond: the demo uses its own config; run yours with: licmond serve --config FILE\n";
+    expect(await run(["demo", "--config", "licmond.toml"])).toMatchObject({ exitCode: 2, err });
   });
 
   test("Ctrl-C interrupts the creation of history", async () => {

@@ -66,14 +66,8 @@ to = "c@d.example"
 
 test("without a target, and without --test", async () => {
   await using place = await createPlace();
-  const none = await run(["notify", "--test", "--config", place.config]);
-  expect([none.exitCode, none.err]).toEqual([
-    1,
-    "licmond: no targets: the config has no [[notifications]]\n",
-  ]);
-  const bare = await run(["notify", "--config", place.config]);
-  expect([bare.exitCode, bare.err]).toEqual([
-    2,
-    expect.stringContaining("required option '--test' not specified"),
-  ]);
+  const none = { exitCode: 1, err: "licmond: no targets: the config has no [[notifications]]\n" };
+  expect(await run(["notify", "--test", "--config", place.config])).toMatchObject(none);
+  const bare = { exitCode: 2, err: expect.stringContaining("required option '--test' not specified") };
+  expect(await run(["notify", "--config", place.config])).toMatchObject(bare);
 });

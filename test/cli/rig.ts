@@ -69,12 +69,7 @@ export async function createPlace() {
 }
 
 /** Writes a config with a FlexNet server whose tool prints a text; `settings` are more lines of its table. */
-export async function withTool(
-  place: Place,
-  output: string,
-  settings = "",
-  manager = "flexnet",
-): Promise<string> {
+export async function withTool(place: Place, output: string, settings = "", manager = "flexnet") {
   const tool = join(place.folder, "lmutil");
   await Bun.write(`${tool}.txt`, output);
   await Bun.write(tool, `#!/bin/sh\nexec cat '${tool}.txt'\n`);

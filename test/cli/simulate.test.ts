@@ -7,9 +7,8 @@ const run = (...args: string[]) => runLine(["simulate", ...args]);
 
 describe("licmond simulate", () => {
   test("passes options to the tool, even if licmond has options of the same name", async () => {
-    const { out, err, exitCode } = await run(
-      ..."flexnet --server eda --seed 7 --timezone Europe/Berlin lmstat -a -i -c 27000@host".split(" "),
-    );
+    const line = "flexnet --server eda --seed 7 --timezone Europe/Berlin lmstat -a -i -c 27000@host";
+    const { out, err, exitCode } = await run(...line.split(" "));
     expect({ err, exitCode }).toEqual({ err: "", exitCode: 0 });
     expect(out).toContain("License server status: 27000@host\n");
     expect(out).toContain("Users of Schema_Editor:");
@@ -22,10 +21,9 @@ describe("licmond simulate", () => {
 
   test("a tool that reads commands from stdin gets them", async () => {
     const told = "connect lic1 4084 -restricted\npa55word\ngetLicenseUsage -csv\nquit\n";
-    const { out, exitCode } = await runLine(["simulate", "dsls", "--server", "styling", "-admin"], {
-      stdin: told,
-    });
-    expect({ exitCode, isRead: out.includes("Orbiform Systems") }).toEqual({ exitCode: 0, isRead: true });
+    const line = ["simulate", "dsls", "--server", "styling", "-admin"];
+    const { out, exitCode } = await runLine(line, { stdin: told });
+    expect([exitCode, out]).toEqual([0, expect.stringContaining("Orbiform Systems")]);
   });
 
   test("unknown options: the tool's usage on stderr, exit 1", async () => {

@@ -112,10 +112,7 @@ describe.skipIf(process.getuid?.() !== 0)("files that only the daemon should acc
     ["root:licmond 0640", () => {}, () => []],
     [
       "a TLS key and a secret that others can read",
-      async ({ key, hook }) => {
-        await chmod(key, 0o644);
-        await chmod(hook, 0o666);
-      },
+      ({ key, hook }) => Promise.all([chmod(key, 0o644), chmod(hook, 0o666)]),
       ({ key, hook }) => [
         KEY(key, "0644", "every user", `chmod 0640 ${key}`),
         `notifications[0].secret_file: ${hook} (mode 0666) can be read and written by every user (fix: chmod 0660 ${hook})`,
@@ -123,10 +120,7 @@ describe.skipIf(process.getuid?.() !== 0)("files that only the daemon should acc
     ],
     [
       "a key that the service reads only because everyone can",
-      async ({ key }) => {
-        await chown(key, 0, 0);
-        await chmod(key, 0o644);
-      },
+      ({ key }) => Promise.all([chown(key, 0, 0), chmod(key, 0o644)]),
       ({ key }) => [KEY(key, "0644", "every user", `chgrp ${USER} ${key} && chmod 0640 ${key}`)],
     ],
     [
@@ -191,14 +185,9 @@ describe.skipIf(process.getuid?.() !== 0)("files that only the daemon should acc
     const log = () => ({ debug: none, info: none, warn, error: none });
     await chmod(files.key, 0o604);
     startHints(log, { host: "127.0.0.1", port: 1, activeKeys: 1 }, config, place.config, env);
-    expect(logged).toContainEqual({
-      message: "Other users can access a file that should be private to the daemon",
-      setting: "http.tls_key",
-      file: files.key,
-      mode: "0604",
-      may: "read",
-      who: "every user",
-      fix: `chmod 0600 ${files.key}`,
-    });
+    const message = "Other users can access a file that should be private to the daemon";
+    const exposure = { file: files.key, mode: "0604", may: "read", who: "every user" };
+    const fix = `chmod 0600 ${files.key}`;
+    expect(logged).toContainEqual({ message, setting: "http.tls_key", ...exposure, fix });
   });
 });

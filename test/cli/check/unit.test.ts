@@ -29,38 +29,35 @@ function fileOf(mode: number, name = "lmutil", text = ""): string {
   return file;
 }
 
-/** Effect of a sandbox on a path, unless the drop-in has one of these lines. */
-interface Refusal {
-  readonly error: string;
-  /** The path is replaced. */
-  readonly hidden?: string;
-  /** The path is inaccessible. */
-  readonly closed?: string;
-  readonly until?: string;
+/** Effect of a sandbox on a path, until the drop-in has a line; the places `hidden` or `closed` are why. */
+type Refusal = { error: string; hidden?: string; closed?: string; until?: string };
+type Words = Readonly<Record<string, string>>;
+
+interface Sandbox {
+  readonly refuse?: Readonly<Record<string, Refusal>>;
+  readonly properties?: Words;
+  readonly inside?: Words;
+  readonly noNewPrivileges?: boolean;
+  readonly mayListen?: boolean;
+  readonly fails?: string;
+  /** Environment of this command, not of the service. */
+  readonly env?: Words;
+  readonly file?: string | null;
 }
 
-const OPEN = {
-  refuse: {} as Readonly<Record<string, Refusal>>,
-  properties: { User: "licmond" } as Readonly<Record<string, string>>,
-  inside: { PATH: "/usr/bin:/bin" } as Readonly<Record<string, string>>,
-  noNewPrivileges: false,
-  mayListen: true,
-  fails: null as string | null,
-  /** Environment of this command, not of the service. */
-  env: { PATH: "/usr/bin:/bin" } as Readonly<Record<string, string>>,
-  file: null as string | null,
-};
+const PATH = "/usr/bin:/bin";
 
 /** Returns the findings for a config in a sandbox, and the tested drop-ins with their questions. */
-async function told(toml: string, given: Partial<typeof OPEN> = {}, host: Partial<UnitHost> = {}) {
-  const { refuse, properties, inside, noNewPrivileges, mayListen, fails, env, file } = { ...OPEN, ...given };
+async function told(toml: string, given: Sandbox = {}, host: Partial<UnitHost> = {}) {
+  const { refuse = {}, properties = { User: "licmond" }, inside = { PATH }, env = { PATH } } = given;
+  const { noNewPrivileges = false, mayListen = true, fails, file = null } = given;
   const loaded = interpretConfig(toml, file, env);
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
-  const [problems, warnings, fine] = [[], [], []] as string[][] as [string[], string[], string[]];
+  const [problems, warnings, fine]: [string[], string[], string[]] = [[], [], []];
   const tried: { readonly lines: readonly string[]; readonly question: Question }[] = [];
   const attempt: UnitHost["attempt"] = async (_unit, lines, question) => {
     tried.push({ lines, question });
-    if (fails !== null) throw new Error(fails);
+    if (fails !== undefined) throw new Error(fails);
     const honest = answerTo(question, inside);
     const files = honest.files.map((answer, index) => {
       const { path = "", places = [] } = question.files[index] ?? {};
@@ -124,9 +121,9 @@ describe("access of the service in its sandbox", () => {
       "AmbientCapabilities=CAP_NET_BIND_SERVICE",
       "CapabilityBoundingSet=CAP_NET_BIND_SERVICE",
     ];
-    expect(out).toBe(
-      `\nAdd this drop-in: sudo systemctl edit licmond\n\n  [Service]\n${lines.map((line) => `  ${line}\n`).join("")}\nthen: sudo systemctl restart licmond\n\n`,
-    );
+    const shown = ["[Service]", ...lines].map((line) => `  ${line}\n`).join("");
+    const restart = "then: sudo systemctl restart licmond";
+    expect(out).toBe(`\nAdd this drop-in: sudo systemctl edit licmond\n\n${shown}\n${restart}\n\n`);
     // Credentials are not tested: their files may not exist yet.
     expect(tried.map((each) => each.lines)).toEqual([[], lines.filter((line) => !line.startsWith("Load"))]);
   });
@@ -134,14 +131,13 @@ describe("access of the service in its sandbox", () => {
   test("reports permissions behind an obstacle that a line removes", async () => {
     const tool = fileOf(0o750);
     let tries = 0;
-    const { problems } = await told(withTool(tool), {
-      refuse: {
-        get [tool](): Refusal {
-          tries += 1;
-          return tries === 1 ? { error: "ENOENT", hidden: "/tmp" } : { error: "EACCES" };
-        },
+    const refuse = {
+      get [tool](): Refusal {
+        tries += 1;
+        return tries === 1 ? { error: "ENOENT", hidden: "/tmp" } : { error: "EACCES" };
       },
-    });
+    };
+    const { problems } = await told(withTool(tool), { refuse });
     expect(problems).toEqual([
       `eda: tool: the service cannot reach ${tool}: its unit hides /tmp; BindReadOnlyPaths=${tool} in a drop-in of the unit, see below`,
       expect.stringContaining(`eda: tool: ${tool} cannot be run by the user licmond (mode 0750)`),
@@ -213,11 +209,9 @@ describe("the service's user", () => {
     const secret = fileOf(0o600);
     for (const met of [{ error: "EACCES" }, { error: "ENOENT", hidden: secret }]) {
       const { problems, warnings, out } = await told(STORAGE + hook(secret), { refuse: { [secret]: met } });
-      expect(problems).toEqual([
-        expect.stringContaining(
-          'LoadCredential=webhook:/its/path in a drop-in of the unit, and secret_file = "credential:webhook" in the config',
-        ),
-      ]);
+      const handed = 'of the unit, and secret_file = "credential:webhook" in the config';
+      const fix = `LoadCredential=webhook:/its/path in a drop-in ${handed}`;
+      expect(problems).toEqual([expect.stringContaining(fix)]);
       expect(JSON.stringify([problems, warnings, out])).not.toContain(secret);
     }
   });
@@ -246,11 +240,9 @@ describe("programs", () => {
     const wrapped = server(`tool = ["/usr/bin/env", "LM=1", "-x", "${sudo}", "/no/such/thing"]`);
     expect(await asked(wrapped)).toEqual(["/tmp", sudo, "/usr/bin/env"]);
     const asRoot = server(`tool = ["${sudo}", "-u", "flexlm", "/bin/sh"]`);
-    expect((await told(asRoot, { noNewPrivileges: true })).problems).toEqual([
-      expect.stringMatching(
-        /^eda: tool: \S+ is a set-user-ID .*; use a program that needs no extra privileges/,
-      ),
-    ]);
+    const setUserId = /^eda: tool: \S+ is a set-user-ID .*; use a program that needs no extra privileges/;
+    const { problems } = await told(asRoot, { noNewPrivileges: true });
+    expect(problems).toEqual([expect.stringMatching(setUserId)]);
     expect((await told(asRoot)).problems).toEqual([]);
   });
 
