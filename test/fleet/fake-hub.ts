@@ -32,7 +32,7 @@ export type Fault =
   | "cut"
   | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: object };
 
-/** A hub's data of a site: every fact in the order of arrival, and the rows made of facts and days. */
+/** Data of a site at the hub: facts in the order of arrival, and the rows from facts and days. */
 export interface Epoch {
   cursor: number;
   readonly facts: Fact[];
@@ -43,7 +43,7 @@ export interface Epoch {
   readonly statuses: Map<string, StatusRow>;
   /** Steps of each feature by time. */
   readonly steps: Map<string, Map<number, Step>>;
-  /** Packed rollups of a feature by table and day. */
+  /** Packed rollups by table, day and feature. */
   readonly packed: Map<string, string>;
   readonly users: Map<number, string>;
 }
@@ -248,7 +248,6 @@ export function createFakeHub() {
     return Response.json(said);
   }
 
-  /** Closes the connection without an answer. */
   function cut(request: Request): Response {
     request.signal.throwIfAborted();
     return new Response(new ReadableStream({ pull: (controller) => controller.error(new Error("cut")) }));
@@ -277,7 +276,6 @@ export function createFakeHub() {
     pictures,
     states,
     epochs,
-    /** Returns the newest epoch. */
     latest: (): Epoch => epochs.get(pushes.at(-1)?.epoch ?? "") ?? newEpoch(0),
     faults(next: typeof fault): void {
       fault = next;

@@ -35,7 +35,6 @@ async function polls(site: SiteRig, count: number): Promise<void> {
   for (let poll = 0; poll < count; poll++) await site.poll(USERS.slice(poll % 4));
 }
 
-/** Reads the site's rows, in the hub's format. */
 function stored({ rig: { store } }: SiteRig) {
   const all = <Row>(sql: string) => store.sqlite.query<Row, []>(sql).all();
   const sessions = all<{ id: number }>(
@@ -65,7 +64,7 @@ function known({ sessions, coverage, statuses, steps }: Epoch) {
   };
 }
 
-/** Checks that the hub has the site's rows, and that each fact came once and in order. */
+/** Checks that the hub has the site's rows, and received each fact once and in order. */
 function expectSame(site: SiteRig, hub: FakeHub): void {
   expect(hub.problems).toEqual([]);
   const epoch = hub.latest();
@@ -195,11 +194,11 @@ describe("a hub whose database was restored", () => {
     expect(hub.latest().facts.length).toBeGreaterThan(before);
     expectSame(site, hub);
     expect(site.log.lines.map(({ message }) => message)).toContain("The hub lost facts; resending them");
-    // The hub lost its pictures too; it asks for them and gets them whole.
+    // The hub lost its pictures too, and requests complete ones.
     await until("a whole picture", () => hub.pictures.has("eda") || undefined);
   });
 
-  test("without any data receives everything again, under a new epoch", async () => {
+  test("to an empty state receives everything again, under a new epoch", async () => {
     const { hub, site } = await joined();
     await polls(site, 8);
     await site.told();
@@ -221,7 +220,7 @@ describe("a hub whose database was restored", () => {
     expectSame(site, hub);
   });
 
-  test("or that is ahead of the site: the site was restored too", async () => {
+  test("and is ahead of the site receives everything again, because the site was restored too", async () => {
     const { hub, site } = await joined();
     await site.poll(USERS);
     await site.told();
@@ -256,7 +255,7 @@ describe("a picture", () => {
       hub.pushes.flatMap((push) => push.states.flatMap((each) => (each.kind === "picture" ? each : [])));
     expect(states().some(({ more }) => more)).toBe(true);
     const before = states().length;
-    // One feature has another count, one is gone, and one is new at the front.
+    // One feature has another count, one disappeared, and a new one comes first.
     const next = [
       a.feature({ name: "new" }),
       ...features.slice(1, 99),
@@ -277,7 +276,7 @@ describe("a picture", () => {
     expect(hub.problems).toEqual([]);
   });
 
-  test("sent again after a lost answer does not count as the one before", async () => {
+  test("that is rebuilt after a lost answer has a new number", async () => {
     const { hub, site } = await joined();
     await site.poll(USERS);
     await site.told();
@@ -291,7 +290,7 @@ describe("a picture", () => {
     await until("the newest is there", () => used() === 1 || undefined);
   });
 
-  test("that the hub does not have is sent whole", async () => {
+  test("that the hub lacks is sent whole", async () => {
     const { hub, site } = await joined();
     await site.poll(USERS);
     await until("it is there", () => hub.pictures.has("eda") || undefined);
@@ -446,7 +445,7 @@ describe("people", () => {
     expect(messages(site, "People are named differently at the hub from now on")).toHaveLength(1);
   });
 
-  test("have one pseudonym at sites that share a key, and two otherwise; no key is sent", async () => {
+  test("have one pseudonym at sites that share a key, and the key is not sent", async () => {
     const shared = await keyFile(7);
     const said: Set<string | null>[] = [];
     for (const peopleKeyFile of [shared, shared, null, null]) {
@@ -467,7 +466,7 @@ describe("people", () => {
   });
 
   test.each(["names", "pseudonyms", "counts"] as const)(
-    "without a name, and assigned ones, are sent as %s like the others",
+    "without a name, and assigned ones, are sent as %s",
     async (people) => {
       const { hub, site } = await joined({ people });
       const seat = { user: null, host: null, startedAt: null };

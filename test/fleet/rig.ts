@@ -21,7 +21,6 @@ export interface SiteRig extends AsyncDisposable {
   readonly rig: ReturnType<typeof createRig>;
   readonly log: ReturnType<typeof recordingLog>;
   readonly site: ReturnType<typeof createSite>;
-  /** Commands that were run. */
   readonly done: string[];
   /** Applies a poll with these users, one minute after the later of the last poll and the clock. */
   poll(users: readonly string[], change?: Partial<PollOutcome>): Promise<void>;

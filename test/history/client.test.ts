@@ -11,7 +11,8 @@ afterEach(cleanUp);
 
 const MINUTE = 60_000;
 
-async function withHistory() {
+/** A store with five polls, and a client. `workers`: all that were started; `alive`: those still running. */
+async function withHistory({ path, stuckMs }: { path?: string; stuckMs?: number } = {}) {
   const rig = createRig();
   for (let minute = 0; minute < 5; minute++) {
     const counts = new Map([["compiler", { total: 10, used: minute, queued: 0 }]]);
@@ -19,24 +20,29 @@ async function withHistory() {
   }
   const log = recordingLog();
   const workers: Worker[] = [];
+  const alive = { now: 0, most: 0 };
   const client = createHistoryClient<typeof TEST_QUERIES>({
-    path: rig.store.path,
+    path: path ?? rig.store.path,
     clock: rig.clock,
     log,
+    ...(stuckMs !== undefined && { stuckMs }),
     startWorker() {
       const worker = new Worker(new URL("./test-worker.ts", import.meta.url).href);
       workers.push(worker);
+      alive.most = Math.max(alive.most, ++alive.now);
+      worker.addEventListener("close", () => void alive.now--);
       return worker;
     },
   });
   later(() => client.stop());
-  return { rig, client, log, workers };
+  return { rig, client, log, workers, alive };
 }
 
 const range = { filter: {}, start: a.NOON, end: a.NOON + 10 * MINUTE };
+const failed = (query: Promise<unknown>): Promise<unknown> => query.catch((reason) => reason);
 
-describe("queries of history, in a worker", () => {
-  test("see the daemon's commits, also later ones", async () => {
+describe("history queries in a worker", () => {
+  test("see later commits of the daemon", async () => {
     const { rig, client } = await withHistory();
     const [series] = await client.query("series", range);
     expect(series?.feature).toMatchObject({ server: "eda", daemon: "snpslmd", feature: "compiler" });
@@ -69,22 +75,14 @@ describe("queries of history, in a worker", () => {
     expect(order.indexOf("one")).toBeLessThanOrEqual(2);
   });
 
-  test("reject with the store's own words when the file cannot be read", async () => {
-    const log = recordingLog();
-    const clock = { now: () => a.NOON };
-    const client = createHistoryClient<typeof TEST_QUERIES>({
-      path: "/nowhere/licmond.db",
-      clock,
-      log,
-      startWorker: () => new Worker(new URL("./test-worker.ts", import.meta.url).href),
-    });
-    later(() => client.stop());
-    const error = await client.query("features", {}).catch((reason) => reason);
+  test("reject with a StoreError if the file cannot be read", async () => {
+    const { client } = await withHistory({ path: "/nowhere/licmond.db" });
+    const error = await failed(client.query("features", {}));
     expect(error).toBeInstanceOf(StoreError);
-    expect(error.code).toBe("NOT_WRITABLE");
+    expect(error).toMatchObject({ code: "NOT_WRITABLE" });
   });
 
-  test("are abandoned when their client has gone", async () => {
+  test("are abandoned when their client leaves", async () => {
     const { client } = await withHistory();
     const control = new AbortController();
     const asked = client.query("series", range, { signal: control.signal });
@@ -94,27 +92,28 @@ describe("queries of history, in a worker", () => {
     expect(await client.query("features", {})).toHaveLength(1);
   });
 
-  test("are given up when they take too long", async () => {
+  test("time out", async () => {
     const { client } = await withHistory();
-    const error = await client.query("series", range, { timeoutMs: 0 }).catch((reason) => reason);
+    const error = await failed(client.query("series", range, { timeoutMs: 0 }));
     expect(error).toBeInstanceOf(HistoryTimeout);
   });
 
-  test("survive their worker: waiting ones are rejected, the next one starts another", async () => {
+  test("survive a dead worker: the next query starts another one", async () => {
     const { client, workers, log } = await withHistory();
     await client.query("features", {});
     workers[0]?.terminate();
-    const first = await client.query("features", {}).catch((reason) => reason);
-    // Whether the death was seen before the question or after it, it is the next one at the latest that is answered.
+    const first = await failed(client.query("features", {}));
+    // The client may notice the dead worker before or after this query. It answers the next one in any
+    // case.
     if (!Array.isArray(first)) expect(first).toBeInstanceOf(StoreError);
     expect(await client.query("features", {})).toHaveLength(1);
     expect(workers).toHaveLength(2);
     expect(log.lines.filter((line) => JSON.stringify(line).includes("history worker"))).toHaveLength(1);
   });
 
-  test("after the end are refused", async () => {
+  test("are refused after the end", async () => {
     const { client } = await withHistory();
-    const waiting = client.query("features", {}).catch((reason) => reason);
+    const waiting = failed(client.query("features", {}));
     client.stop();
     expect(await waiting).toMatchObject({ code: "CLOSED" });
     expect(client.query("features", {})).rejects.toMatchObject({ code: "CLOSED" });
@@ -126,63 +125,53 @@ const LONG = 40_000_000;
 
 describe("abandoned queries", () => {
   async function busy() {
-    const { rig } = await withHistory();
-    const workers: Worker[] = [];
-    const alive = { now: 0, most: 0 };
-    const client = createHistoryClient<typeof TEST_QUERIES>({
-      path: rig.store.path,
-      clock: rig.clock,
-      log: recordingLog(),
-      stuckMs: 50,
-      startWorker() {
-        const worker = new Worker(new URL("./test-worker.ts", import.meta.url).href);
-        workers.push(worker);
-        alive.now++;
-        alive.most = Math.max(alive.most, alive.now);
-        worker.addEventListener("close", () => void alive.now--);
-        return worker;
+    const made = await withHistory({ stuckMs: 50 });
+    await made.client.query("features", {});
+    return made;
+  }
+
+  /** Sends a long query. `abandon` waits until the worker runs it and then aborts it. */
+  function counting(client: Awaited<ReturnType<typeof busy>>["client"], until: number) {
+    const control = new AbortController();
+    const begun = new SharedArrayBuffer(4);
+    const dead = failed(client.query("count", { until, begun }, { signal: control.signal }));
+    return {
+      dead,
+      async abandon(): Promise<void> {
+        while (Atomics.load(new Int32Array(begun), 0) === 0) await Bun.sleep(1);
+        control.abort(new Error("gone"));
       },
-    });
-    later(() => client.stop());
-    await client.query("features", {});
-    return { client, workers, alive };
+    };
   }
 
   test("delay no others: another worker replaces one that is stuck in a statement", async () => {
     const { client, workers } = await busy();
-    const control = new AbortController();
-    const begun = new SharedArrayBuffer(4);
-    const { signal } = control;
-    const dead = client.query("count", { until: LONG, begun }, { signal }).catch((reason) => reason);
+    const { dead, abandon } = counting(client, LONG);
     const alive = client.query("features", {});
-    while (Atomics.load(new Int32Array(begun), 0) === 0) await Bun.sleep(1);
-    control.abort(new Error("gone"));
+    await abandon();
     expect(await alive).toHaveLength(1);
-    expect((await dead).message).toBe("gone");
-    // The first is at its statement still: whoever had waited for it would have needed no second one.
+    expect(await dead).toMatchObject({ message: "gone" });
+    // The first worker still runs its statement.
     expect(workers).toHaveLength(2);
   });
 
   test("keep only a few workers stuck at once", async () => {
     const { client, alive } = await busy();
     for (let turn = 1; turn <= 6; turn++) {
-      const control = new AbortController();
-      const begun = new SharedArrayBuffer(4);
-      const { signal } = control;
-      const dead = client.query("count", { until: 2_000_000, begun }, { signal }).catch(() => "gone");
-      const alive = client.query("features", {});
-      while (Atomics.load(new Int32Array(begun), 0) === 0) await Bun.sleep(1);
-      control.abort();
-      expect([await dead, (await alive).length]).toEqual(["gone", 1]);
+      const { dead, abandon } = counting(client, 2_000_000);
+      const next = client.query("features", {});
+      await abandon();
+      expect(await dead).toMatchObject({ message: "gone" });
+      expect(await next).toHaveLength(1);
     }
-    // One that works and three that are stuck.
+    // One working and three stuck workers.
     expect(alive.most).toBeLessThanOrEqual(4);
     expect(alive.most).toBeGreaterThan(1);
     while (alive.now > 1) await Bun.sleep(5);
     expect(await client.query("features", {})).toHaveLength(1);
   });
 
-  test("are dropped unread: fifty that were given up cost the next one nothing", async () => {
+  test("are dropped unread, so that fifty of them do not delay the next query", async () => {
     const { client, workers } = await busy();
     const control = new AbortController();
     const { signal } = control;
@@ -195,7 +184,7 @@ describe("abandoned queries", () => {
     expect(workers.length).toBeLessThanOrEqual(2);
   });
 
-  test("while they are wanted, take their time", async () => {
+  test("run to their end if they are not abandoned", async () => {
     const { client, workers } = await busy();
     const [slow, next] = await Promise.all([
       client.query("count", { until: 3_000_000 }),

@@ -19,7 +19,7 @@ import { makeDays } from "./sessions/rig.ts";
 
 afterEach(cleanUp);
 
-/** What a daemon of 0.1.0 stored in two and a half days of polls, and what it answered about them. */
+/** Two and a half days of polls stored by 0.1.0, and its answers about them. */
 const PLACE = join(import.meta.dir, "database-0.1");
 const LAST_MIGRATION = "0015-imported-features";
 const INTERVALS = { eda: 600_000 };
@@ -43,7 +43,10 @@ function databaseOf01(): Store {
 const digest = (value: unknown) =>
   new Bun.CryptoHasher("sha256").update(JSON.stringify(value)).digest("hex").slice(0, 16);
 
-/** The answers as 0.1.0 called their fields. Seat-hours of usage leave out gaps in coverage, which 0.1.0 counted. */
+/**
+ * Returns answers with the field names of 0.1.0. Seat-hours of usage exclude gaps in coverage, which 0.1.0
+ * counted.
+ */
 async function answersOf(store: Store, now: number, range: { start: number; end: number }) {
   const read = createReader(store.sqlite, { now });
   const { start, end } = range;
@@ -79,7 +82,7 @@ async function answersOf(store: Store, now: number, range: { start: number; end:
   };
 }
 
-test("a database of 0.1.0 answers as it did, at once and when its days are packed and summed up", async () => {
+test("a database of 0.1.0 gives the same answers, before and after its days are packed", async () => {
   const { now, ranges } = (await Bun.file(join(PLACE, "answers.json")).json()) as Answers;
   const store = databaseOf01();
   const agrees = async () => {

@@ -23,7 +23,7 @@ const REFUSED = "Nobody answers at 27000@lic1";
 const NO_TOOL = { code: "LICENSE_QUERY_FAILED", message: "no tool", details: null } as const;
 const TRIAD = [a.member(), a.member({ host: "lic2", status: "down" }), a.member({ host: "lic3" })];
 
-/** What a poll finds, by a letter. */
+/** Results of a poll by letter. */
 const POLLS: Readonly<Record<string, Partial<PollOutcome>>> = {
   u: {},
   g: { reading: a.reading({ members: TRIAD }) },
@@ -31,7 +31,7 @@ const POLLS: Readonly<Record<string, Partial<PollOutcome>>> = {
   x: { reading: null, error: NO_TOOL },
 };
 
-/** Polls a minute apart from noon on; `.` = none came, `R` = licmond starts anew. */
+/** Polls once a minute from noon on. `.`: no poll; `R`: licmond restarts. */
 async function polled(what: string) {
   const rig = createRig();
   for (const [minute, letter] of [...what.replaceAll("R", "")].entries()) {
@@ -52,7 +52,7 @@ const ALL: Omit<OutageQuery, "start" | "end"> = {
   offset: 0,
 };
 const minuteOf = (at: number) => (at - a.NOON) / MINUTE_MS;
-/** `down 1-2: why`, in minutes from noon on; one that goes on has no end. */
+/** `down 1-2: why`, in minutes after noon; an ongoing outage has no end. */
 const toldOf = (rows: readonly Outage[]) =>
   rows.map(({ status, from, until, reason }) => {
     const end = until === null ? "" : minuteOf(until);
@@ -68,18 +68,18 @@ function minutesOf(read: Reader, start = a.NOON): number[] {
 }
 
 describe("each poll's status is stored", () => {
-  // Of the time up to the last poll: outages, and minutes up and down.
+  // Outages, and minutes up and down, until the last poll.
   const down = `: ${REFUSED}`;
   test.each<[string, string, string[], number[]]>([
-    ["nothing but up", "uuuu", [], [3, 0]],
+    ["no outage", "uuuu", [], [3, 0]],
     ["one failed poll is an outage", "uduu", [`down 1-2${down}`], [2, 1]],
     ["another status begins a row", "ugdu", [`down 2-3${down}`, "degraded 1-2: lic2 is down"], [2, 1]],
-    ["it goes on", "udd", [`down 1-${down}`], [1, 1]],
+    ["an ongoing outage", "udd", [`down 1-${down}`], [1, 1]],
     ["the tool could never be run", "xxx", ["unknown 0-: no tool"], [0, 0]],
     ["always refused", "ddd", [`down 0-${down}`], [0, 2]],
     ["before a late poll nothing is known", "d....d", [`down 5-${down}`, `down 0-1${down}`], [0, 1]],
-    ["a restart in time goes on with it", "udRd", [`down 1-${down}`], [1, 1]],
-    ["polls that ended end it", "ud......", [`down 1-2${down}`], [1, 1]],
+    ["a restart in time continues it", "udRd", [`down 1-${down}`], [1, 1]],
+    ["it ends when polls stop", "ud......", [`down 1-2${down}`], [1, 1]],
   ])("%s: %s", async (_name, what, outages, minutes) => {
     const rig = await polled(what);
     const read = rig.reader();
@@ -103,7 +103,7 @@ describe("each poll's status is stored", () => {
     expect(minutesOf(rig.reader())).toEqual([0, 10]);
   });
 
-  test("a clock that was set back writes nothing twice, and one that was years ahead is taken back", async () => {
+  test("a clock that was set back writes nothing twice, and the rows of a clock years ahead are removed", async () => {
     const rig = await polled("ud");
     await rig.poll(a.outcome({ finishedAt: a.NOON - MINUTE_MS }));
     expect(outagesOf(rig.reader(a.NOON + MINUTE_MS), { ...ALL, start: 0, end: a.NOON + DAY_MS }).total).toBe(
@@ -137,11 +137,14 @@ describe("each poll's status is stored", () => {
   });
 });
 
-describe("the past of an older database", () => {
+describe("outages from the events of an older database", () => {
   const at = (minute: number) => a.NOON + minute * MINUTE_MS;
   const steps = MIGRATIONS.findIndex(({ name }) => name.endsWith("statuses-of-servers"));
 
-  /** What is made of events (`8 down why`), of which those before `deleted` were deleted, with the last poll at 20. */
+  /**
+   * Migrates events such as `8 down why`; events before `deleted` were deleted, and the last poll is at
+   * minute 20.
+   */
   function upgraded(events: readonly string[], deleted: number | null = null) {
     const sqlite = new Database(":memory:", { strict: true });
     migrate(sqlite, "x.db", MIGRATIONS.slice(0, steps));
@@ -175,18 +178,18 @@ describe("the past of an older database", () => {
   }
 
   test.each<[string, Parameters<typeof upgraded>, ReturnType<typeof upgraded>]>([
-    ["nothing is known of nothing", [[]], [0, 0]],
+    ["without events nothing is known", [[]], [0, 0]],
     ["an outage between two events", [["0 up", "5 down why", "8 up"]], ["down 5-8: why", 17, 3]],
-    ["one that goes on", [["0 up", "18 down"]], ["down 18-", 18, 2]],
-    ["a daemon's event is none", [["0 up", "5 daemon"]], [20, 0]],
+    ["an ongoing outage", [["0 up", "18 down"]], ["down 18-", 18, 2]],
+    ["events of daemons do not count", [["0 up", "5 daemon"]], [20, 0]],
     [
       "licmond did not run meanwhile",
       [["0 up", "5 down", "7 line", "12 started", "14 up"]],
       ["down 12-14", "down 5-7", 11, 4],
     ],
-    ["of deleted events nothing is known", [["8 down", "9 up"], 6], ["down 8-9", 13, 1]],
+    ["deleted events are unknown", [["8 down", "9 up"], 6], ["down 8-9", 13, 1]],
     ["no change since", [[], 6], [14, 0]],
-    ["a word that is no status", [["0 up", "5 odd", "8 up"]], [17, 0]],
+    ["an unknown status", [["0 up", "5 odd", "8 up"]], [17, 0]],
   ])("%s", (_name, past, expected) => {
     expect(upgraded(...past)).toEqual(expected);
   });

@@ -92,7 +92,7 @@ test("a day's rollups survive packing in any order of hours, once or again", () 
   );
 });
 
-test("a quiet night costs a byte an hour", () => {
+test("a quiet night takes one byte per hour", () => {
   const steps: Step[] = [{ at: DAY_AT, total: 10, used: 2, reserved: 0, queued: 0, unlimited: false }];
   let data: Uint8Array | null = null;
   const sizes: number[] = [];

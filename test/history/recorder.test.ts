@@ -2,172 +2,157 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { MINUTE_MS } from "../../src/domain/time/clock.ts";
-import { createReader } from "../../src/history/reader.ts";
-import { type Coverage, type Look, takeLook } from "../../src/history/recorder.ts";
+import { createReader, type Reader } from "../../src/history/reader.ts";
+import { type Coverage, takeLook } from "../../src/history/recorder.ts";
 import * as a from "../domain/make.ts";
 import { cleanUp, open, temporaryDirectory } from "../store/place.ts";
 import { createRig, outcomeOf } from "./rig.ts";
 
 afterEach(cleanUp);
 
-const counts = (used: number) => new Map([["compiler", { total: 10, used, queued: 0 }]]);
+type Rig = ReturnType<typeof createRig>;
 
-function rowsOf(rig: ReturnType<typeof createRig>, table: string): number {
+function rowsOf(rig: Rig, table: string): number {
   const row = rig.store.sqlite.query<{ n: number }, []>(`SELECT count(*) AS n FROM ${table}`).get();
   return row?.n ?? Number.NaN;
 }
 
+/** Polls a feature: `[minute after noon, used seats]`. */
+async function polled(rig: Rig, ...polls: readonly (readonly [minute: number, used: number])[]) {
+  for (const [minute, used] of polls) {
+    const counts = new Map([["compiler", { total: 10, used, queued: 0 }]]);
+    await rig.poll(outcomeOf({ at: a.NOON + minute * MINUTE_MS, counts }));
+  }
+}
+
+/** Returns the steps in a range of minutes, as `[minute, used seats]`. */
+function stepsOf(reader: Reader, from: number, to: number) {
+  const [feature] = reader.features();
+  if (feature === undefined) throw new Error("no feature");
+  const { steps } = reader.series(feature, a.NOON + from * MINUTE_MS, a.NOON + to * MINUTE_MS);
+  return steps.map(({ at, used }) => [(at - a.NOON) / MINUTE_MS, used]);
+}
+
+const minutes = (count: number, usedIn: (minute: number) => number) =>
+  Array.from({ length: count }, (_, minute) => [minute, usedIn(minute)] as const);
+
 describe("a poll", () => {
-  test("that changes nothing writes no sample and no other coverage", async () => {
+  test("without a change writes no sample and no other coverage", async () => {
     const rig = createRig();
-    for (let minute = 0; minute < 30; minute++) {
-      await rig.poll(outcomeOf({ at: a.NOON + minute * MINUTE_MS, counts: counts(4) }));
-    }
+    await polled(rig, ...minutes(30, () => 4));
     expect(rowsOf(rig, "samples")).toBe(1);
-    // How often it looked is counted: from that the rules are tried over what was.
-    const covered = rig.store.sqlite.query("SELECT looks FROM coverage").all();
-    expect(covered).toEqual([{ looks: 30 }]);
-    const { steps } = rig.reader().series(rig.feature("compiler"), a.NOON, a.NOON + 30 * MINUTE_MS);
-    expect(steps.map(({ at, used }) => [at - a.NOON, used])).toEqual([
+    expect(rig.store.sqlite.query("SELECT looks FROM coverage").all()).toEqual([{ looks: 30 }]);
+    // Nothing is known after the last poll.
+    expect(stepsOf(rig.reader(), 0, 30)).toEqual([
       [0, 4],
-      // Nobody has looked behind the last poll yet.
-      [29 * MINUTE_MS, null],
+      [29, null],
     ]);
   });
 
   test("is repeated by the next poll if its transaction failed", async () => {
     const rig = createRig();
-    await rig.poll(outcomeOf({ at: a.NOON, counts: counts(4) }));
+    await polled(rig, [0, 4]);
     rig.store.sqlite.run("PRAGMA query_only = ON");
-    await rig.poll(outcomeOf({ at: a.NOON + MINUTE_MS, counts: counts(5) }));
+    await polled(rig, [1, 5]);
     rig.store.sqlite.run("PRAGMA query_only = OFF");
-    await rig.poll(outcomeOf({ at: a.NOON + 2 * MINUTE_MS, counts: counts(5) }));
+    await polled(rig, [2, 5]);
     rig.clock.advance(MINUTE_MS);
-    const { steps } = rig.reader().series(rig.feature("compiler"), a.NOON, a.NOON + 3 * MINUTE_MS);
-    expect(steps.map(({ at, used }) => [at - a.NOON, used])).toEqual([
+    expect(stepsOf(rig.reader(), 0, 3)).toEqual([
       [0, 4],
-      [2 * MINUTE_MS, 5],
+      [2, 5],
     ]);
   });
 
-  test("survives the death of the process, without covering unobserved time", async () => {
+  test("survives a killed process, without covering unobserved time", async () => {
     const rig = createRig();
-    for (let minute = 0; minute < 3; minute++) {
-      await rig.poll(outcomeOf({ at: a.NOON + minute * MINUTE_MS, counts: counts(minute) }));
-    }
-    // The files as a death leaves them: database and log, nothing closed.
+    await polled(rig, ...minutes(3, (minute) => minute));
+    // A killed process leaves database and log behind, nothing closed.
     const copy = temporaryDirectory();
-    for (const name of ["licmond.db", "licmond.db-wal"]) {
+    for (const name of ["licmond.db", "licmond.db-wal"])
       cpSync(join(rig.store.directory, name), join(copy, name));
-    }
-    const store = open(copy);
-    const reader = createReader(store.sqlite, { now: a.NOON + 60 * MINUTE_MS });
-    const [feature] = reader.features();
-    if (feature === undefined) throw new Error("no feature");
-    const { steps } = reader.series(feature, a.NOON, a.NOON + 60 * MINUTE_MS);
-    expect(steps.map(({ at, used }) => [at - a.NOON, used])).toEqual([
+    const reader = createReader(open(copy).sqlite, { now: a.NOON + 60 * MINUTE_MS });
+    expect(stepsOf(reader, 0, 60)).toEqual([
       [0, 0],
-      [MINUTE_MS, 1],
-      [2 * MINUTE_MS, 2],
-      [3 * MINUTE_MS, null],
+      [1, 1],
+      [2, 2],
+      [3, null],
     ]);
   });
 
-  test("of many hours ago, on a clock that was wrong for a while, leaves later history as it was", async () => {
+  test("by a clock that was years behind for a while keeps later history", async () => {
     const rig = createRig();
-    await rig.poll(outcomeOf({ at: a.NOON, counts: counts(1) }));
-    await rig.poll(outcomeOf({ at: a.NOON + MINUTE_MS, counts: counts(1) }));
-    const wrong = a.NOON - 10 * 365 * 86_400_000;
-    await rig.poll(outcomeOf({ at: wrong, counts: counts(9) }));
-    await rig.poll(outcomeOf({ at: wrong + MINUTE_MS, counts: counts(9) }));
-    await rig.poll(outcomeOf({ at: a.NOON + 2 * MINUTE_MS, counts: counts(1) }));
-    await rig.poll(outcomeOf({ at: a.NOON + 3 * MINUTE_MS, counts: counts(2) }));
+    const wrong = -10 * 365 * 24 * 60;
+    await polled(rig, [0, 1], [1, 1], [wrong, 9], [wrong + 1, 9], [2, 1], [3, 2]);
     rig.clock.advance(2 * 86_400_000);
-    const steps = () =>
-      rig
-        .reader()
-        .series(rig.feature("compiler"), a.NOON - MINUTE_MS, a.NOON + 5 * MINUTE_MS)
-        .steps.map(({ at, used }) => [at - a.NOON, used]);
     const wanted = [
-      [-MINUTE_MS, null],
+      [-1, null],
       [0, 1],
-      [3 * MINUTE_MS, 2],
-      [4 * MINUTE_MS, null],
+      [3, 2],
+      [4, null],
     ];
-    expect(steps()).toEqual(wanted);
+    expect(stepsOf(rig.reader(), -1, 5)).toEqual(wanted);
     rig.history().packAll();
-    expect(steps()).toEqual(wanted);
-    // Two hours and two days were touched, not the ten years between.
+    expect(stepsOf(rig.reader(), -1, 5)).toEqual(wanted);
+    // Two days were touched, not the ten years between.
     expect(rowsOf(rig, "packed_days WHERE kind = 'rollups'")).toBe(2);
   });
 });
 
-describe("denials in the rollups", () => {
-  test("are null while not visible, and are recounted after a late import", async () => {
-    const rig = createRig();
-    for (let minute = 0; minute < 3; minute++) {
-      await rig.poll(outcomeOf({ at: a.NOON + minute * MINUTE_MS, counts: counts(1) }));
-    }
-    rig.clock.advance(2 * 86_400_000);
-    rig.history().packAll();
-    const denials = () =>
-      rig
-        .reader()
-        .hours(rig.feature("compiler"), a.NOON, a.NOON + 60 * MINUTE_MS)
-        .map(({ rollup }) => rollup.denials);
-    expect(denials()).toEqual([null]);
-    rig.store.sqlite.run("INSERT INTO denial_spans (server_id, from_at, to_at) VALUES ('eda', ?, NULL)", [
-      a.NOON,
-    ]);
-    rig.store.sqlite.run(
-      `INSERT INTO denials (server_id, daemon, feature, user, host, at, until, count, attempts, reason, code, outcome, told)
-       VALUES ('eda', 'snpslmd', 'compiler', 'ann', NULL, ?1, ?1, 1, 3, NULL, NULL, 'denied', 1)`,
-      [a.NOON + MINUTE_MS],
-    );
-    expect(denials()).toEqual([1]);
-    rig.history().packAll();
-    expect(denials()).toEqual([1]);
-    expect(rowsOf(rig, "dirty WHERE kind IN ('hours', 'rollups')")).toBe(0);
-  });
+test("denials in rollups are null while not visible, and are counted again after a late import", async () => {
+  const rig = createRig();
+  await polled(rig, ...minutes(3, () => 1));
+  rig.clock.advance(2 * 86_400_000);
+  rig.history().packAll();
+  const denials = () => {
+    const hours = rig.reader().hours(rig.feature("compiler"), a.NOON, a.NOON + 60 * MINUTE_MS);
+    return hours.map(({ rollup }) => rollup.denials);
+  };
+  expect(denials()).toEqual([null]);
+  const { sqlite } = rig.store;
+  sqlite.run("INSERT INTO denial_spans (server_id, from_at, to_at) VALUES ('eda', ?, NULL)", [a.NOON]);
+  sqlite.run(
+    `INSERT INTO denials (server_id, daemon, feature, user, host, at, until, count, attempts, reason, code, outcome, told)
+     VALUES ('eda', 'snpslmd', 'compiler', 'ann', NULL, ?1, ?1, 1, 3, NULL, NULL, 'denied', 1)`,
+    [a.NOON + MINUTE_MS],
+  );
+  expect(denials()).toEqual([1]);
+  rig.history().packAll();
+  expect(denials()).toEqual([1]);
+  expect(rowsOf(rig, "dirty WHERE kind IN ('hours', 'rollups')")).toBe(0);
 });
 
-const look = (at: number, good = true): Look => ({
-  at,
-  good,
-  intervalMs: MINUTE_MS,
-  timeoutMs: MINUTE_MS / 2,
-});
-
-/** Looks in their order, over rows that a store would hold; `null` is a restart. */
-function play(looks: readonly (Look | null)[]) {
+/**
+ * Plays polls by their minutes over rows that a store would hold: `!` is a failed poll, `restart` another
+ * process.
+ */
+function play(text: string) {
   const rows = new Map<number, Coverage>();
   let own: number | null | undefined;
   const records: string[] = [];
-  for (const one of looks) {
-    if (one === null) {
+  for (const word of text.split(" ")) {
+    if (word === "restart") {
       own = undefined;
       continue;
     }
+    const at = Number.parseFloat(word) * MINUTE_MS;
+    const good = !word.endsWith("!");
     const sorted = [...rows.values()].sort((a, b) => a.from - b.from);
-    const at = one.good ? one.at : Math.max(one.at, own ?? one.at);
-    const looked = takeLook(own, one, {
-      before: sorted.findLast(({ from }) => from <= at) ?? null,
-      nextFrom: sorted.find(({ from }) => from > at)?.from ?? Infinity,
-    });
+    const around = good ? at : Math.max(at, own ?? at);
+    const looked = takeLook(
+      own,
+      { at, good, intervalMs: MINUTE_MS, timeoutMs: MINUTE_MS / 2 },
+      {
+        before: sorted.findLast(({ from }) => from <= around) ?? null,
+        nextFrom: sorted.find(({ from }) => from > around)?.from ?? Infinity,
+      },
+    );
     for (const row of looked.rows) rows.set(row.from, row);
     own = looked.from;
-    records.push(own === null ? "nothing" : own === one.at ? "all" : "changes");
+    records.push(own === null ? "nothing" : own === at ? "all" : "changes");
   }
-  const covered = [...rows.values()].sort((a, b) => a.from - b.from).map(({ from, until }) => [from, until]);
+  const spans = [...rows.values()].sort((a, b) => a.from - b.from);
+  const covered = spans.map(({ from, until }) => `${from / MINUTE_MS}-${until / MINUTE_MS}`).join(" ");
   return { covered, records };
-}
-
-/** Looks by their minutes: `!` is a poll that failed, `restart` a restart of the process. */
-function looksOf(text: string): (Look | null)[] {
-  return text.split(" ").map((word) => {
-    if (word === "restart") return null;
-    return look(Number.parseFloat(word) * MINUTE_MS, !word.endsWith("!"));
-  });
 }
 
 describe("coverage", () => {
@@ -175,28 +160,27 @@ describe("coverage", () => {
     ["one reading holds for an interval", "10", "10-11"],
     ["polls in time hold together", "10 11 13.5", "10-14.5"],
     ["later than 2 × interval + timeout is a gap", "10 12.6", "10-11 12.6-13.6"],
-    ["a poll that failed ends it then", "10 11.5!", "10-11.5"],
-    ["failures prove nothing", "10! 11!", ""],
-    ["a late failure takes nothing more", "10 15! 16", "10-11 16-17"],
+    ["a failed poll ends it", "10 11.5!", "10-11.5"],
+    ["failures cover nothing", "10! 11!", ""],
+    ["a late failure changes nothing", "10 15! 16", "10-11 16-17"],
     ["a restart in time leaves no gap", "10 restart 12", "10-12 12-13"],
-    ["a restart in time with a failure ends it then", "10 restart 12!", "10-12"],
+    ["a restart in time with a failure ends it", "10 restart 12!", "10-12"],
     ["a long stop is a gap", "10 restart 30", "10-11 30-31"],
-    ["a failure before the stop is not joined", "10 11! restart 12", "10-11 12-13"],
+    ["a failure before the stop leaves a gap", "10 11! restart 12", "10-11 12-13"],
     [
-      "time that was covered stays, until a clock that was set back has passed it",
+      "covered time stays until a clock that was set back has passed it",
       "100 101 60 61 99 100 101.5 103",
       "60-62 99-100 100-101.5 101.5-104",
     ],
-    ["a clock set back a little records nothing twice", "100 101 100.5 102", "100-102 102-103"],
-    ["a clock set forward is a gap", "10 100 101", "10-11 100-102"],
-    ["a clock set back while the server fails takes back what is not proven", "10 5!", "10-10"],
+    ["a clock that was set back a little records nothing twice", "100 101 100.5 102", "100-102 102-103"],
+    ["a clock that was set forward is a gap", "10 100 101", "10-11 100-102"],
+    ["a clock that was set back while the server fails removes unproven time", "10 5!", "10-10"],
   ])("%s", (_, looks, covered) => {
-    const spans = play(looksOf(looks)).covered.map((span) => span.map((ms = 0) => ms / MINUTE_MS).join("-"));
-    expect(spans.join(" ")).toBe(covered);
+    expect(play(looks).covered).toBe(covered);
   });
 
   test("each coverage begins with all counts, followed by changes", () => {
-    const { records } = play(looksOf("10 11 12! 13 restart 14"));
+    const { records } = play("10 11 12! 13 restart 14");
     expect(records).toEqual(["all", "changes", "nothing", "all", "all"]);
   });
 });

@@ -22,7 +22,7 @@ async function withDays() {
       ["quiet", { total: 3, used: 1, queued: 0 }],
     ]);
     await rig.poll(outcomeOf({ at: first + hour * HOUR_MS, counts }));
-    // Somebody fails in the middle, so that there is more than one coverage.
+    // One failed poll splits the coverage.
     if (hour === 100) await rig.poll(outcomeOf({ at: first + hour * HOUR_MS + 1, counts: null }));
   }
   rig.clock.time = first + (DAYS + 1) * DAY_MS;
@@ -30,7 +30,7 @@ async function withDays() {
   return { rig, first, now: rig.clock.time };
 }
 
-test("samples, coverage and rollups go by whole days, each after its own time", async () => {
+test("samples, coverage and rollups are deleted by whole days, each after its own time", async () => {
   const { rig, first, now } = await withDays();
   const retention = createHistoryRetention(rig.store);
   const coveredOf = (rollups: readonly Rollup[]) => rollups.reduce((sum, one) => sum + coveredMs(one), 0);
@@ -38,7 +38,7 @@ test("samples, coverage and rollups go by whole days, each after its own time", 
   const before = over(first, now);
   while (retention(now - 5 * DAY_MS - 1, now - 9 * DAY_MS) > 0);
 
-  // The day in which the time ends stays whole.
+  // The day that contains the limit is kept.
   const samplesFrom = first + (DAYS + 1 - 6) * DAY_MS;
   const rollupsFrom = first + (DAYS + 1 - 9) * DAY_MS;
   expect(rig.reader().reach()).toEqual({ samplesFrom, rollupsFrom });
@@ -52,19 +52,19 @@ test("samples, coverage and rollups go by whole days, each after its own time", 
     expect(rig.reader().days(feature, first, now)).toHaveLength(9 - 1);
   }
 
-  // Behind the samples the rollups still tell, in whole hours.
+  // Before the samples, rollups still answer in whole hours.
   const asked = over(rollupsFrom + 1, samplesFrom - 1);
-  // All but the hour behind the failure.
+  // All but the hour after the failure.
   expect(coveredOf(asked)).toBe(samplesFrom - rollupsFrom - (HOUR_MS - 1));
   expect(coveredOf(before)).toBeGreaterThan(coveredOf(asked));
 
-  // Rolling up again what has no samples any more takes nothing away.
+  // Rolling up hours without samples keeps their rollups.
   rig.history().reopen(first, now);
   rig.history().packAll();
   expect(over(rollupsFrom + 1, samplesFrom - 1)).toEqual(asked);
 });
 
-test("one step does little, and nothing is left to do in the end", async () => {
+test("a step deletes few rows, and all steps delete everything", async () => {
   const { rig, now } = await withDays();
   const insert = rig.store.sqlite.query<null, [number, Uint8Array]>(
     "INSERT INTO packed_days (key, data) VALUES (?, ?)",
@@ -80,7 +80,6 @@ test("one step does little, and nothing is left to do in the end", async () => {
     steps++;
     expect(deleted).toBeLessThanOrEqual(MOST_ROWS);
   }
-  // What such a step costs on a year's database the bench measures.
   expect(steps).toBeGreaterThanOrEqual(20_000 / MOST_ROWS);
   const left = rig.store.sqlite.query("SELECT count(*) AS n FROM coverage").get();
   expect(left).toEqual({ n: 0 });
@@ -89,7 +88,7 @@ test("one step does little, and nothing is left to do in the end", async () => {
 const AHEAD_MS = 500 * DAY_MS;
 const counts = new Map([["compiler", { total: 10, used: 3, queued: 0 }]]);
 
-/** Two hours of polls, two more by a clock that is ahead, and one more after it is right again. */
+/** Two hours of polls, two more by a clock that is ahead, and one after it was corrected. */
 async function afterWrongClock() {
   const rig = createRig([a.server({ intervalMs: HOUR_MS })]);
   const first = Math.floor(a.NOON / DAY_MS) * DAY_MS;
@@ -130,7 +129,7 @@ test("deletes history of the future, and keeps readings of a correct clock", asy
 
 const sameTime = (at: number) => ({ began: at, first: at, last: at, ended: at });
 
-test("no session holds its seats until a time that is still to come", async () => {
+test("no session holds its seats until a future time", async () => {
   const { rig, first, now, takeBack } = await afterWrongClock();
   const { sqlite } = rig.store;
   const insert = sqlite.query(
@@ -143,9 +142,9 @@ test("no session holds its seats until a time that is still to come", async () =
     [1_002, first, first, wrong, wrong + 1, "checkin"],
     [1_003, wrong, wrong, wrong, wrong + 1, "checkin"],
     [1_004, first, wrong, wrong, null, null],
-    // Its begin lies less than a day ahead and stands, so that it cannot end before.
+    // This start is less than a day ahead and is kept, so the session cannot end before it.
     [1_005, now + HOUR_MS, now + HOUR_MS, wrong, wrong + 1, "checkin"],
-    // A log may tell of times to come; what it says is not ours to change.
+    // Times from an imported log are kept, even in the future.
     [-1, wrong, wrong, wrong, wrong + 1, "checkin"],
   ];
   for (const row of rows) insert.run(...row);
@@ -166,7 +165,7 @@ test("no session holds its seats until a time that is still to come", async () =
   ]);
 });
 
-test("sessions of a doubted clock get their times back, and keep them where the clock was right", async () => {
+test("sessions of a doubted clock get corrected times", async () => {
   const { rig, first, now, takeBack } = await afterWrongClock();
   const { sqlite } = rig.store;
   const insert = sqlite.query(
@@ -195,7 +194,7 @@ test("sessions of a doubted clock get their times back, and keep them where the 
   ]);
 });
 
-test("sessions are known from the oldest that is stored, when the mark says a time that is still to come", async () => {
+test("a retention mark in the future moves to the oldest stored session", async () => {
   const { rig, first, now, takeBack } = await afterWrongClock();
   const marks = createMarks(rig.store);
   const mark = () => marks.get("deleted_sessions");
@@ -211,7 +210,7 @@ test("sessions are known from the oldest that is stored, when the mark says a ti
   );
   takeBack.mendMark(now, false);
   expect(mark()).toBe(first + HOUR_MS);
-  // A mark of the past stands, whatever older sessions are imported.
+  // A mark in the past is kept, even if older sessions are imported.
   marks.set("deleted_sessions", now - 1);
   takeBack.mendMark(now, false);
   expect(mark()).toBe(now - 1);

@@ -19,7 +19,7 @@ import * as a from "../domain/make.ts";
 import { fixedClock, open, temporaryDirectory } from "../store/place.ts";
 import { recordingLog } from "../store/recording-log.ts";
 
-/** A daemon's store with polls that the test makes: restarts, packing and reading by hand. */
+/** A daemon's store. The test makes polls, restarts, packs and reads. */
 export function createRig(
   servers: readonly MonitoredServer[] = [a.server()],
   directory = temporaryDirectory(),
@@ -49,7 +49,7 @@ export function createRig(
     log,
     history: () => running.history,
     live: () => running.live,
-    /** A new process over the same store. */
+    /** Starts another process on the same store. */
     restart() {
       running = process();
     },
@@ -68,7 +68,7 @@ export function createRig(
 
 export const ANY = { servers: null, daemons: null, features: null, users: null, hosts: null };
 
-/** A question about everything, which any query of history takes; the rest is as its test wants it. */
+/** A query over everything, changed by `more`. */
 export function questionOver<More extends object>(start: number, end: number, now: number, more: More) {
   const base = { start, end, now, intervals: {}, filter: ANY, timezone: "UTC", limit: 1000, offset: 0 };
   const sort = { field: "heldSeatHours", descending: true } as const;
@@ -76,7 +76,7 @@ export function questionOver<More extends object>(start: number, end: number, no
   return { ...question, ...more } as Omit<typeof question, keyof More> & More;
 }
 
-/** A session that an old log tells of. */
+/** A session from an old log. */
 export const oldSession = (change: Partial<OldSession> = {}): OldSession => ({
   daemon: "snpslmd",
   feature: "compiler",
@@ -94,7 +94,7 @@ export const oldSession = (change: Partial<OldSession> = {}): OldSession => ({
   ...change,
 });
 
-/** Stores sessions as their columns say; others have a plain value. */
+/** Inserts sessions with default values for other columns. */
 export function sessionPutter(store: Store, daemon = "acmed") {
   const insert = store.sqlite.query<null, (string | number | null)[]>(
     `INSERT INTO sessions (id, server_id, daemon, feature, user, host, count, began_at, first_seen_at, last_seen_at,
@@ -114,7 +114,7 @@ export function sessionPutter(store: Store, daemon = "acmed") {
   };
 }
 
-/** Questions about one feature, each over a reader of its own. */
+/** Queries about one feature, each with its own reader. */
 export function asking(
   { reader, clock }: Pick<ReturnType<typeof createRig>, "reader" | "clock">,
   feature: string,
@@ -136,7 +136,7 @@ export function asking(
   };
 }
 
-/** One poll of a feature whose seats have these holders. */
+/** One poll of a feature with these holders. */
 export function pollOf(
   feature: string,
   at: number,
@@ -147,10 +147,10 @@ export function pollOf(
   return a.outcome({ startedAt: at - 200, finishedAt: at, reading: a.reading({ features }) });
 }
 
-/** One poll as a plain loop sees it. */
+/** A poll for a plain loop. */
 export interface RawPoll {
   readonly at: number;
-  /** Null: the poll failed. Else counts by feature; a feature that is not there was not read. */
+  /** By feature; a missing feature was not read. Null: the poll failed. */
   readonly counts: ReadonlyMap<string, Counts> | null;
 }
 
@@ -170,7 +170,10 @@ export function outcomeOf({ at, counts }: RawPoll): PollOutcome {
   return a.outcome({ startedAt: at - 200, finishedAt: at, reading: a.reading({ features }) });
 }
 
-/** The steps of a feature, from the raw polls alone: each holds until the next, or for one interval before a gap. */
+/**
+ * Returns the steps of a feature by a plain loop: each poll holds until the next one, or for one interval
+ * before a gap.
+ */
 export function plainSteps(
   polls: readonly RawPoll[],
   name: string,

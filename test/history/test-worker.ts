@@ -2,7 +2,7 @@ import type { Reader } from "../../src/history/reader.ts";
 import { serveHistory, sqliteBackend } from "../../src/history/serve.ts";
 import type { Named } from "../../src/store/conditions.ts";
 
-// A worker of history with queries of tests; one is a long statement, which nothing calls off.
+// A history worker for tests; `count` is a long statement that cannot be cancelled.
 declare const self: Worker;
 
 const STATEMENT =
@@ -24,7 +24,7 @@ export const TEST_QUERIES = {
 
 interface Count {
   readonly until: number;
-  /** One number, set to 1 when the statement begins. */
+  /** Set to 1 when the statement begins. */
   readonly begun?: SharedArrayBuffer;
 }
 

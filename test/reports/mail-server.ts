@@ -2,14 +2,14 @@ import type { AddressInfo } from "node:net";
 import { text as textOf } from "node:stream/consumers";
 import { SMTPServer } from "smtp-server";
 
-/** A mail as it came, and taken apart as a reader would: its head, and its parts by their type. */
+/** A received mail, and its head and parts by type. */
 export interface Mail {
   readonly raw: string;
   readonly head: string;
   readonly parts: ReadonlyMap<string, string>;
 }
 
-/** A real mail server on loopback; while `refusal` is set it takes no mail, and says so. */
+/** A mail server on loopback; it refuses mails while `refusal` is set. */
 export async function mailServer() {
   const mails: Mail[] = [];
   const state = { refusal: null as string | null };

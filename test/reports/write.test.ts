@@ -24,8 +24,8 @@ const HOSTILE = [
 const COST: Product = { name: "<b>All</b>", features: ["*/*/*"], costPerSeatYear: 8760, currency: "EUR" };
 
 /**
- * An hour of polls in which each hostile name is a feature, and one user of it is called so; one feature nobody used. The
- * server counts its denials, and is degraded for half of the hour.
+ * An hour of polls. Each hostile name is a feature and one of its users; one feature is unused. The server
+ * counts its denials, and is degraded for half of the hour.
  */
 async function figures(products: readonly Product[] = [], anonymize = false, month = "2026-03") {
   const rig = createRig([a.server({ name: HOSTILE[0] ?? "", timezone: "UTC" })]);
@@ -65,16 +65,16 @@ async function figures(products: readonly Product[] = [], anonymize = false, mon
   });
 }
 
-test("names are text, whatever they hold, and nothing is fetched", async () => {
+test("hostile names are escaped, and nothing is fetched", async () => {
   const written = writeReport(await figures([COST]));
   const { text, subject } = written;
   expect(text).toContain("\n\nLive view: https://lic.example/eda/\n\n");
-  // Links lead to the page alone, and have no name as it is.
+  // Links lead only to the page, and contain no unescaped name.
   const link = /<a href="https:\/\/lic\.example\/eda\/(?:feature\?[\w=&;%+.*-]*)?">/g;
   expect(written.html.match(link)?.length).toBeGreaterThan(3);
   const html = written.html.replaceAll(link, "<a>").replace(">https://lic.example/eda/<", "><");
   expect(subject).toBe("[licmond] License report: March 2026");
-  // Of tags there are ours alone, none with an address or a handler.
+  // Only our own tags appear, without addresses or handlers.
   const tags = new Set([...html.matchAll(/<\/?([a-z0-9!]+)/g)].map(([, tag]) => tag));
   expect([...tags].sort()).toEqual(
     "!doctype a body div h1 h2 head html meta p section small style table tbody td th thead title tr".split(
@@ -92,7 +92,7 @@ test("names are text, whatever they hold, and nothing is fetched", async () => {
   }
 });
 
-test("each table says its time and each row its coverage; unknown is no number", async () => {
+test("each table has its period and each row its coverage; unknown is not a number", async () => {
   const { text } = writeReport(await figures([COST]));
   expect(text).toContain("This period is not over yet: data until now.");
   const during = "2026-03-01 00:00 to 2026-03-02 13:00, UTC.";
@@ -108,18 +108,18 @@ test("each table says its time and each row its coverage; unknown is no number",
   for (const line of text.split("\n")) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(72);
 });
 
-test("without products there is no table of them, and anonymized nobody is named", async () => {
+test("without products their table is left out, and an anonymized report names no users", async () => {
   const { text } = writeReport(await figures([], true));
   expect(text).not.toContain("PRODUCTS");
   expect(text).toContain("LONGEST CHECKOUTS");
   expect(text).toContain("This report contains no user names.");
 });
 
-test("who was last seen before the period held nothing in it", async () => {
+test("a user who was last seen before the period is left out", async () => {
   expect(writeReport(await figures([], false, "2026-04")).text).toContain("No checkouts.");
 });
 
-test("a site without history and readings says so", async () => {
+test("a site without history reports no counts", async () => {
   const rig = createRig([a.server()]);
   const period = parsePeriod("2026-02", "UTC");
   if (period === null) throw new Error("no period");
@@ -131,7 +131,7 @@ test("a site without history and readings says so", async () => {
   });
   const { text } = writeReport(made);
   expect(text).toMatch(/^<b>All<\/b>\n +– +– +– +– +– +0 %$/m);
-  // Of peaks, waits and what nobody used.
+  // Peaks, waits and unused features.
   expect(text.split("No counts were read.")).toHaveLength(4);
   for (const words of [
     "Unknown, because never read: EDA tools.",

@@ -37,7 +37,7 @@ describe("edges", () => {
     expect(edges.slice(1).map((edge, index) => (edge - (edges[index] ?? 0)) / HOUR)).toEqual(hours);
   });
 
-  test("the first lies at or before the start, the last at or after the end, and no more than counted", () => {
+  test("cover the range without an extra bucket", () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...INTERVALS),
@@ -69,7 +69,7 @@ describe("edges", () => {
 });
 
 describe("points", () => {
-  test("a step that ends at an edge does not touch the bucket behind it", () => {
+  test("a step that ends at an edge does not touch the next bucket", () => {
     const polls = [
       { at: 0, used: 9, total: 9, unlimited: false },
       { at: 3600, used: null, total: null, unlimited: false },
@@ -90,7 +90,7 @@ describe("points", () => {
   });
 });
 
-test("several features as one agree with plain loops over every second", () => {
+test("the sum of several features agrees with a plain loop over every second", () => {
   const length = 3600;
   fc.assert(
     fc.property(fc.array(randomPolls(length, 60), { maxLength: 4 }), (features) => {

@@ -24,7 +24,6 @@ const denied = (at: number, count: number, until = at): UnmetRequest => ({
 });
 const range = (steps: readonly Step[], end = HOUR) => ({ steps, start: 0, end });
 
-/** What is said of `total` seats when `asked` is known. */
 function whatIf(made: ReturnType<typeof demandOf>, total: number) {
   const { whatIf } = efficiencyOf(new Map([[TOTAL, HOUR]]), TOTAL, [], made.asked);
   const found = whatIf.find((one) => one.total === total);
@@ -47,7 +46,7 @@ describe("demand beyond the seats", () => {
     ]);
   });
 
-  test("a log without denials proves that there was none", () => {
+  test("a log without denials proves that there were none", () => {
     const made = demandOf(range([step(0, TOTAL)]), TOTAL, [], true);
     expect(made.demand).toEqual({
       deniedRequests: 0,
@@ -59,8 +58,8 @@ describe("demand beyond the seats", () => {
     expect(whatIf(made, 4)).toEqual([0, 0]);
   });
 
-  test("a queue that polls saw is known as far as it grew", () => {
-    // 2 wait for ten minutes, then 5 for ten more, then nobody.
+  test("without a log, each growth of the queue is a request", () => {
+    // Two requests wait for ten minutes, then five for another ten.
     const steps = [step(0, 3), step(600_000, 3, 2), step(1_200_000, 3, 5), step(1_800_000, 3)];
     const made = demandOf(range(steps), TOTAL, [], false);
     expect(made.demand).toEqual({
@@ -78,8 +77,8 @@ describe("demand beyond the seats", () => {
     ]);
   });
 
-  test("a denied request asks from its first to its last attempt, and shows that no seat was left", () => {
-    // The poll before saw one seat free.
+  test("a denied request counts from its first to its last attempt, on top of all seats", () => {
+    // The last poll showed a free seat.
     const made = demandOf(
       range([step(0, 2)]),
       TOTAL,
@@ -95,8 +94,8 @@ describe("demand beyond the seats", () => {
     ]);
   });
 
-  test("whoever was denied and is seen in the queue right behind it asked once", () => {
-    // One is denied and waits from the next poll on; later another one waits.
+  test("a user who is denied and then waits made one request", () => {
+    // One user is denied and waits from the next poll on; later another one waits.
     const steps = [step(0, 3), step(120_000, 3, 1), step(1_200_000, 3, 2), step(1_800_000, 3)];
     const { demand } = demandOf(range(steps), TOTAL, [denied(60_000, 1)], true);
     expect([demand.deniedRequests, demand.queuedRequests]).toEqual([1, 1]);
@@ -114,7 +113,7 @@ describe("demand beyond the seats", () => {
     ]);
   });
 
-  test("agrees with plain loops over every second", () => {
+  test("agrees with a plain loop over every second", () => {
     const length = 600;
     const seats = fc.nat({ max: TOTAL });
     const steps = fc.uniqueArray(

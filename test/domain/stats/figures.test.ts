@@ -23,12 +23,12 @@ function bySteps(series: Series): Figures {
 describe("figures of a range", () => {
   test.each<[string, Poll[], Partial<Figures>]>([
     [
-      "nobody looked",
+      "no polls",
       [],
       { total: null, peakUsed: null, averageUsed: null, p95Used: null, saturatedSeconds: null, coverage: 0 },
     ],
     [
-      "a peak of one second counts, in the average by its time",
+      "a peak of one second counts, and is weighted by its time",
       [
         { at: 0, used: 0, total: 4, unlimited: false },
         { at: 3600, used: 5, total: 4, unlimited: false },
@@ -37,7 +37,7 @@ describe("figures of a range", () => {
       { peakUsed: 5, p95Used: 0, peakUtilization: 125, saturatedSeconds: 1, averageUsed: 0.0002 },
     ],
     [
-      "utilization goes by the total of its own time",
+      "utilization uses the total of its own time",
       [
         { at: 0, used: 2, total: 2, unlimited: false },
         { at: LENGTH / 2, used: 2, total: 4, unlimited: false },
@@ -45,22 +45,22 @@ describe("figures of a range", () => {
       { total: 4, averageUtilization: 75, peakUtilization: 100, saturatedSeconds: LENGTH / 2 },
     ],
     [
-      "unlimited seats have no utilization and are never all taken",
+      "unlimited seats have no utilization and are never saturated",
       [{ at: 0, used: 7, total: null, unlimited: true }],
       { total: null, peakUsed: 7, averageUtilization: null, peakUtilization: null, saturatedSeconds: 0 },
     ],
     [
-      "an unknown total says nothing of seats left",
+      "an unknown total has no saturation",
       [{ at: 0, used: 7, total: null, unlimited: false }],
       { saturatedSeconds: null, averageUtilization: null, usedSeatHours: 42 },
     ],
     [
-      "no seats issued are not all taken",
+      "a total of zero has no saturation",
       [{ at: 0, used: 0, total: 0, unlimited: false }],
       { saturatedSeconds: null, averageUtilization: null, total: 0 },
     ],
     [
-      "what is not covered is not averaged",
+      "uncovered time is not averaged",
       [
         { at: 0, used: 3, total: 4, unlimited: false },
         { at: LENGTH / 4, used: null, total: null, unlimited: false },
@@ -72,7 +72,7 @@ describe("figures of a range", () => {
   });
 });
 
-test("rounds a percentage, but never up to 100", () => {
+test("rounds percentages, but never up to 100", () => {
   const ratios = [0, 0.41176, 0.99994, 0.99997, 1 - 1e-12, 1, 1.5];
   expect(ratios.map(percentOf)).toEqual([0, 41.18, 99.99, 99.99, 100, 100, 150]);
 });

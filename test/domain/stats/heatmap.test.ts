@@ -10,7 +10,7 @@ const FOUR = { total: 4, unlimited: false };
 
 describe("heat map", () => {
   test.each(["UTC", "Asia/Kathmandu", "Australia/Lord_Howe"])(
-    "hours alone, whole ones of UTC, cover a range that they fill, and no more than that: %s",
+    "whole UTC hours cover exactly the range that they fill: %s",
     (zone) => {
       // Lord Howe sets its clocks on 2026-10-03 at 15:30Z, by half an hour.
       const [start, end] = [Date.UTC(2026, 8, 30, 10), Date.UTC(2026, 9, 12, 4)];
@@ -37,7 +37,7 @@ describe("heat map", () => {
 });
 
 describe("spans of one offset", () => {
-  test("meet without holes, and each keeps its offset to its last millisecond", () => {
+  test("are adjacent, and each keeps its offset to its last millisecond", () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...ZONES, "America/Sao_Paulo", "Africa/Casablanca", "Pacific/Apia"),

@@ -11,7 +11,7 @@ export interface Poll {
   readonly unlimited: boolean;
 }
 
-/** The steps that raw polls come to: each holds until the next; equal neighbours are one. */
+/** Converts polls to steps: each poll holds until the next one, and equal neighbors are merged. */
 export function seriesOf(polls: readonly Poll[], start: number, end: number): Series {
   const gap: Step = { at: start, total: null, used: null, reserved: null, queued: null, unlimited: false };
   const steps: Step[] = [];
@@ -33,7 +33,7 @@ export function seriesOf(polls: readonly Poll[], start: number, end: number): Se
   return { feature: FEATURE, start, end, steps };
 }
 
-/** What held in a second, by plain looking: the last poll at or before it. */
+/** Returns the last poll at or before each second; null if it was a gap. */
 export function seconds(polls: readonly Poll[], lengthSeconds: number): (Poll | null)[] {
   const held: (Poll | null)[] = [];
   const bySecond = new Map(polls.map((poll) => [poll.at, poll]));
@@ -45,7 +45,10 @@ export function seconds(polls: readonly Poll[], lengthSeconds: number): (Poll | 
   return held;
 }
 
-/** Random polls, `everySeconds` apart at least, over a length: gaps, totals that change, seats over total, unlimited. */
+/**
+ * Generates polls at least `everySeconds` apart, with gaps, changing or unlimited totals, and seats over
+ * the total.
+ */
 export function randomPolls(lengthSeconds: number, everySeconds: number): fc.Arbitrary<Poll[]> {
   const slots = Math.floor(lengthSeconds / everySeconds);
   return fc
@@ -81,7 +84,7 @@ export const ZONES = [
 
 const clocks = new Map<string, Intl.DateTimeFormat>();
 
-/** Wall clock of an instant as Intl tells it, by itself. */
+/** Returns the wall clock by Intl, as an independent check. */
 export function wallClock(zone: string, at: number): { day: string; weekday: number; hour: number } {
   let clock = clocks.get(zone);
   if (clock === undefined) {

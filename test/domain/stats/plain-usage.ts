@@ -4,7 +4,7 @@ import { clip, type HeldSession, type Holding } from "../../../src/domain/stats/
 import type { UsageGroup, UsageKey } from "../../../src/domain/stats/usage.ts";
 import { offsetAt } from "../../../src/domain/time/zone.ts";
 
-/** Usage once more, another way: every session is put into its groups by itself, and each moment is looked at. */
+/** Computes usage in another way: groups each session separately and looks at each moment. */
 
 interface Group {
   readonly keys: UsageGroup["keys"];
@@ -15,7 +15,7 @@ interface Group {
   readonly parts: (Holding & { readonly count: number })[];
 }
 
-/** `zone` is that of the days. Hosts that differ in case are one. `gaps` are times that do not count, by server. */
+/** `zone` is the zone of the days. `gaps` are uncounted times by server. */
 export function createPlainUsage(
   by: readonly UsageKey[],
   start: number,
@@ -36,7 +36,6 @@ export function createPlainUsage(
         return { [key]: session[key as "user" | "host" | "daemon" | "server"] };
       }),
     ) as UsageGroup["keys"];
-    // Hosts differ in case only between lines of one client.
     const id = JSON.stringify(
       sorted({ ...keys, ...(keys.host != null && { host: keys.host.toLowerCase() }) }),
     );
@@ -79,7 +78,10 @@ function sorted(keys: UsageGroup["keys"]) {
   return Object.entries(keys).sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-/** Groups by their keys, which come in any order; hosts in one case, for the two ways meet them in different orders. */
+/**
+ * Groups by their keys in any order. Hosts are in lower case, because the two ways see their spellings in
+ * different orders.
+ */
 export function byKeys(groups: readonly UsageGroup[]): Map<string, Omit<UsageGroup, "keys">> {
   return new Map(
     groups
@@ -98,7 +100,6 @@ interface Day {
   readonly to: number;
 }
 
-/** The days of the zone, cut to the range. */
 function daysOf(start: number, end: number, zone: string): Day[] {
   const edges = dayEdges(start, end, zone);
   return edges.slice(0, -1).map((from, index) => ({
@@ -108,10 +109,10 @@ function daysOf(start: number, end: number, zone: string): Day[] {
   }));
 }
 
-/** Most seats held at one moment, by looking at each begin. Seats given back at a moment are free at that moment. */
+/** Returns the most seats held at the start of any part. Returned seats are free at that moment. */
 function peakOf(parts: readonly (Holding & { readonly count: number })[]): number {
   const heldAt = (at: number) =>
     parts.reduce((sum, { from, to, count }) => (from <= at && at < to ? sum + count : sum), 0);
-  // What never lasted cannot be laid over others.
+  // A part of zero length overlaps no other.
   return Math.max(...parts.map(({ from, to, count }) => (from === to ? count : heldAt(from))));
 }

@@ -43,19 +43,19 @@ describe("when seats were held", () => {
   };
 
   test.each<[string, Partial<Session>, number | null, number, number]>([
-    ["an open one until now", {}, 100_000, 130_000, 130_000],
-    ["an open one past a gap, to one interval behind the last reading", {}, 100_000, 900_000, 160_000],
-    ["an ended one until its end", { lastSeenAt: 50_000, endedAt: 90_000 }, 800_000, 900_000, 90_000],
-    ["one that ended unobserved", { lastSeenAt: 50_000, endedAt: 500_000 }, null, 900_000, 110_000],
+    ["an open session until now", {}, 100_000, 130_000, 130_000],
+    ["an open session after a gap, until one interval after the last reading", {}, 100_000, 900_000, 160_000],
+    ["an ended session until its end", { lastSeenAt: 50_000, endedAt: 90_000 }, 800_000, 900_000, 90_000],
+    ["a session with an unobserved end", { lastSeenAt: 50_000, endedAt: 500_000 }, null, 900_000, 110_000],
     [
-      "a checkin, whatever the interval is today",
+      "a checkin, independent of the interval",
       { endedAt: 500_000, endReason: "checkin" },
       null,
       900_000,
       500_000,
     ],
     [
-      "one that was first seen behind its last moment",
+      "a session that was first seen after its end",
       { beganAt: 20_000, firstSeenAt: 20_000, endedAt: 15_000 },
       null,
       900_000,
@@ -85,7 +85,7 @@ describe("when seats were held", () => {
 });
 
 describe("efficiency", () => {
-  test("a large feature tells those seats after which the share changes", () => {
+  test("a large feature lists only seats after which the share changes", () => {
     const histogram = new Map([
       [0, 50],
       [3, 25],
@@ -110,7 +110,7 @@ describe("efficiency", () => {
     expect(totalsToTry(total)).toEqual(tried);
   });
 
-  test("affected sessions are those that began above the seats tried", () => {
+  test("affected sessions began above the tried total", () => {
     const { whatIf } = efficiencyOf(new Map([[3, 1000]]), 3, [1, 2, 2, 3], null);
     expect(whatIf.filter(({ total }) => total < 4)).toEqual([
       { total: 1, saturatedSeconds: 1, affectedSessions: 3 },
@@ -118,7 +118,7 @@ describe("efficiency", () => {
     ]);
   });
 
-  test("levels are the seats in use at the first reading, of a gap those of the sessions then running", () => {
+  test("levels are the seats in use at the first reading, or in a gap those of the open sessions", () => {
     const at = (firstSeenAt: number, to: number, count = 1) => ({
       from: firstSeenAt,
       to,

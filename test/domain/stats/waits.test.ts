@@ -9,20 +9,16 @@ const step = (minute: number, used: number | null, total: number | null = 3): St
   return { at, used, total: used === null ? null : total, reserved: 0, queued: 0, unlimited: false };
 };
 
-// `from-until`; `…` where the end was not seen.
+// `from-until`; `…` marks an unknown end.
 test.each<[string, Step[], string[]]>([
   ["a seat is given back", [step(0, 3), step(10, 2)], ["0-10"]],
   ["another total", [step(0, 1), step(5, 4), step(7, 5, 5), step(10, 4, 5)], ["5-10"]],
-  ["a gap is no free seat", [step(0, 3), step(10, null), step(20, 3), step(30, 0)], ["0-30"]],
-  ["the reading behind it shows one", [step(0, 3), step(10, null), step(20, 0)], ["0-20"]],
-  ["of a long gap nothing is known", [step(0, 3), step(10, null), step(71, 0)], ["0-10…"]],
-  [
-    "nor when it was full before and after",
-    [step(0, 3), step(10, null), step(71, 3), step(99, 0)],
-    ["0-10…", "71-99"],
-  ],
-  ["the end of the range is not seen", [step(0, 0), step(40, 3)], ["40-100…"]],
-  ["nor a gap that goes on", [step(0, 3), step(40, null)], ["0-40…"]],
+  ["a gap does not end it", [step(0, 3), step(10, null), step(20, 3), step(30, 0)], ["0-30"]],
+  ["the reading after the gap shows a free seat", [step(0, 3), step(10, null), step(20, 0)], ["0-20"]],
+  ["a long gap ends it", [step(0, 3), step(10, null), step(71, 0)], ["0-10…"]],
+  ["a long gap splits it", [step(0, 3), step(10, null), step(71, 3), step(99, 0)], ["0-10…", "71-99"]],
+  ["the end of the range is unknown", [step(0, 0), step(40, 3)], ["40-100…"]],
+  ["an ongoing gap", [step(0, 3), step(40, null)], ["0-40…"]],
   ["without seats, or without a known total, nothing is full", [step(0, 0, 0), step(10, 3, null)], []],
   ["uncounted seats are never full", [{ ...step(0, 9), unlimited: true }], []],
 ])("full: %s", (_name, steps, expected) => {
@@ -38,16 +34,17 @@ const times = (count: number, minutes: number) => Array.from({ length: count }, 
 
 test.each<[string, number[], object]>([
   ["29 stretches tell no percentile", times(29, 10), { count: 29, fullSeconds: 17_400, ...NULLS }],
-  // Of the moments of ten minutes half wait up to five, 8 of 10 up to eight; with 20 of them the error is 0.09, twice.
+  // In full times of ten minutes, half of all moments wait up to five minutes and 8 of 10 up to eight. With
+  // 20 full times the error is 0.09, counted twice.
   ["equal ones", times(30, 10), { p50Seconds: 300, p80Seconds: 568, p80Confirmed: 97.89 }],
-  // Half of all moments are in the long one, which is nearly all that is known.
+  // Half of all moments are in the long full time, which dominates the sample.
   ["a long one", [...times(29, 4), 116], { p50Seconds: 232, p80Seconds: 6960, longestSeconds: 6960 }],
   ["the later ones are longer", [...times(20, 10), ...times(10, 20)], { p80Confirmed: 48.94 }],
 ])("waits: %s", (_name, minutes, expected) => {
   expect(waitsOf(lasting(minutes))).toMatchObject(expected);
 });
 
-test("a percentile is the wait of so large a share of all moments, the p80 of more: it is to hold later, too", () => {
+test("percentiles are over all moments, and the p80 includes a margin", () => {
   const lengths = fc.array(fc.integer({ min: 1, max: 500 }), { minLength: 30, maxLength: 80 });
   fc.assert(
     fc.property(lengths, (list) => {

@@ -3,12 +3,12 @@ import fc from "fast-check";
 import { createSeriesDays } from "../../../src/history/moving-in/write-counts.ts";
 
 const INTERVAL = 60_000;
-/** Around the end of a day. */
+/** Near the end of a day. */
 const BASE = Date.UTC(2026, 0, 2) - 20 * INTERVAL;
 const minutes = fc.uniqueArray(fc.nat(60), { maxLength: 30 }).map((list) => list.sort((a, b) => a - b));
 const at = (minute: number) => BASE + minute * INTERVAL;
 
-test("a count holds to the next one, where nothing was read yet, and each day begins with what holds", () => {
+test("a count holds until the next one, skips times already read, and opens each day", () => {
   fc.assert(
     fc.property(minutes, minutes, (times, edges) => {
       const covered = edges.flatMap((from, index) =>
@@ -28,7 +28,7 @@ test("a count holds to the next one, where nothing was read yet, and each day be
         if (isCovered(at(minute))) continue;
         const last = times.findLast((time) => time <= minute);
         const next = times.find((time) => time > minute);
-        // In time: within two intervals.
+        // Within two intervals.
         const holds = last !== undefined && (last === minute || (next !== undefined && next - last <= 2));
         // Samples hold within the coverage in which they were taken.
         const begin = Math.max(

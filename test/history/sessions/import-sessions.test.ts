@@ -68,7 +68,7 @@ describe("sessions of old logs", () => {
           cleanUp();
         },
       ),
-      // Checkout data is part of the number alone: in one run of a thousand two of these would share one.
+      // Checkout data affects only the id: without the seed, one run in a thousand would have a collision.
       { numRuns: 25, seed: 1 },
     );
   });
@@ -93,7 +93,7 @@ describe("sessions of old logs", () => {
     expect(ended).toEqual([...ended].sort((a, b) => a - b));
   });
 
-  test("an end that is known now replaces one that was not, and no other", () => {
+  test("a known end replaces an unobserved one, and no other", () => {
     const store = fresh();
     add(store, [oldSession({ endReason: "unobserved" }), oldSession({ ordinal: 1 })]);
     const longer = { endedAt: AT + 9000, endReason: "server_restart" as const };
@@ -118,7 +118,7 @@ describe("sessions of old logs", () => {
 const session = (user: string, startedAt: number, endedAt: number) =>
   oldSession({ user, startedAt, endedAt });
 
-/** Three hours of polls that name nobody, rolled up; the fourth hour has begun. */
+/** Three hours of polls without names, rolled up; the fourth hour has begun. */
 async function polled() {
   const rig = createRig();
   for (let at = a.NOON; at <= a.NOON + 3 * HOUR_MS; at += MINUTE_MS) {
@@ -141,7 +141,7 @@ async function polled() {
   return { rig, row, users, take, unsettled };
 }
 
-test("imported sessions have the hours that were polled rolled up again, and no others", async () => {
+test("imported sessions outdate the rollups of polled hours only", async () => {
   const { rig, users, take, unsettled } = await polled();
   expect(await users(a.NOON, a.NOON + 3 * HOUR_MS)).toEqual([0, 0]);
   const before = unsettled();
@@ -154,7 +154,7 @@ test("imported sessions have the hours that were polled rolled up again, and no 
     session("cyd", a.NOON + HOUR_MS, a.NOON + 2 * HOUR_MS),
   );
   expect(unsettled()).toEqual([0, 1, ...before]);
-  // At once, and when it is rolled up.
+  // At once, and after the hours are rolled up.
   expect(await users(a.NOON, a.NOON + 3 * HOUR_MS)).toEqual([2, 2]);
   rig.history().packAll();
   expect(unsettled()).toEqual(before);
@@ -163,7 +163,7 @@ test("imported sessions have the hours that were polled rolled up again, and no 
   expect(await users(a.NOON + 2 * HOUR_MS, a.NOON + 3 * HOUR_MS)).toEqual([0, 0]);
 });
 
-test("the end that a longer log tells has its hours rolled up again", async () => {
+test("a later end from a longer log outdates the rollups of its hours", async () => {
   const { rig, users, take } = await polled();
   take({ ...session("ada", a.NOON + MINUTE_MS, a.NOON + HOUR_MS), endReason: "unobserved" });
   rig.history().packAll();
@@ -173,7 +173,7 @@ test("the end that a longer log tells has its hours rolled up again", async () =
   expect(await users(a.NOON + HOUR_MS, a.NOON + 2 * HOUR_MS)).toEqual([1, 1]);
 });
 
-test("denials count where visible: before the first poll too, but not in the future", async () => {
+test("denials count wherever a log covers the time, but not in the future", async () => {
   const { rig, row } = await polled();
   const of = { server: "eda", daemon: "snpslmd", feature: "compiler", host: null, reason: null, code: null };
   const denial = (at: number, outcome: DenialOutcome = "denied") => ({
@@ -202,7 +202,7 @@ test("denials count where visible: before the first poll too, but not in the fut
   expect(await denials(a.NOON - 30 * HOUR_MS, a.NOON + 30 * HOUR_MS)).toBe(3);
   expect(await denials(a.NOON - 3 * HOUR_MS + 1, a.NOON + HOUR_MS)).toBe(1);
   expect(await denials(a.NOON - 5 * HOUR_MS, a.NOON - 2 * HOUR_MS)).toBe(2);
-  // Nobody saw any log then.
+  // No log covers these times.
   expect(await denials(a.NOON - 5 * HOUR_MS, a.NOON - 4 * HOUR_MS)).toBeNull();
   expect(await denials(a.NOON - HOUR_MS, a.NOON - MINUTE_MS)).toBeNull();
   rig.history().packAll();

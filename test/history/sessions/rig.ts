@@ -4,7 +4,10 @@ import type { Store } from "../../../src/store/open/open.ts";
 
 export const INTERVALS = { eda: 3_600_000, cad: 7_200_000 };
 
-/** Makes every day that is due; answers how many of sessions and of sites are made then. `meanwhile` happens after each read. */
+/**
+ * Packs every due day; returns the number of packed days with held seats and of packed site days.
+ * `meanwhile` runs after each query.
+ */
 export async function makeDays(
   store: Store,
   clock: { now(): number },

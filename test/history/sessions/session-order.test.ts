@@ -16,7 +16,7 @@ import { questionOver } from "../rig.ts";
 afterEach(cleanUp);
 
 const NOW = 300 * MINUTE_MS;
-/** Of `old` no reading is known, and no interval: it is gone from the config. */
+/** `old` is no longer in the config: it has neither a reading nor an interval. */
 const SERVERS = ["eda", "cad", "old"];
 const INTERVALS = { eda: MINUTE_MS, cad: 10 * MINUTE_MS };
 
@@ -34,7 +34,7 @@ const session = fc
     count: fc.integer({ min: 1, max: 3 }),
     handle: names("101", "99"),
     firstSeenAt: fc.integer({ min: 60, max: 280 }).map((minute) => minute * MINUTE_MS),
-    /** Before the first reading that had it: when it began, and when the tool says that it started. */
+    /** Time from the start to the first reading: by evidence, and as the tool reports it. */
     began: fc.oneof(fc.constant(0), seconds(1500)),
     started: maybe(seconds(3000).map((ms) => ms - 60_000)),
     seen: seconds(600),
@@ -54,7 +54,7 @@ const session = fc
     };
   });
 
-test("sessions are sorted as their records show each field, for callers that see no names by pseudonyms", async () => {
+test("sessions are sorted by the fields of their records, or by pseudonyms for callers who see no names", async () => {
   const store = open(temporaryDirectory());
   createServers({ store, clock: { now: () => 0 } }).configured(SERVERS.map((id) => monitored(id)));
   for (const [server, readAt] of [
@@ -77,7 +77,7 @@ test("sessions are sorted as their records show each field, for callers that see
   await fc.assert(
     fc.asyncProperty(fc.array(session, { maxLength: 40 }), async (list) => {
       store.sqlite.run("DELETE FROM sessions");
-      // Those of imported logs have numbers below zero.
+      // Imported sessions have negative ids.
       for (const [at, one] of list.entries()) insert.run({ ...one, id: at % 5 === 4 ? -at : at + 1 });
       const read = createReader(store.sqlite, { now: NOW });
       const asked = (field: SessionOrder, descending: boolean) =>

@@ -17,7 +17,7 @@ import { INTERVALS, makeDays } from "./rig.ts";
 afterEach(cleanUp);
 
 const SERVERS = ["eda", "cad"];
-/** When servers were read, in hours. The counts of the first time are those of another monitor. */
+/** When servers were read, in hours. The first coverage has counts of another monitor. */
 const READ: readonly (readonly [server: string, from: number, until: number, looks: number | null])[] = [
   ["eda", 0, 5, 0],
   ["eda", 10, 30, 20],
@@ -38,14 +38,14 @@ const GAPS = {
   ],
 };
 
-/** Hours since the first day began, many of them where days meet. */
+/** Hours since the first day began, often at midnight. */
 const hours = fc.oneof(fc.integer({ min: 0, max: 150 }), fc.constantFrom(0, 24, 48, 72, 96, 120));
 const session = fc.record({
   began: hours,
   lasted: fc.oneof(fc.constantFrom(0, 1, 24, 48, -2), fc.integer({ min: 0, max: 90 })),
-  /** Hours after its begin in which nobody looked yet. */
+  /** Hours from the start to the first reading. */
   late: fc.constantFrom(0, 0, 0, 1, 30),
-  /** Hours before its end in which nobody saw it. */
+  /** Hours from the last reading to the end. */
   unseen: fc.constantFrom(0, 0, 0, 1, 30),
   reason: fc.constantFrom("checkin", "checkin", "checkin", "unobserved", "server_restart", null),
   server: fc.constantFrom(...SERVERS),
@@ -72,7 +72,7 @@ const question = fc.record({
   }),
 });
 
-test("usage and people are the same whichever days are packed, and as told by every session by itself", async () => {
+test("usage and people agree with a plain loop over the sessions, whichever days are packed", async () => {
   const store = open(temporaryDirectory());
   createServers({ store, clock: { now: () => 0 } }).configured(SERVERS.map((id) => monitored(id)));
   for (const [server, from, until, looks] of READ)
@@ -137,7 +137,7 @@ test("usage and people are the same whichever days are packed, and as told by ev
       expect(new Map(told)).toEqual(new Map([...lastSeen].filter(([, at]) => at >= start)));
       const { rows } = await usageQuery(read, questionOver(start, end, now, more));
       expect(byKeys(rows)).toEqual(byKeys(plain.groups()));
-      // The hours of a feature are the same, whether it is named or one of all.
+      // A feature has the same hours whether it is named or not.
       const { servers, daemons } = filter;
       const solvers = (servers ?? SERVERS).flatMap((server) =>
         (daemons ?? ["acmed", "betad"]).map((daemon) => ({ server, daemon, feature: "solver" })),
@@ -159,7 +159,7 @@ test("usage and people are the same whichever days are packed, and as told by ev
           store.sqlite.run(`DELETE FROM ${table}`);
         list.forEach(put);
         await makeDays(store, fixedClock(packedAt * HOUR_MS));
-        // Sessions of an old log, and ones that end only now: some in days that are packed.
+        // Imported sessions, and sessions that end now; some change packed days.
         late.forEach((one, at) => {
           put(one, list.length + at);
         });
@@ -167,7 +167,7 @@ test("usage and people are the same whichever days are packed, and as told by ev
           "UPDATE sessions SET ended_at = began_at + 7200000, end_reason = 'checkin' WHERE ended_at IS NULL AND id % 2 = 0",
         );
         await agrees(questions);
-        // What the news took away is made again.
+        // Changed days are packed again.
         await makeDays(store, fixedClock(packedAt * HOUR_MS));
         await agrees(questions);
       },

@@ -29,12 +29,12 @@ async function site() {
 const rounded = (cells: readonly HeatCellRecord[]) =>
   cells.map((cell) => ({ ...cell, averageUsed: cell.averageUsed?.toFixed(3) }));
 
-test("the heat map of all features is the same with days made ready as without", async () => {
+test("the heat map of all features is the same with and without packed days", async () => {
   const rig = await site();
   const { time } = rig.clock;
   const ask = (timezone: string, filter: HeatmapQuery["filter"] = ANY) =>
     heatmapQuery(rig.reader(), questionOver(a.NOON + 17 * MINUTE, time, time, { timezone, filter }));
-  // Berlin by hours, Kathmandu by quarters.
+  // Berlin needs hours, Kathmandu quarters.
   const zones = ["Europe/Berlin", "Asia/Kathmandu"];
   const before = await Promise.all(zones.map((timezone) => ask(timezone)));
   expect(await makeDays(rig.store, rig.clock)).toEqual({ sessions: 4, sites: 4 });
@@ -43,7 +43,7 @@ test("the heat map of all features is the same with days made ready as without",
     expect(told.features).toBe(2);
     expect(rounded(told.cells)).toEqual(rounded(before[at]?.cells ?? []));
   }
-  // They are read: figures that are put into one of them are told.
+  // Packed days are used: zeros in one change the answer.
   rig.store.sqlite.run("UPDATE packed_days SET data = zeroblob(length(data)) WHERE kind = 'site'");
   expect(rounded((await ask("Europe/Berlin")).cells)).not.toEqual(rounded(before[0]?.cells ?? []));
   const filter = { ...ANY, features: ["solver"] };
@@ -52,7 +52,7 @@ test("the heat map of all features is the same with days made ready as without",
   );
 });
 
-test("a day whose hours are packed again is made again, when they are", async () => {
+test("a day is packed again after its hours", async () => {
   const rig = await site();
   await makeDays(rig.store, rig.clock);
   const day = () => [...rig.reader().siteDays(0, 1e6).keys()];
@@ -90,7 +90,7 @@ test.each([
   expect([Math.min(...edges), Math.max(...edges)]).toEqual([start, end]);
   for (const [from, to] of slices) {
     expect(to - from).toBeLessThanOrEqual(days * DAY_MS);
-    // The next one begins there, at the edge of what is stored.
+    // The next slice begins at the edge of a packed day.
     if (to !== end) expect([slices.has(to), to % DAY_MS]).toEqual([true, 0]);
   }
 });

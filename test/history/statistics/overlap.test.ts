@@ -14,18 +14,18 @@ import { HOUR_MS } from "../../../src/domain/time/clock.ts";
 
 const DAY = 24 * HOUR_MS;
 
-/** Hours, with many that are equal or lie a day apart: where the parts of a range meet. */
+/** Hours that are often equal or a day apart, where the parts of a range meet. */
 const hours = fc.oneof(fc.integer({ min: 0, max: 120 }), fc.constantFrom(0, 24, 25, 47, 48, 49, 72, 96));
 const session = fc.record({
   began: hours,
-  /** First seen so much later. */
+  /** Hours until the first reading. */
   late: fc.constantFrom(0, 0, 0, 1, 30),
   lasted: fc.oneof(fc.constantFrom(0, 1, 23, 24, 25, 48, 72), fc.integer({ min: 0, max: 100 })),
   open: fc.integer({ min: 0, max: 9 }).map((roll) => roll === 0),
   feature: fc.constantFrom("solver", "mesher"),
 });
 
-test("sessions are found wherever a range lies, as by looking at each of them", async () => {
+test("finds the sessions that overlap a range, as a plain loop does", async () => {
   const store = open(temporaryDirectory());
   createServers({ store, clock: { now: () => 0 } }).configured([monitored("eda")]);
   const put = sessionPutter(store);

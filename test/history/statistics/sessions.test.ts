@@ -10,7 +10,7 @@ afterEach(cleanUp);
 
 const FIRST = a.NOON;
 
-/** Six hours of 4 seats: in each hour somebody else takes one for half of it; the last one's is never given back. */
+/** Six hours of 4 seats. Each hour another user holds one for half of it; the last user never returns it. */
 async function site() {
   const rig = createRig([a.server({ intervalMs: MINUTE_MS })]);
   for (let minute = 0; minute < 6 * 60; minute++) {
@@ -34,7 +34,7 @@ async function site() {
   };
 }
 
-describe("where sessions are no longer kept", () => {
+describe("for times whose sessions are deleted", () => {
   const HORIZON = FIRST + 2 * HOUR_MS;
   const forgetful = async () => {
     const made = await site();
@@ -43,7 +43,7 @@ describe("where sessions are no longer kept", () => {
     return made;
   };
 
-  test("their number is not known, and not the few that are left", async () => {
+  test("the number of sessions is unknown, not the number of the remaining ones", async () => {
     const { stats } = await forgetful();
     expect(await stats(FIRST, FIRST + 4 * HOUR_MS)).toMatchObject({
       sessions: null,
@@ -59,7 +59,7 @@ describe("where sessions are no longer kept", () => {
     });
   });
 
-  test("users are those of whole hours, even for a part of an hour", async () => {
+  test("users are those of whole hours", async () => {
     const { stats } = await forgetful();
     expect(await stats(FIRST + 10 * MINUTE_MS, FIRST + 20 * MINUTE_MS)).toMatchObject({
       uniqueUsers: 1,
@@ -67,7 +67,7 @@ describe("where sessions are no longer kept", () => {
     });
   });
 
-  test("users of hours that are rolled up again, because a log told of them late, are not forgotten", async () => {
+  test("users of an hour are kept when it is rolled up again", async () => {
     const { rig, stats } = await forgetful();
     rig.history().reopen(FIRST, FIRST + 2 * HOUR_MS);
     rig.history().packAll();
@@ -96,13 +96,13 @@ describe("where sessions are no longer kept", () => {
   });
 });
 
-test("data that was never deleted is reported completely", async () => {
+test("without deletions all sessions count", async () => {
   const { stats, usage } = await site();
   expect(await stats(FIRST, FIRST + 4 * HOUR_MS)).toMatchObject({ sessions: 4, uniqueUsers: 4 });
   expect(await usage(FIRST, FIRST + 4 * HOUR_MS)).toMatchObject({ start: FIRST, total: 4 });
 });
 
-test("an open session is in no range that is still to come", async () => {
+test("an open session is in no future range", async () => {
   const { rig, stats, listed } = await site();
   const now = rig.clock.time;
   expect(await listed(now - HOUR_MS, now + HOUR_MS)).toBe(1);
@@ -117,12 +117,15 @@ test("users are unknown in times without polls", async () => {
   expect(before).toMatchObject({ coverage: 0, sessions: null, uniqueUsers: null });
 });
 
-/** A server polled every five minutes, a minute behind the hour; ada is seen at 14:06, her seat `lead` minutes old then. */
+/**
+ * A server is polled every five minutes from 12:01 on. Ada is first seen at 14:06, `lead` minutes after her
+ * start.
+ */
 async function atEdge(lead: number, packed: boolean) {
   const rig = createRig([a.server({ intervalMs: 5 * MINUTE_MS })]);
   const begun = a.NOON + MINUTE_MS;
   for (let at = begun; at < a.NOON + 3 * HOUR_MS; at += 5 * MINUTE_MS) {
-    // Hours are packed as soon as they are over.
+    // Pack each hour as soon as it is over.
     rig.clock.time = at - 1;
     if (packed) rig.history().packAll();
     const held = at === a.NOON + 2 * HOUR_MS + 6 * MINUTE_MS;
@@ -141,28 +144,28 @@ async function atEdge(lead: number, packed: boolean) {
 }
 
 test.each([false, true])(
-  "who took a seat before the edge of a range and was seen behind it counts in it as a session and as a user (packed: %p)",
+  "a session counts from its proven start, also across the edge of a range (packed: %p)",
   async (packed) => {
     const early = await atEdge(7, packed);
-    // Taken at 13:59, as the tool says; the reading of 14:01 proves that it was not.
+    // The tool reports a start at 13:59, but the reading at 14:01 disproves it.
     expect(await early(HOUR_MS, 2 * HOUR_MS)).toEqual([0, 0]);
     expect(await early(2 * HOUR_MS, 3 * HOUR_MS)).toEqual([1, 1]);
     const inTime = await atEdge(5, packed);
     expect(await inTime(HOUR_MS, 2 * HOUR_MS)).toEqual([0, 0]);
-    // Taken at 14:01, after the reading of that minute: it counts as the samples do, from 14:06.
+    // The start is 14:01, after that minute's reading, so the session counts from 14:06, as the samples do.
     expect(await inTime(2 * HOUR_MS, 2 * HOUR_MS + 5 * MINUTE_MS)).toEqual([0, 0]);
     expect(await inTime(2 * HOUR_MS + 5 * MINUTE_MS, 3 * HOUR_MS)).toEqual([1, 1]);
     expect(await inTime(2 * HOUR_MS + 5 * MINUTE_MS, 2 * HOUR_MS + 30 * MINUTE_MS)).toEqual([1, 1]);
   },
 );
 
-test("rolls up a packed hour again when sessions turn out to begin in it", async () => {
+test("rolls up a packed hour again if a session turns out to begin in it", async () => {
   const rig = createRig([a.server({ intervalMs: 5 * MINUTE_MS })]);
   const poll = (at: number, started: number | null) => {
     const checkouts = started === null ? [] : [a.checkout({ user: "ada", handle: "1", startedAt: started })];
     return rig.poll(pollOf("solver", at, 4, checkouts));
   };
-  // Then nobody looks for twenty minutes: nothing is known against the reported start.
+  // Without polls for twenty minutes, nothing disproves the reported start.
   for (let at = a.NOON + 2 * MINUTE_MS; at < a.NOON + 45 * MINUTE_MS; at += 5 * MINUTE_MS)
     await poll(at, null);
   rig.clock.time = a.NOON + HOUR_MS + 90_000;
@@ -180,7 +183,7 @@ test("rolls up a packed hour again when sessions turn out to begin in it", async
   expect(await told()).toEqual([1, 1]);
 });
 
-/** A daemon that is a quarter of an hour old, and a seat that its tool says is held for sixty days. */
+/** A quarter of an hour of polls; the tool reports a seat as held for sixty days. */
 async function firstLook() {
   const rig = createRig();
   const held = a.checkout({ user: "bruno", host: "Render-01", startedAt: a.NOON - 60 * DAY_MS });
@@ -213,7 +216,7 @@ test("counts no time before the first poll, even if the tool reports an earlier 
   });
 });
 
-test("unless a log tells of it", async () => {
+test("counts time before the first poll from a log", async () => {
   const { rig, usage, stats } = await firstLook();
   rig.store.transaction(() =>
     createSessionImport(rig.store).add("eda", [
@@ -227,7 +230,7 @@ test("unless a log tells of it", async () => {
       }),
     ]),
   );
-  // Hosts are told as they were printed last.
+  // Hosts appear as last printed.
   expect(await usage()).toMatchObject([
     { keys: { host: "Render-01" }, heldSeatHours: 2.25, sessions: 2, peakHeld: 1 },
   ]);

@@ -21,13 +21,13 @@ afterEach(cleanUp);
 const HOUR = 3_600_000;
 const { intervalMs, timeoutMs } = a.server();
 
-/** One poll of a server with one feature, as it was. `users` null: it failed. */
+/** One poll of a server with one feature. `users` null: it failed. */
 interface Raw {
   readonly at: number;
   readonly total: number | null;
   readonly unlimited: boolean;
   readonly users: readonly string[] | null;
-  /** When each of them took the seat, as the tool says. */
+  /** The start of each checkout, as the tool reports it. */
   readonly started: ReadonlyMap<string, number>;
 }
 
@@ -42,7 +42,7 @@ const polls = fc.array(
     total: fc.constantFrom<(number | null)[]>(2, 3, 3, 3, 0, 8, null),
     unlimited: fc.integer({ min: 0, max: 7 }).map((roll) => roll === 0),
     users: fc.option(fc.subarray(["ada", "bob", "eve", "uma"]), { freq: 12 }),
-    /** Seconds by which who is new took the seat before the poll. */
+    /** Seconds between a new user's start and the poll. */
     lead: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 200 }), fc.integer({ min: 1, max: 7200 })),
     same: fc.integer({ min: 0, max: 3 }).map((roll) => roll > 0),
     pack: fc.integer({ min: 0, max: 5 }).map((roll) => roll === 0),
@@ -50,7 +50,7 @@ const polls = fc.array(
   { minLength: 1, maxLength: 50 },
 );
 
-/** Plays polls to a daemon, from an instant on. */
+/** Plays polls to a daemon, starting at `from`. */
 async function play(list: typeof polls extends fc.Arbitrary<infer T> ? T : never, from: number) {
   const rig = createRig();
   const raws: Raw[] = [];
@@ -94,7 +94,7 @@ async function play(list: typeof polls extends fc.Arbitrary<infer T> ? T : never
   return { rig, raws, until: at };
 }
 
-/** What was known in each second of [start, end), by looking at the raw polls. */
+/** Returns the poll that holds in each second of [start, end). */
 function secondsOf(raws: readonly Raw[], start: number, end: number, now: number): (Raw | null)[] {
   const held: (Raw | null)[] = [];
   for (let at = start; at < end; at += 1000) {
@@ -113,16 +113,16 @@ function secondsOf(raws: readonly Raw[], start: number, end: number, now: number
 
 interface PlainSession {
   readonly user: string;
-  /** When it began, by the evidence. */
+  /** Start by the evidence. */
   readonly from: number;
   readonly firstSeen: number;
   readonly lastSeen: number;
   readonly ended: number | null;
-  /** End of its holding by the rule of durations. */
+  /** End of the holding, for displayed durations. */
   readonly to: number;
 }
 
-/** Sessions, by looking at the raw polls that could be read. */
+/** Derives sessions from the successful polls. */
 function sessionsOf(raws: readonly Raw[], now: number): PlainSession[] {
   const good = raws.filter((poll) => poll.users !== null);
   const found: PlainSession[] = [];
@@ -131,7 +131,7 @@ function sessionsOf(raws: readonly Raw[], now: number): PlainSession[] {
     const absent = good[first - 1]?.at ?? Number.NEGATIVE_INFINITY;
     const started = good[first]?.started.get(user) ?? firstSeen;
     const gap = firstSeen - absent > 2 * intervalMs;
-    // FlexNet tells starts by the minute.
+    // FlexNet reports starts by the minute.
     const proven = started + 60_000 <= absent || (Number.isFinite(absent) && !gap);
     const from = proven ? firstSeen : Math.max(started, absent + intervalMs);
     const end = ended ?? now;
@@ -169,7 +169,7 @@ const FILTER = { ...ANY, features: ["solver"] };
 const intervals = { eda: intervalMs };
 const OF_SOLVER = { filter: FILTER, intervals };
 
-/** Starts around days on which clocks are set, so that ranges lie over them. */
+/** Near clock changes, so that ranges include them. */
 const start = fc.constantFrom(
   ...["2026-03-28T20:00:00Z", "2026-10-24T20:00:00Z", "2026-04-04T10:00:00Z", "2026-11-01T02:00:00Z"].map(
     (text) => Date.parse(text),
@@ -203,7 +203,7 @@ test("figures and series agree with plain loops over the raw polls", async () =>
         const holders = sessionsOf(raws, now).filter(
           ({ from, ended }) => from < range.end && (ended ?? now) > range.start,
         );
-        // Who had a session in an hour of the range, cut to it, of which anything is known; of more than a day the
+        // Users with a session in a covered hour, clipped to the range. In ranges of more than a day, the
         // hours at both ends count in full.
         const sessions = sessionsOf(raws, now);
         const isLong = range.end - range.start > 24 * HOUR;
@@ -231,7 +231,7 @@ test("figures and series agree with plain loops over the raw polls", async () =>
         });
         near(row.averageUsed, some ? sum(used) / used.length : null, 0.001);
         near(row.usedSeatHours, some ? sum(used) / 3600 : null, 0.001);
-        // Nothing is reserved, so each seat in use is held by a session, and gaps count for neither.
+        // Without reservations, sessions hold all seats in use, and gaps count for neither.
         near(row.heldSeatHours, some || holders.length > 0 ? sum(used) / 3600 : null, 0.001);
         near(row.coverage, known.length / seconds.length, 0.001);
         near(row.peakUtilization, ratios.length > 0 ? Math.max(...ratios) * 100 : null);
@@ -319,7 +319,7 @@ test("sessions, usage and efficiency agree with plain loops over the raw polls",
       const usage = (from: number, to: number, groupBy: readonly UsageKey[]) =>
         usageQuery(read, questionOver(from, to, now, { intervals, groupBy }));
       const { rows } = await usage(range.start, range.end, ["user"]);
-      // Seat-hours end with the last second that the polls cover, also where a displayed duration ends earlier.
+      // Seat-hours end with the coverage, even if a displayed duration ends earlier.
       const covered = secondsOf(raws, at, now, now);
       const coveredUntil = ({ lastSeen, ended, to }: PlainSession) => {
         if ((ended ?? now) - lastSeen <= 2 * intervalMs) return to;
@@ -343,7 +343,7 @@ test("sessions, usage and efficiency agree with plain loops over the raw polls",
         uniqueUsers: 1,
         lastUsedAt: Math.max(...own.map(({ to }) => to)),
       }));
-      // All together are never more than a reading had.
+      // The peak is never above a reading.
       const [together] = (await usage(at, now, ["feature"])).rows;
       if (together !== undefined)
         expect(together.peakHeld).toBe(Math.max(...raws.map(({ users }) => users?.length ?? 0)));
@@ -360,7 +360,7 @@ test("sessions, usage and efficiency agree with plain loops over the raw polls",
         near(busyPercent, (used.filter((count) => count >= seat).length / used.length) * 100);
       const began = plain.filter(({ firstSeen }) => firstSeen >= range.start && firstSeen < range.end);
       for (const { total, saturatedSeconds, affectedSessions } of efficiency.whatIf) {
-        // No log tells what was asked beyond the seats.
+        // Without a log, demand beyond the seats is unknown.
         if (total > (efficiency.total ?? 0)) {
           expect([saturatedSeconds, affectedSessions]).toEqual([null, null]);
           continue;

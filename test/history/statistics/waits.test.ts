@@ -10,7 +10,7 @@ afterEach(cleanUp);
 
 const QUARTER = 15 * MINUTE_MS;
 
-/** Three days: `solver` is full for three quarters of each hour, `mesher` through the nights, `free` never. */
+/** Three days: `solver` is full for three quarters of each hour, `mesher` at night, `free` never. */
 async function site() {
   const rig = createRig([a.server({ intervalMs: QUARTER })]);
   for (let poll = 0; poll < 3 * 96; poll++) {
@@ -22,7 +22,7 @@ async function site() {
       mesher: used(hour >= 20 || hour < 6 ? 2 : 0),
       free: used(1),
     };
-    // One poll in the middle of a night fails.
+    // One poll fails in the middle of a night.
     await rig.poll(outcomeOf({ at, counts: poll === 140 ? null : new Map(Object.entries(counts)) }));
   }
   rig.clock.time = a.NOON + 3 * DAY_MS;
@@ -32,7 +32,7 @@ async function site() {
   return { ...rig, ask };
 }
 
-test("of each feature that was full: how often, how long, and how long a wait would have been", async () => {
+test("lists how often and how long each feature was full, and how long waits would have been", async () => {
   const { ask } = await site();
   const { rows, total } = await ask();
   expect(total).toBe(2);
@@ -40,7 +40,7 @@ test("of each feature that was full: how often, how long, and how long a wait wo
   const waits = { p50Seconds: 1344, p80Seconds: 2412, longestSeconds: 2700, p80Confirmed: 91.44 };
   const about = { server: "eda", daemon: "snpslmd", coverage: 0.996528 };
   expect(rows).toEqual([
-    // Three nights of ten hours; the poll that failed is in one of them.
+    // Three nights of ten hours; one contains the failed poll.
     { ...about, feature: "mesher", count: 3, fullSeconds: 30 * 3600, ...nulls },
     { ...about, feature: "solver", count: 72, fullSeconds: 72 * 2700 - 900, ...waits },
   ]);
@@ -50,7 +50,7 @@ test("of each feature that was full: how often, how long, and how long a wait wo
   expect(second.rows).toMatchObject([{ feature: "mesher" }]);
 });
 
-test("packed days, of which none is read twice, say the same; so do parts of them", async () => {
+test("packed days, and parts of them, give the same answer", async () => {
   const { ask, store, clock, history } = await site();
   const parts = [0, 1].map((day) => ({
     start: a.NOON + day * DAY_MS - 40 * MINUTE_MS,
@@ -60,7 +60,7 @@ test("packed days, of which none is read twice, say the same; so do parts of the
   history().packAll();
   expect(await makeDays(store, clock)).toMatchObject({ sites: 3 });
   expect(await Promise.all([{}, ...parts].map(ask))).toEqual(before);
-  // They are read: what is taken out of them is not told.
+  // Packed days are used: truncating them changes the answer.
   store.sqlite.run("UPDATE packed_days SET data = substr(data, 1, 3840) WHERE kind = 'site'");
   expect((await ask()).rows[0]).toMatchObject({ feature: "mesher", fullSeconds: 6 * 3600 });
 });

@@ -13,7 +13,10 @@ const HALF = HOUR_MS / 2;
 const FIRST = Math.floor(a.NOON / DAY_MS) * DAY_MS;
 const FILTER = { servers: null, daemons: null, features: ["compiler"] };
 
-/** Eight days in which 4 of 8 seats are in use in each hour's first half and 2 in its second; samples of two are left. */
+/**
+ * Eight days with 4 of 8 seats in use in the first half of each hour and 2 in the second. Samples of two
+ * days are left.
+ */
 async function site() {
   const rig = createRig([a.server({ intervalMs: HALF })]);
   for (let at = FIRST; at < FIRST + 8 * DAY_MS; at += HALF) {
@@ -31,7 +34,7 @@ async function site() {
   return { read, samplesFrom, ...asking(rig, "compiler") };
 }
 
-describe("a range past the samples", () => {
+describe("a range before the samples", () => {
   test("is widened to whole hours, and so is its interval", async () => {
     const { stats } = await site();
     const more = { interval: "5m", series: true } as const;
@@ -49,13 +52,13 @@ describe("a range past the samples", () => {
   });
 
   test.each(["1h", "1d"] as const)(
-    "goes over into the samples without a seam, in buckets of %s",
+    "continues into the samples without a seam, in buckets of %s",
     async (interval) => {
       const { stats, samplesFrom } = await site();
       const [start, end] = [samplesFrom - DAY_MS, samplesFrom + DAY_MS + HALF];
       const told = await stats(start, end, { interval, series: true });
       expect(told).toMatchObject({ start, end, resolution: "1h" });
-      // 48 hours of 3 on the average, and half an hour of 4.
+      // 48 hours with 3 seats on average, and half an hour with 4.
       expect(told.rows[0]).toMatchObject({ coverage: 1, usedSeatHours: 146, peakUsed: 4 });
       const points = told.rows[0]?.points ?? [];
       expect(points.slice(0, -1).every(({ used }) => used === 3)).toBe(true);
@@ -96,7 +99,7 @@ test.each<[string, [number, number], [number | null, number | null], [number, nu
   ["within the samples", [100, 200], [50, 0], [100, 200, "exact"]],
   ["nothing is stored", [100, 200], [null, null], [100, 200, "exact"]],
   ["nothing was deleted yet", [100, 200], [150, 150], [100, 200, "exact"]],
-  ["past the samples", [1, HOUR_MS + 1], [9 * HOUR_MS, 0], [0, 2 * HOUR_MS, "1h"]],
+  ["before the samples", [1, HOUR_MS + 1], [9 * HOUR_MS, 0], [0, 2 * HOUR_MS, "1h"]],
   ["into the samples", [1, 9 * HOUR_MS + 1], [9 * HOUR_MS, 0], [0, 9 * HOUR_MS + 1, "1h"]],
 ])("ranges: %s", (_, [start, end], [samplesFrom, rollupsFrom], [from, until, resolution]) => {
   expect(resolveRange({ start, end }, { samplesFrom, rollupsFrom })).toEqual({
