@@ -64,7 +64,7 @@ export async function buildPage(root: string): Promise<BuiltPage> {
   );
   const first = texts.get("first.js")?.text.trim() ?? "";
   const index = texts.get("index.html");
-  if (index === undefined) throw new Error("index.html is not among what was built");
+  if (index === undefined) throw new Error("the build made no index.html");
   const { type } = index;
   texts.delete("first.js");
   const html = withFirst(index.text, first);
@@ -84,7 +84,8 @@ export async function buildPage(root: string): Promise<BuiltPage> {
  */
 function withFirst(html: string, first: string): string {
   const place = '<link rel="stylesheet"';
-  if (!html.includes(place)) throw new Error("index.html has no style sheet to put the first script before");
+  if (!html.includes(place))
+    throw new Error("index.html has no style sheet, which the first script must precede");
   return html.replace(place, () => `<script>${first}</script>${place}`);
 }
 

@@ -87,7 +87,7 @@ export async function collectLicenses(sources: LicenseSources): Promise<string> 
       `${packages.length} packages of npm, and the runtime Bun with the libraries that Bun links statically.`,
     heading("Packages", "="),
     ...packages.map((each) => packageText(each, known[each.name])),
-    heading(`Bun ${bun} and what it links`, "="),
+    heading(`Bun ${bun} and its libraries`, "="),
     `Source of this list: ${runtime.source}`,
     relinking.trim(),
     ...runtime.libraries.map(libraryText),

@@ -35,7 +35,7 @@ interface Ran {
 export async function prepareBase(cache: string, log: (line: string) => void): Promise<Base> {
   if (process.getuid?.() !== 0) return impossible("only root may boot a machine (systemd-nspawn)");
   if (Bun.which("apt-get") === null)
-    return impossible("the machine is made of Debian's packages, and there is no apt here");
+    return impossible("the machine is built from Debian's packages, but this host has no apt");
 
   const missing = Object.entries(TOOLS).filter(([program]) => Bun.which(program) === null);
   if (missing.length > 0) {
@@ -73,8 +73,8 @@ interface Making {
 async function make(root: string, { release, recipe, cache, log }: Making): Promise<Ran> {
   const mirror = await mirrorOf(release);
   if (mirror === null)
-    return { ok: false, output: `apt's sources on this host have no component main of "${release}"` };
-  log(`making a Debian ${release} with systemd from this host's mirror, once (half a minute) …`);
+    return { ok: false, output: `this host's apt sources do not contain the component main of "${release}"` };
+  log(`creating a Debian ${release} with systemd from this host's mirror (half a minute, once) …`);
   await mkdir(cache, { recursive: true });
   const half = await mkdtemp(join(cache, "machine-half-"));
   const fresh = join(half, "root");

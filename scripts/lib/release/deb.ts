@@ -216,7 +216,7 @@ async function setTimes(folder: string, epoch: number): Promise<void> {
 
 async function dpkgDeb(args: string[], epoch: number): Promise<void> {
   const argv = ["dpkg-deb", ...args];
-  if (Bun.which("dpkg-deb") === null) throw new Error("dpkg-deb is not there (Debian: apt-get install dpkg)");
+  if (Bun.which("dpkg-deb") === null) throw new Error("dpkg-deb is missing (Debian: apt-get install dpkg)");
   const child = Bun.spawn(argv, {
     env: {
       PATH: process.env.PATH ?? "/usr/bin:/bin",

@@ -8,19 +8,19 @@ import { differences } from "./verify.ts";
 
 const HELP = `scripts/release [options]
 
-Makes dist/release/<version>/: for every target the executable and an archive, the .deb packages, the license texts, a
-README and SHA256SUMS. The version is package.json's; CHANGELOG.md has to tell of it.
+Creates dist/release/<version>/ with the executable and an archive for each target, the .deb packages, the license texts,
+a README and SHA256SUMS. The version is the one in package.json. CHANGELOG.md must have a section for it.
 
-  --target <name>    this one only; can be given several times
+  --target <name>    only this target; may be repeated
                      ${TARGETS.map((target) => target.name).join(", ")}
-  --verify           make everything a second time in another directory, and compare each byte
-  --out <dir>        where the files go (default: dist/release/<version>)
-  --allow-dirty      for trying out: what is not committed may be inside, and CHANGELOG.md may be silent
-  --commit <hash>    what \`licmond version\` tells, when the sources are no git repository
-  --help             this text
+  --verify           build everything again in another directory and compare the bytes
+  --out <dir>        output folder (default: dist/release/<version>)
+  --allow-dirty      allow uncommitted changes and a missing section in CHANGELOG.md
+  --commit <hash>    the commit, if the sources are not in a git repository
+  --help             show this text
 
-The time of every file is the commit's, or SOURCE_DATE_EPOCH. The first time, Bun fetches its executables for other
-machines from the npm registry. Exit codes: 0 made (and the same again), 1 failed or not the same, 2 usage.`;
+All files have the time of the commit, or SOURCE_DATE_EPOCH if set. In the first run, Bun downloads its executables for
+other machines from the npm registry. Exit codes: 0 success, 1 failed or not reproducible, 2 wrong usage.`;
 
 const root = join(import.meta.dir, "../../..");
 
@@ -32,19 +32,19 @@ async function main(args: string[]): Promise<void> {
   const unknown = (values.target ?? []).filter((name) => !TARGETS.some((target) => target.name === name));
   if (unknown.length > 0)
     throw new UsageError(
-      `no target ${unknown.join(", ")}: ${TARGETS.map((target) => target.name).join(", ")}`,
+      `unknown target ${unknown.join(", ")}; the targets are ${TARGETS.map((target) => target.name).join(", ")}`,
     );
   const targets = TARGETS.filter((target) => values.target?.includes(target.name) ?? true);
   if (targets.some((target) => target.deb !== null) && Bun.which("dpkg-deb") === null)
-    throw new Error("dpkg-deb is not there, which makes the .deb packages (Debian: apt-get install dpkg)");
+    throw new Error("dpkg-deb is missing; it builds the .deb packages (Debian: apt-get install dpkg)");
 
   const identity = await buildIdentity(root);
   const { version } = identity;
   const commit = values.commit ?? identity.commit;
   if (!values["allow-dirty"]) {
-    if (commit === "unknown") throw new Error("this is no git repository: name the commit with --commit");
+    if (commit === "unknown") throw new Error("this is not a git repository; give the commit with --commit");
     if (commit.endsWith("-dirty"))
-      throw new Error("there are changes that are not committed; for trying out: --allow-dirty");
+      throw new Error("there are uncommitted changes; commit them, or try with --allow-dirty");
     const log = await Bun.file(join(root, "CHANGELOG.md")).text();
     if (!log.split("\n").some((line) => line === `## ${version}` || line.startsWith(`## ${version} `)))
       throw new Error(
@@ -59,11 +59,11 @@ async function main(args: string[]): Promise<void> {
   console.log(`${relative(process.cwd(), folder) || folder}: ${targets.length} targets, SHA256SUMS`);
 
   if (values.verify) {
-    console.log("making it again in another directory …");
+    console.log("building again in another directory …");
     const names = targets.map((target) => target.name);
     const different = await differences({ root, folder, commit, epoch, targets: names });
     if (different.length > 0) throw new Error(`not reproducible: ${different.join(", ")}`);
-    console.log("reproducible: the same bytes twice");
+    console.log("reproducible: both builds have the same bytes");
   }
 }
 
@@ -93,7 +93,7 @@ function commitTime(): number {
   if (!/^\d{1,10}$/.test(text) || Number(text) < 315_532_800)
     throw new Error(
       given === undefined
-        ? "this is no git repository, so the time of the release is unknown: set SOURCE_DATE_EPOCH"
+        ? "this is not a git repository, so the time of the release is unknown; set SOURCE_DATE_EPOCH"
         : `SOURCE_DATE_EPOCH="${given}" is not a number of seconds after 1980`,
     );
   return Number(text);

@@ -84,7 +84,7 @@ async function makeTarget(
   const { licenses } = await compile({ root, outfile: bare, version, commit, target: target.bun });
   await chmod(bare, 0o755);
   const content = await Bun.file(bare).bytes();
-  if (!hasFormat(target, content)) throw new Error("the executable does not begin as one of its system does");
+  if (!hasFormat(target, content)) throw new Error("the executable does not have the format of its system");
   glibc.set(target, target.libc === "glibc" ? newestGlibc(elfNeeds(content)) : null);
 
   const text = (words: string) => new TextEncoder().encode(words);
@@ -125,7 +125,7 @@ async function sumsOf(folder: string): Promise<string> {
 
 function offlineHint(message: string): string {
   return /Failed to download/.test(message)
-    ? "\nThe executable of Bun for this target comes from the npm registry, once; this machine could not reach it." +
-        "\nGo online for this once, or make the targets of this machine alone: --target"
+    ? "\nBun downloads its executable for this target from the npm registry once, but the registry is not reachable." +
+        "\nGo online once, or build only the targets of this machine with --target."
     : "";
 }
