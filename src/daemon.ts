@@ -45,7 +45,6 @@ import { installationId, installationSecret } from "./store/secrets.ts";
 import { isClockSynchronised } from "./system/host-info.ts";
 import type { LogSink } from "./system/log.ts";
 
-/** Creates the daemon. */
 export function createDaemon(config: Config, overrides: Partial<ProcessDeps> = {}) {
   return createProcess("licmond", config, overrides, start);
 }

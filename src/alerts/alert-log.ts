@@ -15,7 +15,6 @@ const MESSAGES: Readonly<Partial<Record<AlertChange, string>>> = {
 type Logged = Pick<AlertSubject, "rule" | "server" | "daemon" | "feature"> &
   Pick<Alert, "severity" | "value" | "threshold"> & { readonly site?: string };
 
-/** An alert and its change. */
 export interface AlertNews<Of = Alert> {
   readonly alert: Of;
   readonly change: AlertChange;

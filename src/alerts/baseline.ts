@@ -20,7 +20,6 @@ export interface Baseline {
 
 const UNSAID = "?";
 
-/** A changed total. */
 export interface TotalChange {
   readonly daemon: string;
   readonly feature: string;
@@ -69,7 +68,6 @@ export function totalMessage({ feature, unit, from, to }: TotalChange): string {
   return `${feature} has ${seats(to)} now; it had ${from === null ? "unlimited" : from}`;
 }
 
-/** Parses a stored baseline; null if malformed. */
 export function readBaseline(text: string): Baseline | null {
   try {
     const { totals, units, unparsed } = (JSON.parse(text) ?? {}) as Partial<Baseline>;

@@ -8,7 +8,6 @@ import type { Dispatcher } from "./notify/dispatcher.ts";
 import type { Denied, HostLook } from "./rules.ts";
 import { type AlertStoreDeps, createAlertStore } from "./store.ts";
 
-/** Result of acknowledging or silencing an alert. */
 export type Handled =
   | { readonly outcome: "done"; readonly alert: Alert }
   | { readonly outcome: "unknown" }
@@ -25,9 +24,7 @@ export interface AlertEngineDeps extends AlertStoreDeps {
   readonly timers: Timers;
 }
 
-/**
- * A tick later than this means that the host or process slept, or that the clock was set; no poll was missed.
- */
+/** A tick later than this means that the host slept or the clock was set; no poll was missed. */
 const LATE_MS = 5_000;
 
 export type AlertEngine = ReturnType<typeof createAlertEngine>;
@@ -38,7 +35,9 @@ export type AlertEngine = ReturnType<typeof createAlertEngine>;
 export function createAlertEngine(deps: AlertEngineDeps) {
   const { rows, outbox, live, settings, host, clock, timers, log } = deps;
   const startedAt = clock.now();
-  /** Since when polls are possible: the start, or the end of the last sleep. */
+  /**
+   * Start of the time in which polls are possible: the start of the process, or the end of the last sleep.
+   */
   let awakeSince = startedAt;
   let tickedAt = startedAt;
   const notifier = createNotifier(settings, live.snapshot, outbox.nextId, clock.now);
@@ -132,7 +131,6 @@ export function createAlertEngine(deps: AlertEngineDeps) {
       attempt(tick);
       wait();
     },
-    /** Stops the timer and waits for pending writes. */
     async stop(): Promise<void> {
       unsubscribe();
       cancelTimer();
@@ -140,11 +138,9 @@ export function createAlertEngine(deps: AlertEngineDeps) {
     },
     counts: store.counts,
     firing: (): readonly Alert[] => [...state.firing.values()],
-    /** Evaluates new denials, in the order of their events. */
     denied(denials: readonly Denied[]): void {
       for (const denied of denials) attempt(() => apply(evaluation(denied.at).denial(denied, clock.now())));
     },
-    /** Called after a reload of the config. */
     configured: () => attempt(tick),
     /**
      * Stops the reminders. `by` is the name of the key. Rejects with StoreError if the change cannot be

@@ -46,7 +46,6 @@ export interface Watched {
   readonly seenAt: number | null;
 }
 
-/** Current configuration. */
 export interface Conditions {
   readonly settingsOf: SettingsOf;
   readonly inMaintenance: InMaintenance;
@@ -81,7 +80,6 @@ export type AlertMove =
     }
   | { readonly change: "resolved"; readonly finding: Finding | null };
 
-/** Result of an evaluation. */
 export type Evaluation = Pick<ReturnType<typeof createEvaluation>, "at" | "changes" | "baselines">;
 
 /** Evaluates a poll, the passing of time, or a denial at `at`; the result is in `changes` and `baselines`. */
@@ -90,18 +88,12 @@ export function createEvaluation(
   { settingsOf, inMaintenance, statusSince = () => null }: Conditions,
   at: number,
 ) {
-  /** By subject key. */
   const changes = new Map<string, SubjectChange>();
-  /** Changed baselines, by server. */
   const baselines = new Map<string, Baseline>();
   /** Most subjects are fine and unwatched: skip building keys for them. */
   const watchedRules = new Set<AlertRule>();
   for (const { subject } of state.watched.values()) watchedRules.add(subject.rule);
 
-  /**
-   * Observes one subject. `isGap`: nothing is known since its last observation. `isNew`: the tool was queried
-   * now; otherwise only time passed.
-   */
   function see<Thing>(
     rule: Rule<Thing>,
     thing: Thing,
@@ -165,7 +157,7 @@ export function createEvaluation(
     const key = subjectKey(subject);
     const known = state.firing.get(key);
     const finding = rule.finding(thing);
-    // Amended values add up.
+    // Amended values are added up.
     const value =
       again === "amended" && known !== undefined ? (known.value ?? 0) + (finding.value ?? 0) : finding.value;
     const change = known === undefined ? "fired" : again;
@@ -191,14 +183,12 @@ export function createEvaluation(
     }
   }
 
-  /** Removes a subject that no longer exists. */
   function end(subject: AlertSubject): void {
     const key = subjectKey(subject);
     const alert: AlertMove | null = state.firing.has(key) ? { change: "resolved", finding: null } : null;
     changes.set(key, { subject, watch: UNWATCHED, alert });
   }
 
-  /** Compares a good reading with the baseline. */
   function compareWithUsual(picture: ServerPicture): void {
     const server = picture.server.id;
     const baseline = state.baselines.get(server) ?? null;
@@ -207,12 +197,12 @@ export function createEvaluation(
       const { daemon, feature } = change;
       const subject: AlertSubject = { rule: TOTALS_CHANGED.rule, server, daemon, feature, detail: null };
       const alert = state.firing.get(subjectKey(subject));
-      // Back to the value before the alert: nothing to watch.
+      // The number of seats is back to its value before the alert.
       if (alert !== undefined && (change.to ?? null) === alert.threshold) end(subject);
       else happen(TOTALS_CHANGED, change, subject, "raised");
     }
     const lines = picture.unparsedLines;
-    // Once all lines were recognized, unrecognized ones are no longer usual.
+    // Once all lines were recognized, unrecognized lines are unusual again.
     const usual = lines === 0 ? 0 : (baseline?.unparsed ?? lines);
     see(UNPARSED, { server, lines, usual }, server, THE_SERVER);
     if (!isSame || usual !== baseline?.unparsed) baselines.set(server, { ...counted, unparsed: usual });
@@ -283,7 +273,7 @@ export function createEvaluation(
       for (const { subject, watch } of state.watched.values()) {
         const { server, daemon, feature } = subject;
         const isWanted = isConfigured(server) && settingsOf(server, daemon, feature).enabled;
-        // An end further away than any event lasts was set by a clock that was ahead.
+        // An end that is too far away was set by a clock that was ahead.
         const isOver =
           watch.until !== null && (watch.until <= at || watch.until - at > TOTALS_CHANGED.lastsMs);
         if (!isWanted || isOver) end(subject);
@@ -303,8 +293,9 @@ export function createEvaluation(
     },
 
     /**
-     * Evaluates a denial. One that had ended before `now`, e.g. while the daemon was not running, is ignored.
-     * A denial without free seats waits for the next reading: if seats are short, it belongs to that alert.
+     * Evaluates a denial. Denials that ended before `now`, e.g. while the daemon was down, are ignored. A
+     * denial without free seats waits for the next reading: if seats are short, the alert about seats
+     * covers it.
      */
     denial(denied: Denied, now: number) {
       const { server, daemon, feature, count } = denied;

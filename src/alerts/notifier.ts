@@ -20,7 +20,6 @@ interface Notified {
 export interface NotifierSettings {
   readonly inMaintenance: InMaintenance;
   readonly targets: readonly NoteFilter[];
-  /** `http.public_url`. */
   readonly publicUrl: string | null;
   /** Reports whether the hub of a fleet sends the notifications about alerts at an instant, epoch ms. */
   readonly hubNotifies?: (at: number) => boolean;
@@ -51,7 +50,6 @@ export function createNotifier(
   const wants = (target: NoteFilter, alert: Alert) =>
     target.wants(alert, pictureOf(alert.server)?.server.labels ?? {});
 
-  /** Returns the alert as a target may see it. */
   function shown(alert: Alert, at: number, anonymize: boolean): NotedAlert {
     const picture = pictureOf(alert.server);
     const { rule } = alert;
@@ -74,7 +72,6 @@ export function createNotifier(
     };
   }
 
-  /** Makes one note for each target with a kind. */
   function notify(alert: Alert, at: number, kindFor: (target: NoteFilter) => NoteKind | null): Notified {
     const notes = settings().targets.flatMap((target): Note[] => {
       const kind = kindFor(target);
@@ -87,14 +84,13 @@ export function createNotifier(
   }
 
   return {
-    /** Returns the notes for a change of the alert. */
     onChange(alert: Alert, change: AlertChange): Notified {
       const at = now();
       const knows = ({ id }: NoteFilter) => Object.hasOwn(alert.told, id);
       if (change === "resolved") return notify(alert, at, (target) => (knows(target) ? "resolved" : null));
       if (change !== "fired" && change !== "raised") return { alert, notes: [] };
       if (isQuiet(alert, at) || settings().hubNotifies?.(at) === true) {
-        // Targets that know about it get a reminder when notes may be sent again.
+        // Targets that know the alert get a reminder when notes may be sent again.
         const told = Object.fromEntries(Object.keys(alert.told).map((id) => [id, 0]));
         return { alert: { ...alert, told }, notes: [] };
       }
@@ -114,7 +110,7 @@ export function createNotifier(
         const last = alert.told[target.id];
         if (!wants(target, alert)) return null;
         if (last === undefined) return "fired";
-        // A note that was sent by a clock that was ahead also counts.
+        // `abs`: a note may have been sent by a clock that was ahead.
         const isDue = reminderMs > 0 && alert.acknowledgedAt === null && Math.abs(at - last) >= reminderMs;
         return isDue ? "reminder" : null;
       });

@@ -29,7 +29,6 @@ const NO_HOST: HostLook = { disk: null, clockDoubtMs: null, outbox: null };
 export function createReplay(conditions: Conditions, picture: ServerPicture) {
   const state: MutableState = { firing: new Map(), watched: new Map(), baselines: new Map() };
   const firings = new Map<number, Firing>();
-  /** Current state. */
   let current = picture;
   let passed = Number.NEGATIVE_INFINITY;
 
@@ -55,7 +54,7 @@ export function createReplay(conditions: Conditions, picture: ServerPicture) {
 
   const look = (at: number) => take(evaluation(at).time([current], NO_HOST, Number.POSITIVE_INFINITY));
 
-  /** Returns the times at which something has lasted long enough, ends, or stops being waited for. */
+  /** Returns the next times at which the passing of time alone may change something. */
   const moments = () =>
     [...state.watched.values()].flatMap(({ subject, watch: { until, runs, denied } }) => {
       const { forMs } = conditions.settingsOf(subject.server, subject.daemon, subject.feature);

@@ -21,7 +21,7 @@ import { type TotalChange, totalMessage } from "./baseline.ts";
 import type { SubjectSettings } from "./settings.ts";
 import type { Patience, Watch } from "./watch.ts";
 
-/** Alert rules, one row each: patience, subjects, severity and message. Pure. `evaluator.ts` applies them. */
+/** Alert rules: patience, subjects, severity and message. Pure. `evaluator.ts` applies them. */
 
 /** Some vendors write dates from this year on to mean "permanent". */
 const FIRST_PERMANENT_YEAR = 2090;
@@ -59,7 +59,6 @@ export interface HappeningRule<Thing> {
   finding(thing: Thing): Finding;
 }
 
-/** The host that licmond runs on. */
 export interface HostLook {
   /** Percent of the storage file system in use; null if unknown. */
   readonly disk: number | null;
@@ -72,7 +71,6 @@ export interface HostLook {
   readonly outbox: { readonly percent: number; readonly dropped: boolean } | null;
 }
 
-/** Fields of a denial used by rules; `feature` is null if the manager only counts denials. */
 export type Denied = Pick<Denial, "server" | "daemon" | "feature" | "count" | "at" | "code"> &
   Partial<Pick<Denial, "reason">>;
 
@@ -83,7 +81,7 @@ const aboutFeature = ({ daemon, name }: FeaturePicture): About => ({ daemon, fea
 
 /** Seats of a feature; for a seat group, those of all members under the first name. */
 interface Seats extends FeaturePicture {
-  /** Names of all members of a group. */
+  /** Names of all members of the group. */
   readonly members?: readonly string[];
 }
 
@@ -115,7 +113,7 @@ export const EXPIRY = row({
   patience: "none",
   of: ({ server, features }) => features.map((feature) => ({ feature, zone: server.timezone })),
   about: ({ feature }) => aboutFeature(feature),
-  /** One level for each limit passed, and one more once expired. Only a fresh reading shows a renewal. */
+  /** Each passed limit is a level, and expiry is one more. Only a fresh reading shows a renewal. */
   level({ feature: { expiry, state }, zone }, { expiryDays }, at) {
     const days = isPermanent(expiry) ? Number.POSITIVE_INFINITY : daysLeft(expiry, zone, at);
     if (days === null) return null;
@@ -134,7 +132,7 @@ export const EXPIRY = row({
 
 /** For this time, a denial shows that demand exceeds the seats. */
 const DEMAND_MS = HOUR_MS;
-/** A reported shortage ends this many percentage points below the use at which it begins. */
+/** A shortage ends when use falls this many percentage points below the warning level. */
 const ENDS_BELOW = 5;
 
 /**
@@ -185,7 +183,7 @@ export function isForWantOfSeats({ feature, code }: Pick<Denied, "feature" | "co
 }
 
 export const PICTURE_RULES: readonly PictureRule<unknown>[] = [
-  /** No daemon answers or works. A server of unknown status is neither down nor up. */
+  /** No daemon answers. A server of unknown status is neither down nor up. */
   row({
     rule: "server_down",
     patience: "poll",
@@ -284,7 +282,7 @@ export const HOST_RULES: readonly Rule<HostLook>[] = [
       return level === 2 ? critical(message, disk, DISK_CRITICAL) : warning(message, disk, DISK_WARNING);
     },
   },
-  /** The clock is far from the stored time. */
+  /** The clock differs from the stored time. */
   {
     rule: "clock",
     patience: "none",
@@ -342,7 +340,6 @@ function isFresh(state: DataState): boolean {
 interface Holder extends Pick<FeaturePicture, "daemon" | "name" | "unit"> {
   readonly detail: string;
   readonly who: string;
-  /** Epoch ms. */
   readonly since: number;
 }
 

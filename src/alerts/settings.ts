@@ -3,7 +3,6 @@ import { nameMatcher } from "../domain/plain-text.ts";
 import { DAY_MS } from "../domain/time/clock.ts";
 import { fromWallClock, hostZone, wallClock } from "../domain/time/zone.ts";
 
-/** Settings of one server, daemon or feature. */
 export interface SubjectSettings extends AlertSettings {
   readonly enabled: boolean;
 }
@@ -33,7 +32,6 @@ export function createSettings({ overrides, ...general }: Config["alerts"]): Set
   };
 }
 
-/** Reports whether a server is in a maintenance window. */
 export type InMaintenance = (server: string, at: number) => boolean;
 
 /** `zone` is the zone of the host, see {@link isOpen}. */

@@ -127,7 +127,6 @@ export function createAlertStore(deps: AlertStoreDeps, notifier: Notifier, now: 
       }
       return news;
     },
-    /** Changes a firing alert on behalf of a user. */
     edit(alert: Alert, change: "acknowledged" | "silenced"): void {
       if (alert.silencedUntil !== null) silences.set(subjectKey(alert), alert.silencedUntil);
       publish(alert, change);
@@ -139,7 +138,6 @@ export function createAlertStore(deps: AlertStoreDeps, notifier: Notifier, now: 
       put(told.alert);
       notes.push(...told.notes);
     },
-    /** Counts firing alerts of these servers; null means all. */
     counts(servers: readonly string[] | null): AlertCounts {
       const counts = { info: 0, warning: 0, critical: 0 };
       for (const { severity, server } of state.firing.values()) {

@@ -5,9 +5,7 @@ import type { SubjectSettings } from "./settings.ts";
  * enough consecutive observations at least that bad, and falls after enough below it. Pure.
  */
 
-/** State of one subject between observations. */
 export interface Watch {
-  /** Level of the alert. */
   readonly level: number;
   /** Per level 1, 2, …: consecutive observations above or below it. */
   readonly runs: readonly Run[];
@@ -33,11 +31,11 @@ interface Run {
 export type Patience = "seats" | "poll" | "none";
 
 export interface Needs {
-  /** Looks in a row before it fires or rises, at least 1. */
+  /** Consecutive observations required to fire or rise, at least 1. */
   readonly failures: number;
-  /** Looks in a row before it is over, at least 1. */
+  /** Consecutive observations required to resolve, at least 1. */
   readonly recoveries: number;
-  /** How long the looks must have been bad, too; twice as long they must be well before it is over. */
+  /** Minimum duration of the condition before the alert fires; it resolves after twice this time. */
   readonly forMs: number;
 }
 
@@ -94,12 +92,10 @@ export function isIdle(watch: Watch): boolean {
   return !isBad(watch) && watch.until === null && watch.denied === undefined;
 }
 
-/** Reports whether its alert fires or may fire soon. */
 export function isBad({ level, runs }: Watch): boolean {
   return level > 0 || runs.some(({ above }) => above > 0);
 }
 
-/** Parses a stored watch; null if malformed. */
 export function readWatch(text: string): Watch | null {
   try {
     const { level, runs, until = null, ...rest } = (JSON.parse(text) ?? {}) as Partial<Watch>;

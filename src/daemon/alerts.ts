@@ -24,7 +24,6 @@ export interface AlertServiceDeps
   readonly store: Store;
   readonly events: Pick<Events, "page" | "highestReserved">;
   readonly bus: Pick<Bus, "commit" | "subscribe">;
-  /** Returns the running config. */
   readonly config: () => Pick<Config, "alerts" | "http" | "maintenance" | "notifications">;
   readonly run: RunCommand;
   /** Reports whether a hub, instead of this licmond, notifies about alert changes at a time. */
@@ -32,7 +31,6 @@ export interface AlertServiceDeps
   readonly statusSince: NonNullable<Conditions["statusSince"]>;
 }
 
-/** Creates alerts with their notifications: connects the engine with pictures, store and senders. */
 export function createAlertService(deps: AlertServiceDeps) {
   const { store, bus, config, run, hubNotifies, statusSince, clock, timers, log } = deps;
   const rows = createAlerts(store);
@@ -55,8 +53,7 @@ export function createAlertService(deps: AlertServiceDeps) {
   const engine = createAlertEngine({
     ...deps,
     rows,
-    // The alert is on disk before its event. A kill between the two commits, which follow each other at once, loses only
-    // the event.
+    // The alert is on disk before its event. A kill between the two commits loses only the event.
     commit: (work, events) =>
       bus.commit(() => store.state.write(work, { durable: events.length > 0 }), events),
     outbox: dispatcher,

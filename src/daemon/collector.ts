@@ -40,9 +40,7 @@ export interface PollingDeps {
   readonly log: LogOf;
   readonly run: CommandRunner["run"];
   readonly live: Pick<Live, "record" | "snapshot">;
-  /** Counts a poll. */
   readonly polled: (outcome: PollOutcome) => void;
-  /** Milliseconds since the last HTTP request. */
   readonly unaskedMs: () => number;
 }
 

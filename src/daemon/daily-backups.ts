@@ -20,7 +20,6 @@ export interface DailyBackupsDeps {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly log: Log;
-  /** Returns the free bytes of a directory's file system. */
   readonly free?: (directory: string) => number;
 }
 
@@ -31,7 +30,6 @@ export function createDailyBackups(deps: DailyBackupsDeps) {
   const ending = new AbortController();
   let cancel = () => {};
 
-  /** Returns the backups of a kind, newest first. */
   const madeOf = (kind: Kind) =>
     readdirSync(folder)
       .filter((name) => name.startsWith(`${kind}-`) && /-\d{8}T\d{6}Z\.db$/.test(name))
@@ -63,7 +61,6 @@ export function createDailyBackups(deps: DailyBackupsDeps) {
     for (const name of madeOf(kind).slice(kept)) rmSync(join(folder, name), { force: true });
   }
 
-  /** Creates due backups and removes surplus ones. */
   async function look(): Promise<void> {
     for (const kind of ["state", "history"] as const) {
       const kept = keep()[kind];

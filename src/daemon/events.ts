@@ -11,7 +11,10 @@ import type { LogSink } from "../system/log.ts";
 /** Creates the bus over the store: events are committed, then published. */
 export function createEventBus(store: Store, clock: Clock, log: Log) {
   const events = createEvents(store);
-  /** Highest id that could not be reserved in state.db; 0 = none. The next commit to licmond.db reserves it. */
+  /**
+   * Highest id that could not be reserved in state.db; 0 means none. The next commit to licmond.db reserves
+   * it.
+   */
   let owed = 0;
   const ids = createIds({
     clock,
@@ -25,7 +28,7 @@ export function createEventBus(store: Store, clock: Clock, log: Log) {
         owed = highest;
       }
     },
-    // After the event with this id, which would otherwise be queued second.
+    // Queued as a microtask, so that the warning follows the event with this id.
     onAhead: (aheadMs) =>
       queueMicrotask(() =>
         log.warn(
@@ -59,7 +62,6 @@ export function createEventBus(store: Store, clock: Clock, log: Log) {
   });
   return {
     bus,
-    /** Stored events. Their gaps include those that the store could not record yet. */
     events: {
       ...events,
       holesAbove: (after: number) => [
@@ -67,7 +69,6 @@ export function createEventBus(store: Store, clock: Clock, log: Log) {
         ...bus.holes().filter(({ to }) => to > after),
       ],
     },
-    /** Stores and streams log lines as events. */
     logSink: (({ level, source, message, fields }) =>
       bus.emit({ type: "log", level, message, source, metadata: fields })) satisfies LogSink,
   };

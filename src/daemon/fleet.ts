@@ -23,7 +23,6 @@ const ALONE_AFTER_MS = 5 * MINUTE_MS;
 
 interface FleetDeps {
   readonly store: Store;
-  /** Returns the running config. */
   readonly config: () => Config;
   readonly clock: Clock;
   readonly timers: Timers;
@@ -31,7 +30,6 @@ interface FleetDeps {
   readonly build: BuildInfo;
 }
 
-/** Parts that execute the hub's commands, and the pictures. */
 interface FleetParts {
   readonly live: Pick<Live, "snapshot">;
   readonly alerts: Pick<AlertEngine, "acknowledge" | "silence">;
@@ -56,7 +54,6 @@ export function createFleet({ store, config, clock, timers, log, build }: FleetD
   let changing: Promise<void> = Promise.resolve();
   let stopped = false;
 
-  /** Records facts if the config has a fleet. If it no longer has one, marks them as missing. */
   function record(): void {
     const { fleet } = config();
     const wanted = fleet === null ? "nothing" : fleet.logs ? "with logs" : "facts";
@@ -90,7 +87,6 @@ export function createFleet({ store, config, clock, timers, log, build }: FleetD
     site.start();
   }
 
-  /** Applies the config, at startup and after each reload. */
   function configured(): void {
     record();
     changing = changing.then(change).catch((error: unknown) => {
@@ -130,7 +126,6 @@ export function createFleet({ store, config, clock, timers, log, build }: FleetD
         notify,
       };
     },
-    /** Returns the fill level of the outbox, for alerts. */
     outbox() {
       const status = this.status();
       if (status === null) return null;

@@ -21,7 +21,6 @@ import type { Fleet } from "./fleet.ts";
 import type { LoopLag } from "./meters.ts";
 import type { Reloaded, RunningConfig } from "./running-config.ts";
 
-/** Parts of the daemon for HTTP, in addition to those that routes use unchanged (`AppDeps`). */
 interface HttpParts extends Omit<AppDeps, "settings" | "health" | "streams" | "daemon" | "logs"> {
   readonly collector: Collector;
   readonly running: Pick<RunningConfig, "current" | "file" | "lastReload">;
@@ -66,7 +65,6 @@ export function createSettings({ current }: Pick<RunningConfig, "current">, ofSi
   };
 }
 
-/** Builds the dependencies of the HTTP server from the parts of the daemon. */
 export function httpDepsOf(parts: HttpParts): AppDeps {
   const { collector, running, store, live, host, clock } = parts;
   return {
@@ -205,7 +203,7 @@ export function diskHealth({ disk }: Pick<HostSample, "disk">): HealthCheck {
   return { status: full ? "degraded" : "healthy", message: `${disk} % of the file system is used` };
 }
 
-/** Of what `ClockWatch` says. */
+/** Converts the doubt of `ClockWatch` to a health check. */
 export function clockHealth(doubtMs: number | null): HealthCheck {
   if (doubtMs === null) return { status: "healthy", message: "Clock is in sync" };
   return { status: "degraded", message: clockMessage(doubtMs) };

@@ -17,7 +17,6 @@ const KEY_FLUSH_MS = 10_000;
 /** Interval at which quota counts are written, which `kill -9` may lose. */
 const QUOTA_FLUSH_MS = 1_000;
 
-/** Manages keys, changes to keys by the command line, their use, and browser sign-ins. */
 export function createKeyService(store: Store, clock: Clock, log: LogOf) {
   const watch = createKeyWatch(store, createKeys({ store, clock }), log("audit"), systemTimers);
   const { keys } = watch;
@@ -40,7 +39,6 @@ export function createKeyService(store: Store, clock: Clock, log: LogOf) {
     /** Reports whether a key, sign-in or keyless caller is still valid, so that its streams may continue. */
     holds: (id: string, page: Config["page"]) =>
       kindOf(id) === "key" ? signIns.holds(id) || keys.get(id)?.state === "active" : keylessHolds(id, page),
-    /** Writes pending data. Throws if the store fails. */
     stop() {
       watch.stop();
       for (const end of ends) end();

@@ -84,9 +84,7 @@ export function createMeters({ bus, snapshot, firing, view }: MetersDeps) {
   });
 
   return {
-    /** Counts a poll. */
     polled: polls.add,
-    /** Adds a source of metrics. */
     add: (source: (emit: Emit) => void) => void sources.push(source),
     emit(emit: Emit): void {
       polls.emit(
@@ -133,7 +131,6 @@ export function createRemoteWrite(deps: RemoteWriteDeps) {
     writer.configure({ ...settings, labels: Object.entries({ job: "licmond", instance, ...labels }) });
   }
 
-  /** Applies the config, at startup and after each reload. */
   function configured(): void {
     changing = changing.then(change).catch((error: unknown) => {
       log.error("Cannot set up the export of metrics", { error: String(error) });

@@ -14,7 +14,6 @@ import { type Logging, processLogging } from "../system/log.ts";
 import { createRunningConfig, type Reloaded } from "./running-config.ts";
 import { connectServiceManager, type ServiceManager } from "./service-manager.ts";
 
-/** Time for running requests to finish at shutdown. */
 const HTTP_GRACE_MS = 4_000;
 
 export interface Started {
@@ -30,7 +29,6 @@ export interface ProcessDeps {
   readonly clock: Clock;
   readonly build: BuildInfo;
   readonly logging: Logging;
-  /** Path of the config file; null when using defaults. */
   readonly configFile: string | null;
   /** Reloads the config; null = not from a file. */
   readonly loadConfig: (() => LoadedConfig) | null;
@@ -172,7 +170,6 @@ export function createTeardown(log: Pick<Log, "error">, stepMs: number = STEP_MS
   const steps: { readonly what: string; readonly undo: () => void | Promise<void> }[] = [];
   return {
     add: (what: string, undo: () => void | Promise<void>) => void steps.push({ what, undo }),
-    /** Registers a part to stop, and returns it. */
     part<T extends { stop(): void | Promise<void> }>(what: string, part: T): T {
       steps.push({ what, undo: () => part.stop() });
       return part;
@@ -212,13 +209,11 @@ export async function startDespiteDamage<T>(
   }
 }
 
-/** Interval of the expiry check: a daemon may run longer than its certificate is valid. */
 const EXPIRY_CHECK_MS = 12 * HOUR_MS;
 
 interface CertificateDeps {
   readonly clock: Clock;
   readonly log: Log;
-  /** Uses another certificate for new connections. */
   readonly serve: (material: TlsMaterial) => void;
 }
 
@@ -231,7 +226,6 @@ function createCertificate(files: TlsFiles | null, { clock, log, serve }: Certif
   };
   warn();
   return {
-    /** Null = plain HTTP. */
     current: (): TlsMaterial | null => served,
     /**
      * Reads the files. The returned function uses them if the certificate has changed. `afterRestart`: files that a

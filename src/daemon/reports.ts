@@ -20,7 +20,6 @@ interface ReportsDeps {
   readonly store: Store;
   readonly live: Pick<Live, "snapshot">;
   readonly history: Pick<HistoryClient<ReportQueries>, "query">;
-  /** Returns the running config. */
   readonly config: () => Pick<Config, "http" | "reports" | "notifications" | "products">;
   readonly clock: Clock;
   readonly log: Log;
@@ -78,7 +77,6 @@ export function createReports({ store, live, history, config, clock, log }: Repo
     store.transaction(() => marks.set(mark, period.end));
   }
 
-  /** Sends the due reports one after the other. */
   async function look(): Promise<void> {
     for (const report of config().reports) {
       const { every, target, labels } = report;

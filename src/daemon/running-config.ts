@@ -23,7 +23,6 @@ type Prepare = (next: Config, afterRestart: Config) => () => void;
 interface RunningConfigDeps {
   readonly config: Config;
   readonly file: string | null;
-  /** Null = not from a file, never reloaded. */
   readonly load: (() => LoadedConfig) | null;
   readonly clock: Clock;
   readonly log: LogOf;
@@ -33,7 +32,6 @@ const NOT_TAKEN_UP = "http.tls_cert, http.tls_key: invalid files; see the log";
 
 export type RunningConfig = ReturnType<typeof createRunningConfig>;
 
-/** Manages the running config. */
 export function createRunningConfig({ config, file, load, clock, log }: RunningConfigDeps) {
   let running = config;
   let runningFile = file;
@@ -88,15 +86,12 @@ export function createRunningConfig({ config, file, load, clock, log }: RunningC
 
   return {
     current: () => running,
-    /** Path of the config file; null when using defaults. */
     file: () => runningFile,
     lastReload: () => last,
-    /** Sets the function that prepares reloads. */
     connect(parts: Prepare) {
       prepare = parts;
     },
     reload,
-    /** Refuses further reloads. */
     end() {
       ended = true;
     },
@@ -107,7 +102,6 @@ function list(words: readonly string[]): string | undefined {
   return words.length === 0 ? undefined : words.join(", ");
 }
 
-/** Compares the running config with a new one. */
 export function configChanges(running: Config, next: Config) {
   const before = new Map(running.servers.map((server) => [server.id, server]));
   const after = new Map(next.servers.map((server) => [server.id, server]));
@@ -143,7 +137,6 @@ export function effectiveConfig(running: Config, next: Config): Config {
   };
 }
 
-/** Returns the keys with different values. */
 function differing(before: object, after: object): string[] {
   const others = new Map(Object.entries(after));
   return Object.entries(before).flatMap(([key, value]) =>

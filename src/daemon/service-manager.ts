@@ -17,7 +17,6 @@ interface ServiceManagerDeps {
 
 /** Minimum time between updates of the status line. */
 const STATUS_MS = 3_000;
-/** Retry interval while the manager's queue is full. */
 const RETRY_MS = 250;
 const RETRIES = 120;
 
@@ -65,7 +64,6 @@ export function createServiceManager({ socket, watchdogMs, log, repeat }: Servic
     return taken;
   };
 
-  /** Sends a message that must arrive, in order. */
   const tell = (...lines: string[]) => {
     if (waiting.length === 0 && offer(lines)) return;
     waiting.push({ lines, tries: 0 });
@@ -136,10 +134,8 @@ export function createServiceManager({ socket, watchdogMs, log, repeat }: Servic
 
 /** State that `systemctl status` shows. */
 interface ServiceState {
-  /** `http://0.0.0.0:8080` */
   readonly address: string;
   readonly servers: readonly ServerPicture[];
-  /** Times in epoch ms. */
   readonly lastReload: { readonly at: number; readonly outcome: "applied" | "refused" } | null;
 }
 
@@ -175,7 +171,6 @@ function serversPart(servers: readonly ServerPicture[]): string {
   return `${countOf(servers.length, "server")}: ${words.join(", ")}`;
 }
 
-/** `2026-01-31 08:15:30 UTC` */
 function utc(at: number): string {
   return `${new Date(at).toISOString().slice(0, 19).replace("T", " ")} UTC`;
 }

@@ -24,7 +24,6 @@ interface BackFillDeps {
   readonly looked?: (pictures: readonly ServerPicture[], now: number) => Promise<void>;
 }
 
-/** Reports whether anything was ever recorded. */
 export function hasHistory({ read, sqlite }: Pick<Store, "read" | "sqlite">): boolean {
   return read(() => sqlite.query("SELECT 1 FROM coverage LIMIT 1").get() !== null);
 }
@@ -40,7 +39,6 @@ export function createBackFill({ store, servers, log, orderIds, looked }: BackFi
   let packedAt = 0;
 
   return {
-    /** Takes polls in time order, in one transaction. */
     async take(outcomes: readonly PollOutcome[]): Promise<void> {
       const [first] = outcomes;
       if (first === undefined) return;

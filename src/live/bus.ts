@@ -9,7 +9,7 @@ import { type Clock, iso, type Timers } from "../domain/time/clock.ts";
 import type { Audience } from "../domain/words.ts";
 import type { Events } from "../store/events.ts";
 
-/** How far an id may be ahead of the clock and still serve as its time. */
+/** Maximum difference to the clock at which an id still serves as the event's time. */
 const TRUSTED_AHEAD_MS = 1_000;
 /** Ids reserved at a time: one small write a second under load, none when idle. */
 const RESERVE_STEP = 1_000;
@@ -23,8 +23,8 @@ interface IdsDeps {
   /** Records durably that ids up to `highest` may be used. Must not throw: the store reports its failures. */
   readonly reserve: (highest: number) => void;
   /**
-   * Called once when ids run ahead of the clock: the clock was set back, or there was more than one event per
-   * millisecond for a long time. The requested id is not used yet, so an event about this must be queued.
+   * Called once when ids run ahead of the clock: the clock was set back, or more than one event per
+   * millisecond was published for a long time. The id is not used yet, so queue an event about this.
    */
   readonly onAhead: (aheadMs: number) => void;
 }
@@ -38,10 +38,9 @@ export function createIds({ clock, start, reserve, onAhead }: IdsDeps) {
   let reserved = start;
   let saidAhead = false;
   return {
-    /** Returns the next id and its time (epoch ms). */
     next(): { readonly id: number; readonly timestamp: number } {
       const now = clock.now();
-      // Keep the id: the functions called below may request ids themselves.
+      // `reserve` and `onAhead` may request ids themselves.
       const id = Math.max(now, last + 1);
       last = id;
       if (id > reserved) {
@@ -59,7 +58,6 @@ export function createIds({ clock, start, reserve, onAhead }: IdsDeps) {
       }
       return { id, timestamp: now };
     },
-    /** Returns the highest id so far, else the start. */
     last: (): number => last,
   };
 }
@@ -74,7 +72,6 @@ export const BUSY_RETRY_MS = 100;
 export interface Published {
   readonly id: number;
   readonly event: StoredEvent | MetricsEvent | PictureNotice;
-  /** The event as JSON on one line. */
   readonly json: string;
   /** False for metrics and pictures, and for events that the store could not save. */
   readonly stored: boolean;
@@ -82,7 +79,6 @@ export interface Published {
   readonly patch?: (audience: Audience) => string;
 }
 
-/** Ids from the first to the last event that was published without being stored. */
 interface Hole {
   readonly from: number;
   readonly to: number;
@@ -111,13 +107,12 @@ interface Item {
 export type Bus = ReturnType<typeof createBus>;
 
 /**
- * The single writer: facts and events are queued here, committed in groups, and published in id order. Ids
- * are assigned on queueing and the queue is emptied in order, so a client that has seen id n has seen every
- * event before it. All items that arrive within {@link GROUP_COMMIT_MS} share one commit.
+ * Queues facts and events, commits them in groups, and publishes events in id order. Ids are assigned on
+ * queueing, so a client that has received id n has received every earlier event. Items that arrive within
+ * {@link GROUP_COMMIT_MS} share one commit.
  */
 export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onStore }: BusDeps) {
   let queue: Item[] = [];
-  /** Cancels the next flush; null if none is scheduled. */
   let cancel: (() => void) | null = null;
   let failing = false;
   let lastPublished = ids.last();
@@ -141,7 +136,6 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
     return { id, event, json: JSON.stringify(event), stored };
   };
 
-  /** Returns the error of a group that could not be stored, else null. */
   const tryWrite = (items: readonly Item[]): unknown => {
     try {
       sink.transaction(() => {
@@ -242,9 +236,8 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
     pass: (notice: Omit<PictureNotice, "id" | "timestamp">, patch: (audience: Audience) => string): void =>
       publish({ ...encoded(notice, false), patch }),
     /**
-     * Queues facts with their events in one transaction. Resolves once committed; rejects if the store could
-     * not save `work`. In that case only events that may be sent unstored are published, see
-     * `NEVER_UNSTORED`, and the caller must treat the others as not happened.
+     * Queues facts with their events in one transaction. Resolves after the commit; rejects if `work` could
+     * not be stored. Then only events outside of `NEVER_UNSTORED` are published.
      */
     commit: (work: () => void, events: readonly EventInput[]): Promise<void> =>
       new Promise((resolve, reject) => {

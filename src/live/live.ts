@@ -31,7 +31,6 @@ export interface Change {
 
 interface LiveDeps {
   readonly store: Store;
-  /** Commits facts with their events. */
   readonly commit: Bus["commit"];
   readonly servers: readonly MonitoredServer[];
   /** Records the counts of each poll; absent means counts are not kept. */
@@ -116,7 +115,6 @@ export function createLive(deps: LiveDeps) {
           tracker.write(tracked.changes);
           recording?.write(tracked.changes.opened);
         },
-        /** Called after the commit: the next poll is compared with this one. */
         committed() {
           noted = true;
           stored.committed(row);
@@ -131,7 +129,7 @@ export function createLive(deps: LiveDeps) {
     }
   }
 
-  /** Shows a polled picture, unless config or time changed while it was being stored. */
+  /** Shows a polled picture, unless the config or the time changed while the poll was being stored. */
   function show(polled: ServerPicture): ServerPicture {
     const before = pictures.get(polled.server.id);
     if (before === undefined || before.server.manager !== polled.server.manager) return polled;
@@ -163,7 +161,7 @@ export function createLive(deps: LiveDeps) {
     const loaded = stored.load();
     pictures = new Map(configured.map((server) => [server.id, restored(server, loaded.get(server.id))]));
     for (const picture of pictures.values()) tracker.resume(picture);
-    // Servers that were removed from the config while licmond was not running.
+    // Release servers that were removed from the config while licmond was not running.
     attempt(() => {
       for (const id of tracker.withSessions()) {
         if (pictures.has(id)) continue;
@@ -240,7 +238,6 @@ export function createLive(deps: LiveDeps) {
     });
   }
 
-  /** Sets the timer for the next time at which numbers become stale. */
   function arm(): void {
     cancelTimer();
     if (stopped) return;
@@ -307,7 +304,6 @@ export function createLive(deps: LiveDeps) {
       return () => void listeners.delete(listener);
     },
 
-    /** Stops the timer and waits for pending writes. */
     async stop(): Promise<void> {
       stopped = true;
       cancelTimer();

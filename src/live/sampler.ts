@@ -12,7 +12,6 @@ interface SamplerDeps {
   readonly bus: Pick<Bus, "sample" | "subscribe">;
   readonly clock: Clock;
   readonly timers: Timers;
-  /** Reads the host and the snapshot; called once per sample. */
   readonly read: () => Omit<MetricsEvent, "type" | "id" | "timestamp">;
 }
 
@@ -61,7 +60,6 @@ export function createSampler({ bus, clock, timers, read }: SamplerDeps) {
   keepRing();
 
   return {
-    /** Requests a sample, which the bus publishes at once or when the last one is old enough. */
     request,
     /** Returns the last sample if it is younger than {@link SAMPLE_SPACING_MS}, else null. */
     fresh: (): Published | null =>

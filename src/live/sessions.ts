@@ -66,7 +66,6 @@ export function createTracker(store: Store, order = (ids: number[]) => ids) {
       known.delete(id);
       return changes.closed.length;
     },
-    /** Returns servers with open sessions in the store. */
     withSessions: sessions.openServers,
     /**
      * Compares a new picture with the stored open sessions, in slices. Polls of one server come one after the
@@ -75,7 +74,6 @@ export function createTracker(store: Store, order = (ids: number[]) => ids) {
      */
     track: async (picture: ServerPicture, aheadMs: number | null = null): Promise<Tracked> =>
       inSlices(trackSessions(trackingOf(picture.server.id), picture, nextIds, aheadMs)),
-    /** Stores the changes in the caller's transaction. */
     write: sessions.write,
     /** Called after the commit of `track`'s result: the next poll is compared with it. */
     committed(id: string, { tracking }: Tracked): void {

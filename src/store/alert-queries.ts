@@ -13,7 +13,6 @@ export interface AlertFilter {
   readonly rules: readonly string[] | null;
 }
 
-/** A stored alert without internal fields. */
 export type ListedAlert = Omit<Alert, "detail" | "told">;
 
 const COLUMNS = `id, rule, severity, server, daemon, feature, message, value, threshold, peak_value AS peakValue,
@@ -21,7 +20,6 @@ const COLUMNS = `id, rule, severity, server, daemon, feature, message, value, th
   resolved_at AS resolvedAt, acknowledged_at AS acknowledgedAt, acknowledged_by AS acknowledgedBy, comment,
   silenced_until AS silencedUntil`;
 
-/** Returns a page of alerts, newest first. */
 export function alertPage(
   read: Rows,
   { filter, start, end, severities, acknowledged, state, rules }: AlertFilter,

@@ -3,12 +3,14 @@ import { alerts } from "./database/schema.ts";
 import { tableOf } from "./database/table.ts";
 import type { Store } from "./open/open.ts";
 
-/** Alerts deleted in one transaction. */
 const STEP_ROWS = 500;
 
 export type Alerts = ReturnType<typeof createAlerts>;
 
-/** Stored alerts, and the evaluator's state between polls. Writes run in the caller's transaction on state.db. */
+/**
+ * Stores alerts and the evaluator's state between polls. Writes run in the caller's transaction on
+ * state.db.
+ */
 export function createAlerts({ state }: Pick<Store, "state">) {
   const { sqlite, read } = state;
   const table = tableOf(alerts);
@@ -30,16 +32,14 @@ export function createAlerts({ state }: Pick<Store, "state">) {
   );
   const watches = createBodies(state, "alert_watches", "subject");
   const baselines = createBodies(state, "alert_baselines", "server");
-  // Also above alerts that were deleted.
+  // Ids of deleted alerts are not reused.
   const given = sqlite.query<{ id: number }, []>(
     "SELECT seq AS id FROM sqlite_sequence WHERE name = 'alerts'",
   );
   let last = read(() => given.get())?.id ?? 0;
 
   return {
-    /** Returns ids for new alerts, above everything stored. */
     nextId: () => ++last,
-    /** Returns firing alerts by id. */
     firing: () => firing(),
     /** Returns alerts that began in [from, until), epoch ms. */
     startedIn: (from: number, until: number) => startedIn(from, until),
@@ -48,7 +48,6 @@ export function createAlerts({ state }: Pick<Store, "state">) {
     get: (id: number): Alert | null => byId(id)[0] ?? null,
     /** Returns resolved alerts that are still silenced at `now`. */
     silencedPast: (now: number) => silencedPast(now),
-    /** Inserts or replaces. */
     write: (alert: Alert): void => void put.run(table.values(alert)),
     watches: () =>
       watches.all().map(([subject, body]) => ({ subject: JSON.parse(subject) as AlertSubject, body })),
@@ -63,14 +62,12 @@ export function createAlerts({ state }: Pick<Store, "state">) {
   };
 }
 
-/** Rows of a key and a JSON text. */
 function createBodies({ sqlite, read }: Store["state"], table: string, key: string) {
   const all = sqlite.query<{ key: string; body: string }, []>(`SELECT ${key} AS key, body FROM ${table}`);
   const replace = sqlite.query<null, [string, string]>(`INSERT OR REPLACE INTO ${table} VALUES (?, ?)`);
   const remove = sqlite.query<null, [string]>(`DELETE FROM ${table} WHERE ${key} = ?`);
   return {
     all: () => read(() => all.all()).map(({ key, body }) => [key, body] as const),
-    /** A null body deletes the row. */
     put: (key: string, body: string | null): void =>
       void (body === null ? remove.run(key) : replace.run(key, body)),
   };

@@ -6,13 +6,11 @@ import type { Store } from "./open/open.ts";
 export type ClockWatch = ReturnType<typeof createClockWatch>;
 
 export interface ClockLook {
-  /** The clock, epoch ms. */
   readonly now: number;
-  /** Current time for retention, epoch ms. */
   readonly retentionNow: number;
-  /** The clock is right: data with later times was stored by a wrong clock. */
+  /** True if the clock is right: later times in the data come from a wrong clock. */
   readonly isTrusted: boolean;
-  /** How often this process has begun to doubt the clock. */
+  /** How often this process has doubted the clock. */
   readonly doubts: number;
 }
 
@@ -36,7 +34,7 @@ interface Doubt {
   readonly offsetMs: number;
   readonly sinceMs: number;
   askedMs: number;
-  /** The kernel was asked once and did not confirm the clock. */
+  /** True once the kernel was asked and did not confirm the clock. */
   isLogged: boolean;
   isSynchronised: boolean;
 }
@@ -44,17 +42,17 @@ interface Doubt {
 /**
  * Compares the clock with the stored time, so that a wrong clock deletes nothing.
  *
- * `trusted_time` advances while the daemon runs. While the clock is within a day of it, it follows the clock.
- * A clock further away is doubted until the kernel reports it as synchronized or the daemon has run with it
- * for a day. For a clock that is behind, a day is not enough to revert anything: it only ends the warning.
+ * `trusted_time` advances while the daemon runs, and follows the clock while both are within a day. A clock
+ * further away is doubted until the kernel reports it as synchronized or the daemon has run with it for a
+ * day.
  *
- * `retention_time` is the current time for retention: never ahead of the clock, and at most 24 times as fast
- * as the daemon runs, i.e. a day per hour. It catches up at the same speed after a host was off for weeks.
+ * `retention_time` is the current time for retention: never ahead of the clock, and at most 24 times as
+ * fast as the daemon runs. After a host was off for weeks, it catches up at the same speed.
  */
 export function createClockWatch({ store, clock, elapsed, isSynchronised, log }: ClockWatchDeps) {
   const marks = createMarks(store);
   let lastMs = elapsed();
-  // Databases from before there were marks: use the time of the newest stored data.
+  // Databases without marks: use the time of the newest stored data.
   let trusted = marks.get("trusted_time") || newestStored(store) || clock.now();
   let retained = marks.get("retention_time") || trusted;
   let saved = { trusted: 0, retained: 0 };
@@ -125,11 +123,10 @@ export function createClockWatch({ store, clock, elapsed, isSynchronised, log }:
       saved = { trusted, retained };
     },
     /**
-     * Returns by how many ms the clock is ahead of the stored time; negative means behind, null means not in
-     * doubt.
+     * Returns by how many ms the clock is ahead of the stored time; negative means behind, null means
+     * trusted.
      */
     doubtMs: (): number | null => (doubt?.isLogged === true ? doubted() : null),
-    /** Same, at this moment, even before the kernel was asked. */
     doubtNowMs(): number | null {
       look();
       return doubted();
@@ -141,7 +138,6 @@ function isNear(a: number, b: number, withinMs = TOLERANCE_MS): boolean {
   return Math.abs(a - b) <= withinMs;
 }
 
-/** Returns the time of the newest event, or else of the newest reading; null if there is neither. */
 function newestStored({ sqlite, read }: Store): number | null {
   const newest = sqlite.query<{ at: number | null }, []>(
     `SELECT coalesce((SELECT at FROM events ORDER BY id DESC LIMIT 1), (SELECT max(read_at) FROM coverage)) AS at`,

@@ -3,7 +3,6 @@
  * in a worker.
  */
 export interface Rows {
-  /** Rows of a SELECT; parameters are bound. */
   all<Row>(sql: string, ...parameters: (string | number | null)[]): Row[];
 }
 
@@ -18,10 +17,8 @@ export interface SessionFilter {
   readonly hosts: readonly string[] | null;
 }
 
-/** Filter of features; null means any. */
 export type Named = Pick<SessionFilter, "sites" | "servers" | "daemons" | "features">;
 
-/** An SQL condition with its bound values. */
 export interface Condition {
   readonly sql: string;
   readonly values: readonly (string | number | null)[];
@@ -45,7 +42,6 @@ export function noneOf(column: string, names: readonly string[]): Condition {
   return { sql: `${column} NOT IN (SELECT value FROM json_each(?))`, values: [JSON.stringify(names)] };
 }
 
-/** Compares with an instant; null means any time. */
 export function compared(comparison: string, at: number | null): Condition | null {
   return at === null ? null : { sql: `${comparison} ?`, values: [at] };
 }

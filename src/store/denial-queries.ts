@@ -10,7 +10,6 @@ import {
   sessionCondition,
 } from "./conditions.ts";
 
-/** Filter of denials; [start, end), epoch ms; null means any. */
 type DenialFilter = SessionFilter & { readonly start: number | null; readonly end: number | null };
 
 export const DENIAL_SORTS = [
@@ -21,7 +20,6 @@ export type DenialSort = (typeof DENIAL_SORTS)[number];
 
 export interface DenialQuery extends DenialFilter {
   readonly sort: SortBy<DenialSort> | null;
-  /** Null means all. */
   readonly limit: number | null;
   readonly offset: number;
 }
@@ -36,7 +34,6 @@ export interface DenialPage {
 export const DENIAL_COLUMNS = `at, server_id AS server, daemon, nullif(feature, '') AS feature, nullif(user, '') AS user,
   host, count, reason, code, attempts, until, outcome`;
 
-/** Returns a page of denials in the given order, by default newest first. */
 export function denialPage(rows: Rows, query: DenialQuery): DenialPage {
   const { sql, values } = conditionOf(query);
   const total = rows.all<{ total: number }>(`SELECT count(*) AS total FROM denials WHERE ${sql}`, ...values);
@@ -49,7 +46,6 @@ export function denialPage(rows: Rows, query: DenialQuery): DenialPage {
   return { rows: list, total: total[0]?.total ?? 0 };
 }
 
-/** Lists users and hosts with a denial that matches the filter. */
 export function deniedPeople(rows: Rows, filter: DenialFilter) {
   const { sql, values } = conditionOf({ ...filter, users: null, hosts: null });
   return peopleIn(rows, `denials WHERE ${sql}`, values);

@@ -3,13 +3,10 @@ import { deleteStep } from "./database/transaction.ts";
 import { DENIAL_COLUMNS } from "./denial-queries.ts";
 import type { Store } from "./open/open.ts";
 
-/** Rows of one user and feature that are searched for an overlap. */
 const NEAR_ROWS = 4;
 
-/** A denial with its writing state. */
 interface StoredDenial {
   readonly denial: Denial;
-  /** Whether its event was published. */
   readonly told: boolean;
 }
 
@@ -52,7 +49,6 @@ export function createDenials(store: Pick<Store, "sqlite" | "read" | "transactio
   );
 
   return {
-    /** Returns the rows of a SELECT, as `denial-queries.ts` needs them. */
     all: <Row>(sql: string, ...parameters: (string | number | null)[]): Row[] =>
       read(() => sqlite.query<Row, (string | number | null)[]>(sql).all(...parameters)),
     /**
@@ -63,9 +59,9 @@ export function createDenials(store: Pick<Store, "sqlite" | "read" | "transactio
       for (const each of list) put(each);
     },
     /**
-     * Writes a row from an old log, with the times of all its attempts. Known attempts are not counted twice:
-     * an overlapping row is extended by the attempts outside of it. Rows that end at `liveFrom` or later may
-     * belong to a running daemon and are not changed. Runs in the caller's transaction.
+     * Writes a row from an old log, with the times of all its attempts. Known attempts are not counted
+     * twice: an overlapping row is extended. Rows that end at `liveFrom` or later may belong to a running
+     * daemon and do not change. Runs in the caller's transaction.
      */
     absorb(denial: Denial, times: readonly number[], liveFrom: number): "added" | "widened" | "known" {
       const { server, daemon, feature, user, at, until, reason, code, outcome } = denial;
@@ -99,7 +95,6 @@ export function createDenials(store: Pick<Store, "sqlite" | "read" | "transactio
 /** A time in which the denials of a server could be seen, epoch ms. */
 interface DenialSpan {
   readonly from: number;
-  /** Null means ongoing. */
   readonly to: number | null;
 }
 
@@ -137,12 +132,10 @@ export function createDenialSources({ sqlite, read }: Pick<Store, "sqlite" | "re
   );
 
   return {
-    /** Returns the cursor of an earlier process as JSON; null if there was none. */
     cursor: (server: string): unknown => JSON.parse(read(() => cursor.get(server))?.cursor ?? "null"),
     saveCursor: (server: string, value: unknown): void => void save.run(server, JSON.stringify(value)),
     /** Starts a span of visible denials, unless one is open. */
     begin: (server: string, at: number): void => void begin.run(server, at),
-    /** Ends the open span. */
     end: (server: string, at: number): void => void end.run(server, at),
     /** Adds a past span, because an old log was imported. */
     cover(server: string, from: number, to: number): void {
@@ -151,9 +144,7 @@ export function createDenialSources({ sqlite, read }: Pick<Store, "sqlite" | "re
       const goesOn = near.some((span) => span.to === null);
       insert.run(server, first, goesOn ? null : Math.max(to, ...near.map((span) => span.to ?? to)));
     },
-    /** Returns servers with an open span. */
     seen: (): readonly string[] => read(() => seen.all()).map(({ server }) => server),
-    /** Sorted by start. */
     spans: (server: string): readonly DenialSpan[] => read(() => spans.all(server)),
   };
 }

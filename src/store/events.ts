@@ -43,7 +43,6 @@ export function createEvents(store: Store) {
   );
 
   return {
-    /** Runs `work` in a transaction. Throws StoreError if it was rolled back. */
     transaction: (work: () => void): void => store.transaction(() => void work()),
     insert(id: number, event: StoredEvent, json: string): void {
       const isLog = event.type === "log";
@@ -64,10 +63,8 @@ export function createEvents(store: Store) {
       marks.add("log_bytes", json.length);
     },
     insertHole: (from: number, to: number): void => void insertHole.run(from, to),
-    /** Returns the next events above `after`, at most `limit`, in order. */
     page: (after: number, limit: number, only?: EventType): EventRow[] =>
       read(() => (only === undefined ? anyPage : typePage).all(after, only ?? "", limit)),
-    /** Returns the oldest event; null without events. */
     oldestId: (): number | null => read(() => edges.get())?.oldest ?? null,
     /** Returns the newest id deleted by retention or clearing, or 0. `log` considers only log lines. */
     deletedThrough: (only?: "log"): number =>
@@ -119,7 +116,6 @@ type MarkName =
  * `trusted_time`, `retention_time`: see `clock-watch.ts`.
  */
 export function createMarks({ sqlite, read }: Pick<DatabaseFile, "sqlite" | "read">) {
-  // Prepared SQL: each stored log line adds to a mark.
   const get = sqlite.query<{ value: number }, [MarkName]>("SELECT value FROM event_marks WHERE name = ?");
   const upsert = (value: string) => {
     const statement = sqlite.query<null, [MarkName, number]>(
@@ -130,7 +126,6 @@ export function createMarks({ sqlite, read }: Pick<DatabaseFile, "sqlite" | "rea
   return {
     get: (name: MarkName): number => read(() => get.get(name))?.value ?? 0,
     set: upsert("excluded.value"),
-    /** Sets the mark unless it is already higher. */
     raise: upsert("max(value, excluded.value)"),
     add: upsert("value + excluded.value"),
   };

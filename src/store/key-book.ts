@@ -23,10 +23,8 @@ export type CreateKeyResult =
       /** `lmk_<id>_<secret>`: shown once, here, and stored nowhere. */
       readonly presented: string;
     }
-  /** An active key has this name. */
   | { readonly outcome: "name-taken"; readonly key: KeyRecord };
 
-/** A stored key. */
 export interface KeyRow extends Omit<KeyRecord, "state" | "lastUsedAt"> {
   readonly secretHash: Uint8Array;
 }
@@ -34,9 +32,7 @@ export interface KeyRow extends Omit<KeyRecord, "state" | "lastUsedAt"> {
 /** Where keys are stored: in SQLite at a daemon, in PostgreSQL with a copy in memory at a hub. */
 interface KeyRows {
   byId(id: string): KeyRow | undefined;
-  /** Returns every key, revoked ones included, oldest first. */
   all(): readonly KeyRow[];
-  /** Returns the stored time of a key's last use. */
   usedAt(id: string): number | null;
 }
 
@@ -44,7 +40,6 @@ interface KeyBookDeps {
   readonly rows: KeyRows;
   readonly clock: Clock;
   readonly random?: RandomBytes;
-  /** Keys with the role `site` can be created. */
   readonly ofSites: boolean;
 }
 
@@ -53,7 +48,6 @@ export const NO_HASH = new Uint8Array(32);
 
 /** Verifies keys, finds them and records their uses, for any storage. */
 export function createKeyBook({ rows, clock, random = systemRandom, ofSites }: KeyBookDeps) {
-  /** Uses that are not written yet. */
   const uses = new Map<string, number>();
 
   function record({ secretHash: _, ...row }: KeyRow): KeyRecord {
@@ -73,7 +67,6 @@ export function createKeyBook({ rows, clock, random = systemRandom, ofSites }: K
     record,
     get,
     list,
-    /** Number of active keys. */
     count: (): number => list().filter(({ state }) => state === "active").length,
 
     /** Finds a key by id, else by name: the active key with the name, else the newest. */
@@ -106,7 +99,6 @@ export function createKeyBook({ rows, clock, random = systemRandom, ofSites }: K
       uses.set(id, laterUse(at, uses.get(id) ?? rows.usedAt(id) ?? 0));
     },
 
-    /** Returns the uses that are not written yet. */
     unwritten: (): readonly (readonly [id: string, at: number])[] => [...uses],
 
     /** Forgets uses that were written, unless there are later ones. */
@@ -121,7 +113,6 @@ export function laterUse(at: number, known: number): number {
   return known > at && known - at <= DAY_MS ? known : at;
 }
 
-/** Returns the SHA-256 that is stored of keys and sign-ins. */
 export function hashOf(secret: string): Uint8Array {
   const hash = new Uint8Array(NO_HASH.length);
   Bun.SHA256.hash(secret, hash);

@@ -18,10 +18,8 @@ type Row = typeof apiKeys.$inferSelect;
 
 const MAX_KEPT = 1_000;
 
-/** API keys in SQLite. */
 export function createKeys({ store, clock, random }: KeysDeps) {
   const { state } = store;
-  // Prepared SQL: each key in use is written every few seconds.
   const storedUses = store.sqlite.query<{ id: string; at: number }, []>(
     "SELECT key_id AS id, at FROM key_uses",
   );
@@ -95,7 +93,6 @@ export function createKeys({ store, clock, random }: KeysDeps) {
       });
     },
 
-    /** Revokes a key; `gone` if it was revoked before. */
     revoke(id: string): "revoked" | "gone" | "unknown" {
       const revokedAt = clock.now();
       return change((sqlite) => {

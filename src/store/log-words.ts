@@ -5,7 +5,6 @@ import type { Store } from "./open/open.ts";
 /** Lines per index row: collecting their words takes a few ms, and a few tens of kB. */
 const RUN_LINES = 500;
 
-/** Separators of words. */
 const BLANKS = /[\s\0]+/;
 
 /** Returns the distinct folded words of a search. Every non-blank character counts. */
@@ -20,8 +19,9 @@ export function mayHave(indexed: string, words: readonly string[]): boolean {
 }
 
 /**
- * Returns a function that reports whether a log line (JSON) contains every word in its message or metadata, ignoring
- * case and accents. A word that begins or ends with a letter or digit matches only at such a word boundary.
+ * Returns a function that reports whether a log line (JSON) contains every word in its message or metadata,
+ * ignoring case and accents. A word that begins or ends with a letter or digit must match at a word
+ * boundary there.
  */
 export function lineMatcher(words: readonly string[]): (json: string) => boolean {
   const isMatch = wordMatcher(words);
@@ -74,7 +74,6 @@ export function createLogIndex({ sqlite, transaction }: Pick<Store, "sqlite" | "
         insert.run(first.id, last.id, [...words].join("\n"));
         return lines.length;
       }),
-    /** Forgets deleted lines up to an id. The few that remain below it need no index. */
     deleted: (through: number) => void forget.run(through),
   };
 }

@@ -8,7 +8,6 @@ import type { Store } from "./open/open.ts";
 /** Rows per step, oldest first: 100,000 rows blocked the event loop for 83 ms. */
 const LOOKED_AT = 1_000;
 
-/** Ids in one bound list. */
 const OF_IDS = "FROM events WHERE id IN (SELECT value FROM json_each(?))";
 
 const DOMAIN_EVENTS = Object.keys(EVENT_SCHEMAS).filter((type) => type !== "log");
@@ -38,9 +37,8 @@ function createOldest(
   return {
     any: () => idsWhere("true"),
     /**
-     * Returns events published before an instant. Ids show that while they are times. After a clock that was
-     * ahead, ids continue from there, so the event's own time counts. Events published before one that is too
-     * old are also too old if the wrong clock gave them a future time.
+     * Returns events published before an instant. Ids are times unless the clock was ahead; then the
+     * event's own time counts.
      */
     publishedBefore(before: number, now: number): number[] {
       const through = read(() => newestBehind.get(JSON.stringify(words), before))?.id ?? null;
@@ -124,7 +122,6 @@ export function createLogs(store: Store) {
         const doomed = lines.filter(({ at, source }) => source !== AUDIT && (before === null || at < before));
         return { cleared: remove(doomed.map(({ id }) => id)), last: lines.at(-1)?.id ?? null };
       }),
-    /** Deletes one step of old or excess lines. Returns their number; 0 means done. */
     retainStep: ({ now, logsBefore, auditBefore, maxBytes }: KeptLogs): number =>
       store.transaction(
         () =>
@@ -132,7 +129,6 @@ export function createLogs(store: Store) {
           remove(oldest.publishedBefore(logsBefore, now)) ||
           remove(oldestOfAudit.publishedBefore(auditBefore, now)),
       ),
-    /** Indexes one step of lines for searches. Returns their number; 0 means done. */
     indexStep: index.step,
   };
 }

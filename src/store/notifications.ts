@@ -22,11 +22,9 @@ export function createNotifications({ state }: Pick<Store, "state">, now: number
   return {
     /** Returns increasing ids, also across restarts and after the queue was empty. */
     nextId: () => ++last,
-    /** Returns queued notifications in order. */
     load,
     /** Runs in the caller's transaction on state.db. */
     write: (rows: readonly NotificationRow[]): void => rows.forEach((row) => void insert.run(row)),
-    /** Removes delivered or dropped notifications. */
     remove(ids: readonly number[]): void {
       if (ids.length > 0) state.write(() => ids.forEach((id) => void remove.run(id)));
     },

@@ -30,7 +30,6 @@ type Head = Omit<ServerPicture, "features">;
 
 /** The last picture of each server, so that a restart shows it at once. */
 export function createPictures({ sqlite, read }: Store, clock: Clock, log: Log) {
-  /** Pictures stored by this process, by server. */
   const stored = new Map<string, Timeless>();
   // Prepared SQL: each poll writes a row. Null features keep the stored ones.
   const write = sqlite.query<null, [string, number, string, Uint8Array | null]>(
@@ -51,12 +50,10 @@ export function createPictures({ sqlite, read }: Store, clock: Clock, log: Log) 
       const features = isStored ? null : await compressed(compared);
       return { serverId, head: JSON.stringify({ format: PICTURE_FORMAT, head: rest }), features, compared };
     },
-    /** Stores a row in the caller's transaction. */
     write: ({ serverId, head, features }: PictureRow): void =>
       void write.run(serverId, clock.now(), head, features),
     /** Called after the commit: unchanged features need not be written again. */
     committed: ({ serverId, compared }: PictureRow): void => void stored.set(serverId, compared),
-    /** Loads every stored picture by server id. Unreadable ones are logged and skipped. */
     load(): ReadonlyMap<string, ServerPicture> {
       const loaded = new Map<string, ServerPicture>();
       const attempt = (server: string | undefined, work: () => void) => {
@@ -106,7 +103,6 @@ async function compressed(features: Timeless): Promise<Uint8Array> {
   return Bun.zstdCompress(`[${texts.join("")}]`);
 }
 
-/** Yields the features as pieces of JSON that concatenate to the inside of an array. */
 export function* encode(features: Timeless, texts: string[]): Generator<void> {
   for (const [index, { checkouts, ...feature }] of features.entries()) {
     const open = JSON.stringify(feature).slice(0, -1);
@@ -121,7 +117,6 @@ export function* encode(features: Timeless, texts: string[]): Generator<void> {
   }
 }
 
-/** Throws if a row is malformed or belongs to another server. */
 function decode(serverId: string, { head: text, features }: StoredRow): ServerPicture {
   const { format, head } = JSON.parse(text) as { format: number; head: Head };
   if (format !== PICTURE_FORMAT) throw new Error(`stored in format ${format}`);

@@ -7,7 +7,6 @@ export interface QuotaLimits {
   readonly monthly: number | null;
 }
 
-/** An exhausted quota, and until when. */
 export interface QuotaRefusal {
   readonly period: "day" | "month";
   readonly limit: number;
@@ -69,7 +68,6 @@ export function createQuotas({ store, clock }: { readonly store: Store; readonly
   for (const { keyId, ...counter } of store.read(() => stored.all())) counters.set(keyId, counter);
   const unwritten = new Set<string>();
 
-  // Prepared SQL: written every second for each key in use.
   const write = sqlite.query<null, [Counter & { keyId: string }]>(
     "INSERT OR REPLACE INTO quota_counts VALUES ($keyId, $dayAt, $dayCount, $monthAt, $monthCount)",
   );
@@ -81,7 +79,6 @@ export function createQuotas({ store, clock }: { readonly store: Store; readonly
       if (refusal === null) unwritten.add(keyId);
       return refusal;
     },
-    /** Returns the requests of a key in this UTC day and month. */
     used(keyId: string): { readonly day: number; readonly month: number } {
       const { dayCount: day, monthCount: month } = book.current(keyId);
       return { day, month };
@@ -89,7 +86,7 @@ export function createQuotas({ store, clock }: { readonly store: Store; readonly
     /** Writes the counts since the last call. After a StoreError they stay to be written. */
     flush(): void {
       if (unwritten.size === 0) return;
-      // Keys that were not used this month are removed from memory and database.
+      // Remove keys that were not used this month.
       const outdated = book.outdated();
       store.transaction(() => {
         for (const keyId of unwritten) {
@@ -104,7 +101,6 @@ export function createQuotas({ store, clock }: { readonly store: Store; readonly
   };
 }
 
-/** Returns the first of a time's UTC month, or of a later month. */
 function monthStart(at: number, later = 0): number {
   const date = new Date(at);
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + later);

@@ -6,7 +6,6 @@ import { servers } from "./database/schema.ts";
 import { tableOf } from "./database/table.ts";
 import type { Store } from "./open/open.ts";
 
-/** A license server known to the store, configured now or earlier. Times are epoch ms. */
 export type ServerMemory = typeof servers.$inferSelect;
 
 export type Servers = ReturnType<typeof createServers>;
@@ -19,7 +18,6 @@ export function createServers({ store, clock }: { readonly store: Store; readonl
   );
   const all = store.sqlite.query<ServerMemory, []>(`SELECT ${columns} FROM servers ORDER BY id`);
   return {
-    /** Records the servers that are configured now. */
     configured(list: readonly MonitoredServer[]): void {
       const now = clock.now();
       store.transaction(() => {
@@ -27,7 +25,6 @@ export function createServers({ store, clock }: { readonly store: Store; readonl
           write.run({ id, manager, address, name, firstSeen: now, lastConfigured: now });
       });
     },
-    /** Returns every server that was ever configured, by id. */
     list: (): readonly ServerMemory[] => store.read(() => all.all()),
   };
 }
@@ -48,7 +45,6 @@ export function createKnownHostsStore(store: Store, log: Log) {
     "SELECT hosts FROM known_hosts WHERE server_id = ?",
   );
   return {
-    /** Oldest first; the server must be configured. */
     save(serverId: string, list: readonly string[]): void {
       const hosts = JSON.stringify(list.slice(-MAX_HOSTS));
       store.transaction(() => void write.run(serverId, hosts));

@@ -20,7 +20,6 @@ export const MAX_CODES = 1_000;
 export interface Grant {
   /** Id of the key, or of the socket through which a link was requested. */
   readonly keyId: string;
-  /** Null means the key's own role. */
   readonly role: Role | null;
   /** Latest end; null means that only the key's end counts. */
   readonly expiresAt: number | null;
@@ -28,7 +27,6 @@ export interface Grant {
 
 export interface SignIn extends Omit<Grant, "expiresAt"> {
   readonly id: string;
-  /** Does not expire when idle. */
   readonly stay: boolean;
   readonly createdAt: number;
   readonly lastUsedAt: number;
@@ -46,7 +44,6 @@ export type SignInCheck =
   | { readonly outcome: "expired" | "revoked"; readonly key: KeyRecord }
   | { readonly outcome: "ended" };
 
-/** A stored sign-in: `tokenHash` is the SHA-256 of the cookie's secret. */
 export interface SignInRow extends Grant {
   readonly id: string;
   readonly tokenHash: Uint8Array;
@@ -63,10 +60,8 @@ export interface SignInBookDeps {
   readonly random?: RandomBytes;
 }
 
-/** Sign-ins in memory: their validity, new ones, and checks of cookies. */
 export function createSignInBook({ keyOf, clock, random = systemRandom }: SignInBookDeps) {
   let known = new Map<string, SignInRow>();
-  /** Last uses that are not written yet. */
   const uses = new Map<string, number>();
 
   function check(row: SignInRow | undefined, find = keyOf): SignInCheck {
@@ -120,10 +115,8 @@ export function createSignInBook({ keyOf, clock, random = systemRandom }: SignIn
       return check(equal ? row : undefined);
     },
 
-    /** Reports whether the sign-in and its key are valid. */
     holds: (id: string): boolean => check(known.get(id)).outcome === "valid",
 
-    /** Returns valid sign-ins, oldest first. */
     list(): readonly SignIn[] {
       const keys = new Map<string, KeyRecord | null>();
       const find = (id: string) => keys.getOrInsertComputed(id, keyOf);
@@ -133,7 +126,6 @@ export function createSignInBook({ keyOf, clock, random = systemRandom }: SignIn
         .sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
     },
 
-    /** Records a use, so that the sign-in does not expire. */
     touch(id: string): void {
       const row = known.get(id);
       if (row === undefined) return;
@@ -141,9 +133,7 @@ export function createSignInBook({ keyOf, clock, random = systemRandom }: SignIn
       known.set(id, { ...row, lastUsedAt });
       uses.set(id, lastUsedAt);
     },
-    /** Returns the uses that are not written. */
     uses: (): readonly (readonly [id: string, at: number])[] => [...uses],
-    /** Marks these uses as written. */
     written(noted: readonly (readonly [id: string, at: number])[]): void {
       for (const [id, at] of noted) if (uses.get(id) === at) uses.delete(id);
     },

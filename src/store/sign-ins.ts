@@ -44,7 +44,6 @@ export function createSignIns({ state, ...deps }: SignInsDeps) {
       return made;
     },
 
-    /** Signs out for good. Throws StoreError. */
     end(id: string): void {
       state.change((sqlite) => remove(sqlite, id));
       book.remove(id);
@@ -60,7 +59,6 @@ export function createSignIns({ state, ...deps }: SignInsDeps) {
       book.written(noted);
     },
 
-    /** Makes a code that signs in one browser, once, until `until`. */
     makeCode(grant: Grant) {
       const { code, hash, until } = book.makeCode();
       codes.set(hash, { ...grant, until });

@@ -7,9 +7,7 @@ import type { Target } from "./targets.ts";
 /** Pause after the first failure; doubled after each further one, up to the maximum. */
 export const FIRST_PAUSE_MS = 5_000;
 export const LONGEST_PAUSE_MS = 15 * 60_000;
-/** Timeout of a delivery. */
 const SEND_TIMEOUT_MS = 30_000;
-/** Maximum number of notes in a message. */
 const MAX_NOTES = 100;
 /** Maximum number of queued notes per target: the oldest are dropped, and the next message mentions it. */
 export const MAX_WAITING = 1_000;
@@ -50,7 +48,6 @@ export function createDispatcher({ queue, senderOf, clock, timers, log }: Dispat
   let isStopped = false;
   const ending = new AbortController();
 
-  /** Loads notes from an earlier process. */
   function load(): void {
     const notes = queue.load().flatMap((row) => {
       const note = noteOf(row);
@@ -166,12 +163,9 @@ export function createDispatcher({ queue, senderOf, clock, timers, log }: Dispat
       isLoaded = true;
     },
     nextId: queue.nextId,
-    /** Stores notes in the caller's transaction. */
     write: (notes: readonly Note[]): void =>
       queue.write(notes.map(({ alert, ...note }) => ({ ...note, alert: JSON.stringify(alert) }))),
-    /** Sends notes, stored or not. */
     send: take,
-    /** Returns the number of queued notes. */
     waiting: (): number => lanes.values().reduce((sum, { notes }) => sum + notes.length, 0),
     /** Undelivered notes stay in the store. */
     async stop(): Promise<void> {

@@ -11,7 +11,6 @@ export type EmailOptions = Pick<
 
 const TIMEOUT_MS = 20_000;
 
-/** Sends messages by mail, in plain text. */
 export function createEmail(options: EmailOptions, trust: { readonly ca?: string } = {}): Send {
   const send = createMailer(options, trust);
   return (message, signal) =>
@@ -74,7 +73,6 @@ export function createMailer(options: EmailOptions, trust: { readonly ca?: strin
   };
 }
 
-/** Parses an SMTP setting that has already been validated. */
 export function parseSmtp(
   text: string,
   hasPassword: boolean,

@@ -7,7 +7,6 @@ import { readSecretFile } from "../../system/secret-file.ts";
 /** Why a target gets a note about an alert. */
 export type NoteKind = "fired" | "raised" | "resolved" | "reminder";
 
-/** A holder of seats, as a message names them. */
 export interface NotedHolder {
   readonly user: string | null;
   readonly host: string | null;
@@ -38,9 +37,7 @@ export interface Note extends Readonly<Omit<NotificationRow, "kind" | "alert">> 
   readonly alert: NotedAlert;
 }
 
-/** Several notes for one target in one message. */
 export interface Message {
-  /** When it is sent, epoch ms. */
   readonly at: number;
   /** True for `licmond notify --test`: the notes are samples, and no alert fires. */
   readonly test: boolean;
@@ -49,10 +46,8 @@ export interface Message {
   readonly notes: readonly Note[];
 }
 
-/** The filter of a target. */
 export interface NoteFilter {
   readonly id: string;
-  /** Messages do not name people. */
   readonly anonymize: boolean;
   /** Reports whether the target wants an alert. `labels` are those of the alert's server. */
   wants(alert: Pick<Alert, "severity" | "rule" | "server" | "feature">, labels: Labels): boolean;

@@ -8,7 +8,6 @@ import { createEmail } from "./email.ts";
 import type { NoteFilter, Send } from "./note.ts";
 import { createWebhook } from "./webhook.ts";
 
-/** A configured target. */
 export interface Target extends NoteFilter {
   /** Alerts within this time are sent as one message. */
   readonly groupMs: number;
@@ -66,7 +65,6 @@ function describe(to: Notification): { readonly place: readonly unknown[]; reado
   }
 }
 
-/** Returns the sender for a configured target. */
 export function createSender(
   to: Notification,
   { clock, run }: { readonly clock: Clock; readonly run: RunCommand },

@@ -8,7 +8,6 @@ interface Body {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Webhook bodies by template name. */
 const TEMPLATES = {
   json: (message) => json(payload(message)),
   slack: (message) => json(slack(message)),

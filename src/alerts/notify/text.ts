@@ -16,13 +16,10 @@ const MAX_SUBJECT = 120;
 /** Maximum number of alerts named in a text; the rest is counted. */
 const MAX_ALERTS = 30;
 
-/** Text about one alert: its line, and details. */
 export interface Paragraph {
-  /** Null for a paragraph about no alert. */
   readonly note: Note | null;
   readonly head: string;
   readonly details: readonly string[];
-  /** Link to the alert on the page. */
   readonly link: string | null;
 }
 
@@ -69,7 +66,6 @@ export function lines(message: Message, zone?: string): string[] {
   ]);
 }
 
-/** Returns a one-line summary of the message. */
 export function subject(message: Message): string {
   if (message.test) return "[licmond] test";
   const notes = newest(message);
@@ -78,7 +74,6 @@ export function subject(message: Message): string {
   return cutText(`[licmond] ${text}`, MAX_SUBJECT);
 }
 
-/** Returns the worst severity of firing alerts; info if all are resolved. */
 export function worst(message: Message): Severity {
   return worstOf(newest(message)) ?? "info";
 }
@@ -124,7 +119,6 @@ const OVER: Readonly<Record<AlertRule, readonly [was: string, worst?: (value: nu
   site_clone: ["two processes pushed for the site"],
 };
 
-/** Describes a resolved alert: condition, duration and worst value. */
 export function overMessage(
   alert: Pick<AlertRecord, "rule" | "durationSeconds" | "peakValue">,
   unit: Unit = "seats",

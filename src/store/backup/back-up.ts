@@ -17,19 +17,16 @@ import { type DatabaseReport, inWorker } from "./worker.ts";
 export type OnStep = (step: "copy" | "check", done: number | null) => void;
 
 export interface BackupOptions {
-  /** The storage directory. */
   readonly directory: string;
   readonly file: string;
   /** `state`: copies only state.db, which contains no history. */
   readonly only?: "state";
-  /** May overwrite an existing file. */
   readonly force?: boolean;
   readonly onStep?: OnStep;
   /** Cancels the backup and removes the partial file. */
   readonly signal?: AbortSignal;
 }
 
-/** How often the size of the copy is checked. */
 const LOOK_MS = 100;
 
 /**
@@ -84,7 +81,6 @@ export async function backUp({
   }
 }
 
-/** Throws StoreError if the target may not be written. */
 function refuseTarget(target: string, directory: string, force: boolean): void {
   const folder = dirname(target);
   const refuse = (message: string, fix: string) => new StoreError("NOT_WRITABLE", message, fix);

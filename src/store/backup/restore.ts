@@ -30,10 +30,8 @@ import type { OnStep } from "./back-up.ts";
 import { type DatabaseReport, inWorker } from "./worker.ts";
 
 interface RestoreOptions {
-  /** The storage directory. */
   readonly directory: string;
   readonly file: string;
-  /** Epoch ms. */
   readonly now: number;
   readonly log?: Log;
   readonly onStep?: OnStep;
@@ -41,7 +39,6 @@ interface RestoreOptions {
 }
 
 export interface Restored extends CarriedOver {
-  /** Report about the restored database. */
   readonly report: DatabaseReport;
   /** Path of the replaced database; null if there was none. */
   readonly aside: string | null;
@@ -105,10 +102,10 @@ export async function restore({
 }
 
 /**
- * Checks that the present state.db can be read, from which revocations are carried over, and that no other
- * program has licmond.db open: changing the journal mode merges the log into the file, and fails in that
- * case. Damaged files, and files from a newer licmond, stay unchanged: backups are also for going back.
- * Throws StoreError `FOREIGN` and `BUSY`.
+ * Checks that the present state.db can be read, because revocations are carried over from it, and that no
+ * other program has licmond.db open: changing the journal mode merges the log into the file, and fails if
+ * another program uses it. Damaged files and files from a newer licmond stay unchanged. Throws StoreError
+ * `FOREIGN` and `BUSY`.
  */
 function settlePresent(paths: Paths, log: Log, now: number): void {
   const tolerate = (work: () => void) => {
@@ -137,7 +134,6 @@ function takeIn(paths: Paths, isRestored: boolean, now: number): CarriedOver {
   return takeInState(paths, history, isRestored, now);
 }
 
-/** Effect of starting an older licmond on the database. */
 export type WayBack =
   /** No database exists, or the older licmond can use it unchanged. */
   | { readonly kind: "none" }
@@ -162,7 +158,6 @@ export async function wayBack(
   return { kind: "lost", database };
 }
 
-/** Restores a copy. The old files are moved aside, and revoked keys stay revoked. Throws StoreError. */
 export async function restoreCopy({ database, copy }: { database: string; copy: string }): Promise<void> {
   await restore({ directory: dirname(database), file: copy, now: Date.now() });
 }

@@ -9,7 +9,6 @@ import { asStoreError, corrupt, StoreError, type StoreErrorCode } from "../datab
 import { MIGRATIONS, STATE_MIGRATIONS } from "../migrations/migrations.ts";
 import { assertWhole } from "../open/start-check.ts";
 
-/** Tasks on whole databases, run in a worker thread. */
 const TASKS = { copyBoth, copyDatabase, examineDatabase };
 type Tasks = typeof TASKS;
 
@@ -51,7 +50,6 @@ export async function inWorker<Name extends keyof Tasks>(
   }
 }
 
-/** Runs in the worker. Never throws. */
 export function answer({ task, args }: Asked): Answered {
   try {
     return { result: (TASKS[task] as (...args: readonly unknown[]) => unknown)(...args) };
@@ -61,7 +59,6 @@ export function answer({ task, args }: Asked): Answered {
   }
 }
 
-/** Contents of a database file that is intact and licmond's. */
 export interface DatabaseReport {
   readonly path: string;
   readonly bytes: number;
@@ -71,7 +68,6 @@ export interface DatabaseReport {
   /** Rows of all tables except the search index's own. */
   readonly rows: number;
   readonly tables: readonly { readonly name: string; readonly rows: number }[];
-  /** Number of API keys that are not revoked. */
   readonly keys: number;
   /** Time of the oldest and newest collected data, epoch ms; null without data. */
   readonly oldestAt: number | null;

@@ -2,19 +2,13 @@ import type { Database } from "bun:sqlite";
 import type { Log } from "../../domain/log.ts";
 import { StoreError } from "./store-error.ts";
 
-/**
- * After a write that timed out, further ones fail at once for this time, so that the event loop gets its
- * turns.
- */
+/** After a write that timed out, later writes fail at once for this time, so that the event loop can run. */
 const HOT_MS = 1_000;
-/**
- * Shorter locks are not reported, and the live picture waits for them, e.g. another licmond or a shell on the
- * database.
- */
+/** Shorter locks are not reported, and the live picture waits for them. */
 const TROUBLE_MS = 5_000;
-/** How long callers retry. Below 30 s, after which silent client connections are closed. */
+/** How long callers retry. Silent client connections are closed after 30 s. */
 const PATIENCE_MS = 25_000;
-/** How long the first of a process's last writes waits; the others then fail at once. */
+/** How long the first of the last writes waits when the process ends; the others then fail at once. */
 const LAST_WAIT_MS = 5_000;
 
 /**
@@ -39,7 +33,7 @@ export function createBusyWait(
   let isReported = false;
 
   const lockedMs = () => (since === null ? 0 : now() - since);
-  // Without retries one failure is trouble, because it has waited already.
+  // Without retries, one failure is enough, because it has already waited.
   const isTrouble = () => waitMs === null || lockedMs() >= TROUBLE_MS;
   const patienceMs = () => (wanted === null || isEnding ? 0 : PATIENCE_MS);
   const report = () => {
@@ -75,14 +69,13 @@ export function createBusyWait(
     },
     /** The lock has been held long enough that an administrator should know. */
     isTrouble,
-    /** How long to retry; 0 means not at all. */
     patienceMs,
     /**
      * Reports whether the live picture should wait for this lock, so that nothing is published without being
      * stored.
      */
     isWorthWaiting: (error: unknown): boolean => isBusy(error) && patienceMs() > 0 && lockedMs() < TROUBLE_MS,
-    /** The process is ending: its last writes wait themselves, together for a few seconds. */
+    /** The process is ending: its last writes wait in the thread, together for a few seconds. */
     ending(): void {
       if (wanted === null) return;
       wanted = LAST_WAIT_MS;
@@ -92,7 +85,6 @@ export function createBusyWait(
   };
 }
 
-/** Reports whether another program held the lock, which is temporary. */
 export function isBusy(error: unknown): boolean {
   return error instanceof StoreError && error.code === "BUSY";
 }

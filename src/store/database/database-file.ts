@@ -17,7 +17,6 @@ import { createTransaction, type RunTransaction } from "./transaction.ts";
 export interface DatabaseCheck {
   readonly ok: boolean;
   readonly message: string;
-  /** Null if ok, or if the fault has no code. */
   readonly code: StoreErrorCode | null;
   /** It works but needs an administrator, e.g. because a damaged file was moved aside. */
   readonly degraded?: boolean;
@@ -26,7 +25,6 @@ export interface DatabaseCheck {
 const WORKS: DatabaseCheck = { ok: true, message: "The database works", code: null };
 const ASIDE = "The database works; a damaged one was moved aside and is still in the storage directory";
 
-/** An open database file, `licmond.db` or `state.db`. */
 export type DatabaseFile = ReturnType<typeof createDatabaseFile>;
 
 interface DatabaseFileOptions {
@@ -35,7 +33,6 @@ interface DatabaseFileOptions {
    * How long a write waits for another program's lock: see `createBusyWait`. Null means 5 s, in its thread.
    */
   readonly busyWaitMs: number | null;
-  /** Called once, when a query finds damage. */
   readonly onDamage: (error: StoreError) => void;
 }
 
@@ -57,7 +54,6 @@ export function createDatabaseFile(
   let damage: StoreError | null = null;
   let closed = false;
 
-  /** Runs queries and converts the store's faults to StoreErrors. */
   function read<T>(query: () => T): T {
     if (closed) throw new StoreError("CLOSED", `The database ${path} is closed`, "Start licmond again.");
     try {
@@ -119,14 +115,12 @@ export function createDatabaseFile(
 
   return {
     path,
-    /** For prepared statements; wrap reads in `read`. */
     sqlite,
     schemaVersion: schemaVersion(sqlite),
     read,
     transaction,
     /** Changes when another connection, e.g. `licmond keys`, has written. */
     dataVersion: (): number => read(() => dataVersion.get()?.data_version ?? 0),
-    /** Returns the size of the file and its write-ahead log in bytes. */
     sizeBytes: () => fileSize(path) + fileSize(`${path}-wal`),
     checkDatabase,
     busy,
@@ -172,7 +166,6 @@ export function openConnection(path: string, migrations: readonly Migration[], l
   }
 }
 
-/** Sets all options of a connection. See https://sqlite.org/pragma.html */
 function prepareConnection(sqlite: Database, log: Log | null): void {
   // Readers and the writer do not wait for each other.
   const journal = sqlite.query<{ journal_mode: string }, []>("PRAGMA journal_mode = WAL").get()?.journal_mode;

@@ -21,9 +21,7 @@ import { asStoreError, errorCode, notWritable, StoreError } from "./store-error.
 
 /** Paths of the two databases of a storage directory and of its lock file. */
 export interface Paths {
-  /** `licmond.db`: the large one. */
   readonly history: string;
-  /** `state.db`: keys, secrets and other small, precious data. */
   readonly state: string;
   /** The copy of state.db, rewritten with each change of a key. */
   readonly stateCopy: string;
@@ -41,7 +39,6 @@ export function pathsOf(directory: string): Paths {
   };
 }
 
-/** Returns the size of a file in bytes; 0 if it does not exist. */
 export function fileSize(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
@@ -152,8 +149,8 @@ export function isSameFile(a: string, b: string): boolean {
 export const COMPANIONS = ["-wal", "-shm", "-journal"] as const;
 
 /**
- * Unfinished databases: of a restore, of a new start, of the copy before an upgrade; and temporary copies of
- * state.db, which have a process id in their name.
+ * Unfinished databases of a restore, a new start, or a copy before an upgrade; and temporary copies of
+ * state.db.
  */
 const HALF_MADE =
   /^(licmond|state)\.db(\.copy)?\.(restoring|rescuing|upgrading)(-wal|-shm|-journal)?$|^state\.db\.copy-/;
@@ -164,12 +161,10 @@ const HALF_MADE =
  */
 type AsideWord = "corrupt" | "replaced" | `schema-${number}`;
 
-/** Formats the time for file names: `20260131T081530Z`. */
 export function timeStamp(now: number): string {
   return new Date(now).toISOString().replace(/[-:]|\.\d+/g, "");
 }
 
-/** Parses a name's {@link timeStamp} into epoch ms. */
 export function stampedAt(name: string): number {
   return Date.parse(name.replace(/^.*(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\dZ).*$/, "$1-$2-$3:$4:$5"));
 }
@@ -211,7 +206,6 @@ export function exchange(fresh: string, path: string, word: AsideWord | null, no
   return isThere ? aside : null;
 }
 
-/** Deletes a database, complete or partial, and the files that SQLite keeps next to it. */
 export function removeDatabase(path: string): void {
   for (const suffix of ["", ...COMPANIONS]) rmSync(path + suffix, { force: true });
 }

@@ -6,7 +6,6 @@ import { asStoreError, errorCode, StoreError } from "./store-error.ts";
 /** Marks a file as licmond's (`LMON`), so that another program's database is not taken over. */
 export const APPLICATION_ID = 0x4c4d4f4e;
 
-/** Number of migrations that the database has taken. */
 export function schemaVersion(sqlite: Database): number {
   return pragma(sqlite, "user_version");
 }
@@ -44,11 +43,11 @@ export function assertOurs(sqlite: Database, path: string, migrations: readonly 
 }
 
 /**
- * Brings the database up to the last migration: each once, in order, in its own transaction.
+ * Applies the missing migrations in order, each in its own transaction.
  *
- * Foreign keys are off meanwhile, and switched outside of the transactions, because inside the pragma does nothing:
- * rebuilding a table (create, copy, drop, rename) would then delete every row that refers to it
- * (https://sqlite.org/lang_altertable.html#otheralter). Broken references are looked for before each commit instead.
+ * Foreign keys are off, because rebuilding a table (create, copy, drop, rename) would delete every row that
+ * refers to it (https://sqlite.org/lang_altertable.html#otheralter). The pragma has no effect inside a
+ * transaction. Broken references are checked before each commit.
  */
 export function migrate(sqlite: Database, path: string, migrations: readonly Migration[]): void {
   assertOurs(sqlite, path, migrations);
@@ -75,7 +74,7 @@ function step(sqlite: Database, path: string, migration: Migration, version: num
     run.immediate();
   } catch (error) {
     const known = asStoreError(error, path);
-    // An error of the step's own SQL is a bug of the step.
+    // An error in the SQL of a migration is a bug.
     if (known !== null && errorCode(error) !== "SQLITE_ERROR") throw known;
     throw new StoreError(
       "MIGRATION",

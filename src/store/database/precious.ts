@@ -7,10 +7,8 @@ import { copyDatabase, openReader, tableNames } from "./read-only.ts";
 
 type Row = Readonly<Record<string, SQLQueryBindings>>;
 
-/** Rows of a database by table. */
 type Rows = Readonly<Record<string, readonly Row[]>>;
 
-/** Queries by the table that they read. */
 type Queries = Readonly<Record<string, string>>;
 
 /** Number of audit lines that state.db repeats, for a new licmond.db; changes of keys and settings are rare. */
@@ -176,7 +174,6 @@ export function dropState(sqlite: Database): void {
     if (table !== "event_marks") sqlite.run(`DROP TABLE IF EXISTS "${table}"`);
 }
 
-/** Revokes the key of a revoked row. */
 export function revoke(state: Database, { id, revoked_at: at }: Row): void {
   state.run("UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", [
     at ?? null,

@@ -7,7 +7,6 @@ import { COMPANIONS, pathsOf, refuseOther } from "./files.ts";
 import { assertOurs, schemaVersion } from "./migrate.ts";
 import { asStoreError, errorCode, StoreError } from "./store-error.ts";
 
-/** Opens a connection for reading next to writers. */
 export function openReader(path: string): Database {
   refuseOther(path);
   const sqlite = new Database(path, { readonly: true, strict: true });
@@ -64,7 +63,6 @@ export async function withDatabase<T>(directory: string, work: (sqlite: Database
     }
     return await work(sqlite);
   } catch (error) {
-    // Errors of the work itself, e.g. on a file, are not database errors.
     const ours = errorCode(error)?.startsWith("SQLITE_") === true;
     throw (ours ? asStoreError(error, path) : null) ?? error;
   }

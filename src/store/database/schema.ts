@@ -3,8 +3,8 @@ import { ALERT_RULES, type Alert, SEVERITIES } from "../../domain/alerts.ts";
 import { ROLES } from "../../domain/words.ts";
 
 /**
- * Tables used by drizzle's queries. `migrations/` creates them, and a test compares the two. Indexes and
- * references are only in `migrations/`, and so are tables used only by prepared SQL. Times are epoch ms.
+ * Tables whose rows are read and written whole, see `table.ts`. `migrations/` creates them, and a test
+ * compares the two. Times are epoch ms.
  */
 
 /** Every server that was ever configured; deleting one deletes everything that belongs to it. */
@@ -36,7 +36,6 @@ export const apiKeys = sqliteTable("api_keys", {
   requestsPerMinute: integer("requests_per_minute"),
 });
 
-/** In state.db. */
 export const signIns = sqliteTable("sign_ins", {
   id: text().primaryKey(),
   tokenHash: blob("token_hash", { mode: "buffer" }).notNull(),

@@ -1,21 +1,16 @@
 import { accessSync, constants } from "node:fs";
 import { basename, dirname } from "node:path";
 
-/** Faults of the store, in words that everyone may see. */
 export const STORE_FAULTS = {
-  /** The directory or file cannot be created or written. */
   NOT_WRITABLE: "The database cannot be written",
   NEWER: "The database was written by a newer licmond",
   HELD: "Another licmond uses the database",
   FOREIGN: "The database is another program's",
-  /** Damaged, or not a database. */
   CORRUPT: "The database is damaged",
   FULL: "There is no space left for the database",
-  /** Locked for longer than the timeout. */
   BUSY: "The database is locked by another program",
   IO: "The disk of the database failed",
   MIGRATION: "The database could not be brought up to date",
-  /** Used after closing. */
   CLOSED: "The database is closed",
 } as const;
 export type StoreErrorCode = keyof typeof STORE_FAULTS;
@@ -34,7 +29,7 @@ export class StoreError extends Error {
   }
 }
 
-/** Returns the `code` of an SQLite or system error, even if drizzle wrapped it. */
+/** Returns the `code` of an SQLite or system error, or of its cause. */
 export function errorCode(error: unknown): string | null {
   for (let at = error; at instanceof Error; at = at.cause) {
     if ("code" in at && typeof at.code === "string") return at.code;
@@ -65,7 +60,6 @@ export function asStoreError(error: unknown, path: string): StoreError | null {
   return of("IO", `Reading or writing ${path} failed (${code})`);
 }
 
-/** Returns the missing table that an SQLite error names; null for other errors. */
 function missingTable(error: unknown): string | null {
   for (let at = error; at instanceof Error; at = at.cause) {
     const [, name] = /^no such table: (?:main\.)?(\w+)$/.exec(at.message) ?? [];
@@ -74,10 +68,7 @@ function missingTable(error: unknown): string | null {
   return null;
 }
 
-/**
- * A stored value that licmond did not write. SQLite reads it without an error, because only the value is
- * damaged.
- */
+/** A stored value that licmond did not write. SQLite does not detect damage inside a value. */
 export class DamagedValue extends Error {
   override readonly name = "DamagedValue";
   readonly code = "SQLITE_CORRUPT_VALUE";
@@ -89,7 +80,6 @@ const FIXES = {
   IO: "Look at the disk: the kernel's log says more.",
 } as const;
 
-/** `message` must contain the path. */
 export function corrupt(path: string, message: string, cause?: unknown): StoreError {
   const then =
     basename(path) === "state.db" ? "puts its copy (state.db.copy) in its place" : "begins a new one";

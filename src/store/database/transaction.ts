@@ -17,8 +17,8 @@ interface TransactionOptions {
 }
 
 /**
- * Runs `work` in one transaction and returns its result. Every statement of the connection is part of it;
- * inside another transaction, `work` joins that one. Exceptions are rethrown after rolling back everything.
+ * Runs `work` in one transaction and returns its result. A nested call joins the outer transaction. Rolls
+ * back and rethrows exceptions.
  */
 export type RunTransaction = <T>(
   work: (transaction: Transaction) => NotPromise<T>,
@@ -55,7 +55,6 @@ export function createTransaction(sqlite: Database): RunTransaction {
   };
 }
 
-/** Rows deleted between two checks of the time. */
 const ROWS_AT_ONCE = 10;
 /** Approximate duration of a step, without its commit. */
 const STEP_MS = 4;

@@ -15,7 +15,6 @@ import { copyBoth } from "../database/precious.ts";
 import { bytesInUse } from "../database/read-only.ts";
 import { asStoreError } from "../database/store-error.ts";
 
-/** Schemas of licmond.db and state.db before an upgrade, and of licmond.db after it. */
 interface Upgrade {
   readonly from: number;
   readonly stateFrom: number;
@@ -25,7 +24,6 @@ interface Upgrade {
 /** Returns the file that names the copy of an unfinished upgrade. */
 const markOf = (paths: Paths) => `${paths.history}.upgrade-begun`;
 
-/** Number of copies kept, including the new one. */
 const KEPT = 2;
 
 /**

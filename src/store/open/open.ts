@@ -18,9 +18,8 @@ export interface StoreOptions extends PrepareOptions {
   readonly directory: string;
   /** `daemon` locks the directory against a second daemon; `cli` works next to a daemon. */
   readonly mode?: "daemon" | "cli";
-  /** How long to wait for a daemon that is shutting down. */
   readonly lockWaitMs?: number;
-  /** How long a write waits for another program's lock, once it is open: see `createBusyWait`. By default 5 s, in its thread. */
+  /** How long a write waits for another program's lock, see `createBusyWait`. Default: 5 s, in the thread. */
   readonly busyWaitMs?: number;
 }
 
@@ -127,11 +126,10 @@ function assemble(
 type DirectoryLock = ReturnType<typeof lockDirectory>;
 
 /**
- * Makes one licmond the only one to work on a storage directory. The lock is a write transaction held open on an
- * empty database of its own: the kernel drops it with the process, `kill -9` included, so nothing can be left over
- * to clean up. Others can still read its `user_version`, which is the process id of the holder.
- *
- * Throws StoreError `HELD` when another holds it for longer than `waitMs` (a restart may overlap a little).
+ * Makes this process the only licmond that works on a storage directory. The lock is an open write
+ * transaction on an empty database; the kernel releases it when the process ends, even by `kill -9`.
+ * `user_version` is the process id of the holder. Throws StoreError `HELD` if another process holds the
+ * lock for longer than `waitMs`.
  */
 export function lockDirectory({ lock: path }: Paths, waitMs = 2_000) {
   ensurePrivateFile(path);
@@ -141,7 +139,7 @@ export function lockDirectory({ lock: path }: Paths, waitMs = 2_000) {
     try {
       lock.run(`PRAGMA user_version = ${process.pid}`);
     } catch (error) {
-      // The process id is only for messages: a full disk must not keep the daemon from starting.
+      // The process id is only for messages; a full disk must not prevent the start.
       if (errorCode(error) !== "SQLITE_FULL") throw error;
     }
     lock.run("BEGIN IMMEDIATE");

@@ -24,15 +24,12 @@ export interface PrepareOptions {
   readonly log: Log;
   readonly migrations?: readonly Migration[];
   /**
-   * Handling of a damaged file: fail with `CORRUPT` (default), or move it aside and continue with the copy of state.db, or
-   * with a new licmond.db.
+   * How to handle a damaged file: fail with `CORRUPT` (default), or move it aside and continue with the
+   * copy of state.db or with a new licmond.db.
    */
   readonly damaged?: "refuse" | "move-aside";
-  /** Whether the databases are copied before their schema is changed; yes by default. */
   readonly backUpBeforeUpgrade?: boolean;
-  /** Called before long work with its kind and its size in bytes. */
   readonly onProgress?: (step: OpeningStep, bytes: number) => void;
-  /** Epoch ms, for the names of files. */
   readonly now?: () => number;
 }
 
@@ -46,8 +43,8 @@ export interface Prepared {
 }
 
 /**
- * Repairs and opens both files: damaged or missing files are restored or replaced by new ones, and data of an older licmond
- * is moved and migrated. Each step can be repeated after `kill -9`. The caller holds the lock. Throws StoreError.
+ * Repairs, upgrades and opens both files. Each step can be repeated after `kill -9`. The caller holds the
+ * lock. Throws StoreError.
  */
 export function prepareFiles(paths: Paths, options: PrepareOptions): Prepared {
   const { log, migrations = MIGRATIONS } = options;
@@ -74,7 +71,7 @@ export function prepareFiles(paths: Paths, options: PrepareOptions): Prepared {
   if (mayMove) forgetDamage(paths.history);
   const opened = bringUpToDate(paths, migrations, now, options);
   if (hasMetDamage) removeDamagedEvents(opened.history, log);
-  // The check finds databases that were moved aside by itself.
+  // The health check detects databases that were moved aside.
   let notice: string | null = null;
   if (isMissing && hasBegunAnew) notice = "The database was missing: a new one was begun";
   else if (isStateMissing && origin === "copy") notice = "state.db was missing: its copy took its place";
@@ -128,7 +125,6 @@ function beginAnew(paths: Paths, migrations: readonly Migration[], now: number):
   }
 }
 
-/** Fills the counts of log lines from the lines. */
 function countLogs(sqlite: Database): void {
   sqlite.run(
     `INSERT INTO log_counts (hour, level, source, count)
@@ -177,7 +173,7 @@ function bringUpToDate(
   }
   migrate(history, paths.history, migrations);
   upgradeFinished(paths);
-  // Without its log, the file must not be an older one that contains keys.
+  // Truncate the log: without it, the file must not be an older one that contains keys.
   if (from > 0 && from < migrations.length) history.run("PRAGMA wal_checkpoint(TRUNCATE)");
   rmSync(`${paths.history}.vital`, { force: true });
   opened.move();

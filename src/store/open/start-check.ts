@@ -80,7 +80,6 @@ function assertHeader(path: string): void {
   if (header.readUInt8(18) > 2) throw corrupt(path, `The header of ${path} is damaged`);
 }
 
-/** Throws StoreError `CORRUPT` if a page of the database is damaged. */
 export function assertWhole(
   sqlite: Database,
   path: string,
@@ -105,7 +104,6 @@ export function assertWhole(
  */
 const noteOf = (path: string) => `${path}.damaged`;
 
-/** Returns the recorded damage, or null. */
 export function damageMet(path: string): string | null {
   return existsSync(noteOf(path)) ? readFileSync(noteOf(path), "utf8").trim() : null;
 }
@@ -124,9 +122,6 @@ export function forgetDamage(path: string): void {
   rmSync(noteOf(path), { force: true });
 }
 
-/**
- * Schema of an existing database, and that of this licmond: an older one is migrated when the daemon starts.
- */
 export interface DatabaseVersions {
   /** Null means unknown: the newest is in the write-ahead log of a running daemon. */
   readonly schema: number | null;

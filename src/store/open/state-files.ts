@@ -52,7 +52,6 @@ function look(path: string): { readonly fault: StoreError | null; readonly chang
   }
 }
 
-/** Returns a counter of a state.db; 0 if missing. */
 export function markOf(path: string, name: "changes" | "reserved"): number {
   if (fileSize(path) === 0) return 0;
   using sqlite = openReader(path);
@@ -95,9 +94,9 @@ export interface CarriedOver {
 }
 
 /**
- * Makes the state contained in a licmond.db (a backup, or 0.1's) the state of the directory, carrying over
- * revocations and ids from the present one. Can be repeated until licmond.db contains none. `history` null:
- * it cannot be read. `isRestored`: it is not the one that was in use.
+ * Moves the state contained in a licmond.db (a backup, or a database of 0.1) to state.db, carrying over
+ * revocations and ids from the present state.db. Can be repeated. `history` null: the file cannot be read.
+ * `isRestored`: it is not the file that was in use.
  */
 export function takeInState(
   paths: Paths,
@@ -147,15 +146,12 @@ export function carryOver(state: Database, path: string, given: number, all: boo
   const highest = (name: "changes" | "reserved") => Math.max(markIn(present, name), markIn(state, name));
   const set = state.query("INSERT OR REPLACE INTO event_marks (name, value) VALUES (?, ?)");
   set.run("reserved", Math.max(highest("reserved"), given));
-  // Above the copy's counter; otherwise the copy would replace it.
+  // Must exceed the counter of the copy; otherwise the copy would replace this state.
   set.run("changes", highest("changes") + 1);
   return { revoked: names(revoked), lost: names(lost) };
 }
 
-/**
- * To a hub this is another database: its ids are reused with other meanings. The next start makes a new
- * epoch.
- */
+/** A hub must treat this as another database, because ids are reused. The next start makes a new epoch. */
 function forgetFleet(sqlite: Database, names: readonly string[]): void {
   if (names.includes("fleet_marks")) sqlite.run("DELETE FROM fleet_marks; DELETE FROM fleet_outbox;");
 }
