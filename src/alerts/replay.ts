@@ -59,8 +59,8 @@ export function createReplay(conditions: Conditions, picture: ServerPicture) {
     [...state.watched.values()].flatMap(({ subject, watch: { until, runs, denied } }) => {
       const { forMs } = conditions.settingsOf(subject.server, subject.daemon, subject.feature);
       if (until !== null) return [until];
-      const settled = denied === undefined ? [] : [denied.lastAt + longestSilence(current.server) + 1];
-      return [...settled, ...runs.flatMap(({ since }) => [since + forMs, since + 2 * forMs])];
+      const silences = denied === undefined ? [] : [denied.lastAt + longestSilence(current.server) + 1];
+      return [...silences, ...runs.flatMap(({ since }) => [since + forMs, since + 2 * forMs])];
     });
 
   /** Advances time up to and including an instant. */

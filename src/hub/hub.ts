@@ -22,7 +22,7 @@ import { createDirectory } from "./lists/directory.ts";
 import { createOwnLines } from "./logs/own-lines.ts";
 import { createPushMeter } from "./metrics/exposition.ts";
 import { takePush } from "./push/take-push.ts";
-import { createRetention } from "./retention.ts";
+import { createHubRetention } from "./retention.ts";
 import { createPushHealth } from "./routes/push.ts";
 import { hubSecret } from "./secret.ts";
 import { createHubStreams } from "./streams/streams.ts";
@@ -49,7 +49,7 @@ async function start(frame: Frame): Promise<Started> {
   const secret = await hubSecret(pool);
   const partitions = createPartitions(pool, () => Math.floor(clock.now() / DAY_MS));
   const keep = () => running.current().retention;
-  part("retention", createRetention({ pool, partitions, clock, keep, log: log("store") }));
+  part("retention", createHubRetention({ pool, partitions, clock, keep, log: log("store") }));
   const access = part("keys", await createHubAccess(pool, clock, log("store")));
   const reads = part("replica", createReads({ hub, pool, clock, log: log("store") }));
   await reads.look();

@@ -32,7 +32,7 @@ interface RetentionDeps {
 }
 
 /** Deletes data beyond retention once an hour, on one hub at a time. */
-export function createRetention({ pool, partitions, clock, keep, log }: RetentionDeps) {
+export function createHubRetention({ pool, partitions, clock, keep, log }: RetentionDeps) {
   async function run(): Promise<void> {
     const { sessionsMs, samplesMs, rollupsMs, eventsMs, auditMs, outagesMs } = keep();
     const now = clock.now();

@@ -45,9 +45,9 @@ describe("API keys", () => {
     };
     const losses: readonly [string, RegExp, () => void][] = [
       ["a page of licmond.db", /continuing with a new one/, () => fillPage(databaseOf(site), 0)],
-      ["licmond.db", /licmond\.db is not there/, () => remove("licmond.db")],
+      ["licmond.db", /licmond\.db is missing/, () => remove("licmond.db")],
       ["a page of state.db", /state came back from its copy/, () => fillPage(stateOf(site), 1)],
-      ["state.db", /state\.db is not there/, () => remove("state.db")],
+      ["state.db", /state\.db is missing/, () => remove("state.db")],
     ];
     for (const [what, words, lose] of losses) {
       lose();

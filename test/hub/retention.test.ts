@@ -3,7 +3,7 @@ import { interpretConfig } from "../../src/config/load.ts";
 import { DAY_MS } from "../../src/domain/time/clock.ts";
 import { migrate } from "../../src/hub/database/migrate.ts";
 import { createPartitions } from "../../src/hub/database/partitions.ts";
-import { createRetention } from "../../src/hub/retention.ts";
+import { createHubRetention } from "../../src/hub/retention.ts";
 import { freePort } from "../free-port.ts";
 import { recordingLog } from "../store/recording-log.ts";
 import { HAS_POSTGRES, startPostgres } from "./postgres.ts";
@@ -45,7 +45,7 @@ test.skipIf(!HAS_POSTGRES)("drops rows older than the configured retention, and 
     {},
   );
   if (!read.ok) throw new Error("the config is not read");
-  const retention = createRetention({
+  const retention = createHubRetention({
     pool,
     partitions,
     clock,

@@ -123,7 +123,7 @@ describe("a damaged database", () => {
     expect(createKeys({ store, clock }).verify(filled.keys[1] ?? "").outcome).toBe("valid");
     expect(createAlerts(store).firing()).toHaveLength(1);
     expect(log.lines).toMatchObject([
-      { level: "error", message: MOVED, fields: { reason: `${path} is not there` } },
+      { level: "error", message: MOVED, fields: { reason: `${path} is missing` } },
     ]);
     expect(store.checkDatabase()).toMatchObject({ ok: true, degraded: true });
     store.close();

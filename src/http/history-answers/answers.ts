@@ -63,7 +63,7 @@ export function storedPseudonyms(): (read: Pick<Reader, "all">) => Pseudonyms {
     if (made !== null) return made;
     const secret = storedSecret(read);
     // The daemon creates the secret before it listens.
-    if (secret === null) throw new Error("The secret of the pseudonyms is not there");
+    if (secret === null) throw new Error("The secret of the pseudonyms is missing");
     made = createPseudonyms(secret);
     return made;
   };

@@ -53,7 +53,7 @@ export function createCommands({ pool, directory, clock, timers }: CommandDeps) 
   function assertReachable(site: string, command: Asked["command"]): void {
     const known = directory.siteOf(site);
     if (known === null)
-      throw new ApiError("NOT_FOUND", `There is no site ${shown(site)}; /api/fleet/sites lists them.`);
+      throw new ApiError("NOT_FOUND", `Unknown site ${shown(site)}; /api/fleet/sites lists them.`);
     const { lastPushAt, stoppedAt, allow } = known;
     const needed = NEEDS[command];
     if (!allow.includes(needed)) throw new ApiError("AUTH_INSUFFICIENT", notAllowed(site, needed));

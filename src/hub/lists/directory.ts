@@ -149,7 +149,7 @@ export function serversIn(directory: Directory, { site, server, label }: Named) 
   if (unknown !== undefined)
     throw new ApiError(
       "NOT_FOUND",
-      `There is no site ${shown(unknown)}; /api/fleet/sites lists them.${closestWords(closestNames(unknown, new Set(sites)))}`,
+      `Unknown site ${shown(unknown)}; /api/fleet/sites lists them.${closestWords(closestNames(unknown, new Set(sites)))}`,
     );
   if (site === undefined && server === undefined && label === undefined) return null;
   const named = namedServers(directory.snapshot(), server, label).map((picture) => picture.server.id);

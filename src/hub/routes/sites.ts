@@ -94,7 +94,7 @@ export function siteRoutes({ clock }: Pick<RouteDeps, "clock">, deps: SitesDeps)
         const closest = closestWords(closestNames(params.id, new Set(known)));
         throw new ApiError(
           "NOT_FOUND",
-          `There is no site ${shown(params.id)}; /api/fleet/sites lists them.${closest}`,
+          `Unknown site ${shown(params.id)}; /api/fleet/sites lists them.${closest}`,
         );
       },
       documented("read", "Fleet", "One site", {

@@ -44,7 +44,7 @@ export async function backUp({
   const paths = pathsOf(directory);
   const source = only === "state" ? paths.state : paths.history;
   if (!existsSync(source)) {
-    throw new StoreError("IO", `There is no database ${source}`, "Start the daemon once (licmond serve).");
+    throw new StoreError("IO", `Database not found: ${source}`, "Start the daemon once (licmond serve).");
   }
   const target = resolve(file);
   const folder = dirname(target);
@@ -85,7 +85,7 @@ function refuseTarget(target: string, directory: string, force: boolean): void {
   const folder = dirname(target);
   const refuse = (message: string, fix: string) => new StoreError("NOT_WRITABLE", message, fix);
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true)
-    throw refuse(`There is no directory ${folder}`, `Make it (mkdir -p ${folder}).`);
+    throw refuse(`Directory not found: ${folder}`, `Create it (mkdir -p ${folder}).`);
   // Even with --force: renaming onto the daemon's open database would destroy it.
   const isOwnName = /^(licmond\.lock|(licmond|state)\.db(-wal|-shm|-journal|\.copy|\.vital)?)$/;
   const isOwn =

@@ -78,7 +78,7 @@ export async function restore({
     await inWorker(signal, "copyDatabase", from, fresh, "file", isState ? STATE_MIGRATIONS : MIGRATIONS);
     onStep("check", null);
     const report = await inWorker(signal, "examineDatabase", fresh);
-    settlePresent(paths, log, now);
+    checkPresent(paths, log, now);
     if (!isState) {
       const aside = exchange(fresh, paths.history, "replaced", now);
       upgradeFinished(paths);
@@ -107,7 +107,7 @@ export async function restore({
  * another program uses it. Damaged files and files from a newer licmond stay unchanged. Throws StoreError
  * `FOREIGN` and `BUSY`.
  */
-function settlePresent(paths: Paths, log: Log, now: number): void {
+function checkPresent(paths: Paths, log: Log, now: number): void {
   const tolerate = (work: () => void) => {
     try {
       work();

@@ -72,11 +72,11 @@ function noPlaceFor(directory: string, code: string, cause: unknown): StoreError
   const stats = statSync(parent, { throwIfNoEntry: false });
   const [why, fix] =
     stats === undefined
-      ? [`${parent} does not exist`, `Make it (mkdir -p ${parent}), or set`]
+      ? [`${parent} does not exist`, `Create it (mkdir -p ${parent}), or set`]
       : stats.isDirectory()
-        ? [`the file system of ${parent} takes no new directory (${code})`, "Set"]
+        ? [`the file system of ${parent} does not accept a new directory (${code})`, "Set"]
         : [`${parent} is not a directory`, "Set"];
-  const message = `The storage directory ${directory} cannot be made: ${why}`;
+  const message = `The storage directory ${directory} cannot be created: ${why}`;
   return new StoreError("NOT_WRITABLE", message, `${fix} storage.directory to another place.`, cause);
 }
 

@@ -47,7 +47,7 @@ export function tableNames(sqlite: Database): string[] {
 export async function withDatabase<T>(directory: string, work: (sqlite: Database) => Promise<T>): Promise<T> {
   const path = pathsOf(directory).history;
   if (!existsSync(path)) {
-    throw new StoreError("IO", `There is no database ${path}`, "Start the daemon once (licmond serve).");
+    throw new StoreError("IO", `Database not found: ${path}`, "Start the daemon once (licmond serve).");
   }
   try {
     using sqlite = openReader(path);

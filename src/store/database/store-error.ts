@@ -7,7 +7,7 @@ export const STORE_FAULTS = {
   HELD: "Another licmond uses the database",
   FOREIGN: "The database is another program's",
   CORRUPT: "The database is damaged",
-  FULL: "There is no space left for the database",
+  FULL: "No space left for the database",
   BUSY: "The database is locked by another program",
   IO: "The disk of the database failed",
   MIGRATION: "The database could not be brought up to date",
@@ -48,7 +48,7 @@ export function asStoreError(error: unknown, path: string): StoreError | null {
   const of = (fault: keyof typeof FIXES, message: string) =>
     new StoreError(fault, message, FIXES[fault], error);
   if (/^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|ENOSPC|EDQUOT)/.test(code))
-    return of("FULL", `There is no space left for ${path}`);
+    return of("FULL", `No space left for ${path}`);
   if (/^(SQLITE_BUSY|SQLITE_LOCKED)/.test(code)) return of("BUSY", `Another program keeps ${path} locked`);
   if (code.startsWith("SQLITE_NOTADB")) return corrupt(path, `${path} is not a database`, error);
   if (code.startsWith("SQLITE_CORRUPT")) return corrupt(path, `The database ${path} is damaged`, error);

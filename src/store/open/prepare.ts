@@ -61,7 +61,7 @@ export function prepareFiles(paths: Paths, options: PrepareOptions): Prepared {
   if (hasBegunAnew) {
     const movedTo = beginAnew(paths, migrations, now);
     log.error("The database is damaged or missing: continuing with a new one, history is lost", {
-      reason: damage?.message ?? `${paths.history} is not there`,
+      reason: damage?.message ?? `${paths.history} is missing`,
       movedTo,
       kept: "API keys, alerts, the newest lines of the audit trail",
       fix: `${BACKUP}, or go on; then move the damaged files away`,

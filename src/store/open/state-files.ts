@@ -30,7 +30,7 @@ export function repairState(paths: Paths, mayMove: boolean, log: Log, now: numbe
   // Ids reserved since the copy was made are at most the present time.
   state.run("UPDATE event_marks SET value = max(value, ?) WHERE name = 'reserved'", [now]);
   const movedTo = putState(paths, state, "corrupt", now);
-  const lacks = own === null ? "is not there" : "lost its last changes";
+  const lacks = own === null ? "is missing" : "lost its last changes";
   const reason = own?.fault?.message ?? `${paths.state} ${lacks}`;
   if (isCopyNewer) log.error("The state came back from its copy, with the API keys", { reason, movedTo });
   else log.error(`The state is damaged and has no copy: ${WITHOUT_KEYS}`, { reason, movedTo, fix: BACKUP });

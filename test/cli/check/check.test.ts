@@ -80,7 +80,7 @@ test("--alerts without servers, without a database, and with invalid days", asyn
   const none = expect.stringContaining("the config has no servers");
   expect(await alerts()).toMatchObject({ exitCode: 1, out: "", err: none });
   await place.write('[[servers]]\nid = "eda"\nmanager = "flexnet"\naddress = "27000@lic1"\n');
-  expect(await alerts()).toMatchObject({ exitCode: 1, err: expect.stringContaining("There is no database") });
+  expect(await alerts()).toMatchObject({ exitCode: 1, err: expect.stringContaining("Database not found") });
   expect((await alerts("--days", "x")).exitCode).toBe(2);
 });
 

@@ -116,7 +116,7 @@ describe("licmond export", () => {
     ["sessions --start soon", 2, /--start must be a time/],
     ["sessions --start 2026-02-02 --end 2026-02-01", 2, /before --end/],
     ["logs --feature x", 2, /do not apply to logs/],
-    ["sessions", 1, /There is no database .*licmond serve/],
+    ["sessions", 1, /Database not found: .*licmond serve/],
   ])("%j exits with %d", async (args, code, message) => {
     await using place = await createPlace();
     const line = ["export", "--config", place.config, ...args.split(" ").filter(Boolean)];

@@ -73,9 +73,9 @@ describe("a backup", () => {
   test("says what is wrong: no directory, no file, no database, another program's, a damaged one", async () => {
     const { directory, store, file } = place();
     const says = async (from: string, to = file) => (await refusal(take(from, to, { force: true }))).message;
-    expect(await says(directory, join(file, "..", "no", "such.db"))).toContain("no directory");
+    expect(await says(directory, join(file, "..", "no", "such.db"))).toContain("Directory not found");
     expect(await says(directory, join(file, ".."))).toContain("not a file");
-    expect(await says(quickDirectory())).toContain("There is no database");
+    expect(await says(quickDirectory())).toContain("Database not found");
     const other = quickDirectory();
     makeForeign(join(other, "licmond.db"));
     expect(await says(other)).toContain("another program");

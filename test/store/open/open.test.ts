@@ -188,7 +188,7 @@ describe("a store that cannot be opened says what is wrong and what would be rig
   });
 
   test.if(canMount).each([
-    ["tmpfs", "size=64k,nr_inodes=100", "FULL", "no space"],
+    ["tmpfs", "size=64k,nr_inodes=100", "FULL", "No space"],
     ["tmpfs", "ro", "NOT_WRITABLE", "mounted read-only (EROFS)"],
   ])("a %s with %s: %s", async (type, options, code, words) => {
     const directory = temporaryDirectory();
@@ -198,13 +198,13 @@ describe("a store that cannot be opened says what is wrong and what would be rig
   });
 
   test.each([
-    ["/proc/licmond", "the file system of /proc takes no new directory (ENOENT)"],
+    ["/proc/licmond", "the file system of /proc does not accept a new directory (ENOENT)"],
     ["/no/such/place/licmond", "/no/such/place does not exist"],
     ["/etc/passwd/licmond", "/etc/passwd is not a directory"],
   ])("%s cannot be made, and the right directory is named", (directory, why) => {
     expect(failure(() => open(directory))).toMatchObject({
       code: "NOT_WRITABLE",
-      message: `The storage directory ${directory} cannot be made: ${why}`,
+      message: `The storage directory ${directory} cannot be created: ${why}`,
     });
   });
 });
@@ -334,7 +334,7 @@ describe("the check of a working store", () => {
       for (let n = 0; n < 1000; n++) write(store, `${"x".repeat(900)}${n}`);
     };
     expect(failure(fill).code).toBe("FULL");
-    const message = "There is no space left for the database";
+    const message = "No space left for the database";
     expect(store.checkDatabase()).toEqual({ ok: false, message, code: "FULL" });
     store.sqlite.run("PRAGMA max_page_count = 100000");
     write(store, "fits again");
