@@ -2,8 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { HAS_BROWSER, startBrowser } from "./browser.ts";
 import { until } from "./harness.ts";
 import { flexnetSays } from "./lmstat.ts";
-import { isLive, isRead, listenTo, signIn, violations } from "./page-rig.ts";
-import { createWatchedSite } from "./watched-site.ts";
+import { isLive, isRead, listenTo, signIn, streamsOf, violations, watchInBrowser } from "./page-rig.ts";
 
 const HOSTILE = '<img src=x onerror="document.title=1">';
 const CONFIG = `[execute]
@@ -16,15 +15,11 @@ every = "week"`;
 
 describe.skipIf(!HAS_BROWSER)("the page", () => {
   test("lets an administrator create and revoke keys, end sign-ins, run commands and reload the config", async () => {
-    await using site = await createWatchedSite(CONFIG);
-    await using watching = await site.watch();
-    const { url } = watching.daemon;
+    await using rig = await watchInBrowser(CONFIG);
+    const { site, watching, url } = rig;
     const holders = [{ user: "ada", host: "ws01", handle: 1201 }];
     await watching.poll({ features: { solver: { total: 2, holders } } });
-    await using browser = await startBrowser({ keepPolicy: true });
-    const page = await browser.open(`${url}/admin`);
-    await signIn(page, watching.key);
-    await isLive(page);
+    const page = await rig.open("admin");
     const heard = await listenTo(page, url);
     await isRead(page);
     const dialog = page.getByRole("dialog");
@@ -107,12 +102,9 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
   });
 
   test("follows the log until the reader scrolls up, continues at its end, searches it, and respects roles", async () => {
-    await using site = await createWatchedSite();
-    await using watching = await site.watch();
-    const { url } = watching.daemon;
-    await using browser = await startBrowser({ keepPolicy: true });
-    const page = await browser.open(`${url}/logs`);
-    await signIn(page, watching.key);
+    await using rig = await watchInBrowser();
+    const { site, watching, url } = rig;
+    const page = await rig.open("logs");
     const heard = await listenTo(page, url);
     const scrolled = () => page.evaluate<number>("scrollY");
     const write = async (times: number) => {
@@ -142,8 +134,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await page.getByLabel("Search the log").fill("reload");
     await page.getByRole("table", { name: "Found" }).waitFor();
     expect(new URL(page.url()).search).toBe("?source=audit&q=reload");
-    const streams = async () => (await watching.ask<{ streams: { sse: number } }>("/api/status")).streams.sse;
-    await until("the tail's stream has ended", async () => (await streams()) === 1 || undefined);
+    await until("the tail's stream has ended", async () => (await streamsOf(watching)) === 1 || undefined);
     expect(await violations(page)).toEqual([]);
     await using others = await startBrowser({ keepPolicy: true });
     const viewer = await others.open(`${url}/logs`);

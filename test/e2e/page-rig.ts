@@ -1,7 +1,9 @@
 import { expect } from "bun:test";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
+import { type Browser, startBrowser } from "./browser.ts";
 import { type Daemon, freePort, SLOW, start, until } from "./harness.ts";
+import { createWatchedSite, type Watching } from "./watched-site.ts";
 
 const AXE = Bun.file(join(import.meta.dir, "../../node_modules/axe-core/axe.min.js"));
 /** Widths of windows; each is checked in both themes, and axe takes a second. */
@@ -35,6 +37,75 @@ export const isLive = (page: Page) => page.locator(".live", { hasText: "live" })
 /** Waits until every figure of the page is loaded. */
 export const isRead = (page: Page) =>
   until("its figures", async () => (await page.locator('[aria-busy="true"]').count()) === 0 || undefined);
+
+type Demo = Awaited<ReturnType<typeof startDemo>>;
+
+/** Opens a page of the demo, signed in. */
+export async function openDemo(browser: Browser, demo: Demo, path = ""): Promise<Page> {
+  const page = await browser.open(`${demo.url}/${path}`);
+  await signIn(page, demo.key);
+  await isLive(page);
+  return page;
+}
+
+/** A demo and a browser with a signed-in page; disposing ends both. */
+export async function showDemo(...options: string[]) {
+  await using stack = new AsyncDisposableStack();
+  const demo = stack.use(await startDemo(...options));
+  const browser = stack.use(await startBrowser({ keepPolicy: true }));
+  const page = await openDemo(browser, demo);
+  const all = stack.move();
+  return { demo, browser, page, [Symbol.asyncDispose]: () => all.disposeAsync() };
+}
+
+/** A watched site with its daemon and a browser; disposing ends all. */
+export async function watchInBrowser(toml = "", serverToml = "") {
+  await using stack = new AsyncDisposableStack();
+  const site = stack.use(await createWatchedSite(toml, serverToml));
+  const watching = stack.use(await site.watch());
+  const browser = stack.use(await startBrowser({ keepPolicy: true }));
+  const all = stack.move();
+  return {
+    site,
+    watching,
+    browser,
+    url: watching.daemon.url,
+    /** Opens a page, signed in as an admin or with another key. */
+    async open(path: string, key = watching.key): Promise<Page> {
+      const page = await browser.open(`${watching.daemon.url}/${path}`);
+      await signIn(page, key);
+      await isLive(page);
+      return page;
+    },
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  };
+}
+
+/** Two seats of a feature `solver`, held by these users. */
+export const heldBy = (...users: string[]) => ({
+  features: {
+    solver: { total: 2, holders: users.map((user, at) => ({ user, host: "ws01", handle: at + 1 })) },
+  },
+});
+
+/** Waits until the page of people lists exactly these. */
+export const untilUsers = (page: Page, ...wanted: string[]) =>
+  until(`the page shows ${wanted}`, async () => {
+    const shown = await page.locator("#main [role=rowgroup] .a-s").allTextContents();
+    return Bun.deepEquals(shown.sort(), wanted.sort()) || undefined;
+  });
+
+export const streamsOf = async ({ ask }: Pick<Watching, "ask">) =>
+  (await ask<{ streams: { sse: number } }>("/api/status")).streams.sse;
+
+export const widthOf = (page: Page) => page.evaluate<number>("document.documentElement.scrollWidth");
+
+/** Opens a page and waits for its figures. */
+export async function show(page: Page, address: string): Promise<void> {
+  await page.goto(address);
+  await isLive(page);
+  await isRead(page);
+}
 
 /** Starts on a Tuesday at half past ten, with a day of history by default. */
 export async function startDemo(
@@ -92,7 +163,7 @@ export async function inspect(page: Page, address: string, path: string): Promis
       await page.setViewportSize({ width, height: 900 });
       await page.emulateMedia({ colorScheme });
       const view = `${path} ${width} ${colorScheme}`;
-      expect([view, await page.evaluate("document.documentElement.scrollWidth")]).toEqual([view, width]);
+      expect([view, await widthOf(page)]).toEqual([view, width]);
       expect([view, await violations(page)]).toEqual([view, []]);
     }
   }

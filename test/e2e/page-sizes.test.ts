@@ -1,9 +1,9 @@
-import { describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { PAGE_PATHS } from "../../src/domain/words.ts";
 import { HAS_BROWSER, startBrowser } from "./browser.ts";
 import { until } from "./harness.ts";
-import { isLive, isRead, startDemo } from "./page-rig.ts";
+import { isLive, isRead, openDemo, show, startDemo } from "./page-rig.ts";
 
 const SUBJECTS: Readonly<Partial<Record<string, string>>> = {
   feature: "feature?server=eda&daemon=siliqd&name=Timing_Signoff",
@@ -19,10 +19,15 @@ const overflow = (page: Page) =>
   );
 
 describe.skipIf(!HAS_BROWSER)("the page", () => {
+  let demo: Awaited<ReturnType<typeof startDemo>>;
+  beforeAll(async () => {
+    demo = await startDemo();
+  });
+  afterAll(() => demo?.[Symbol.asyncDispose]());
+
   test("respects the reader's text size, and fits the window at 200 %", async () => {
-    await using demo = await startDemo();
     await using browser = await startBrowser({ textSize: 32 });
-    const page = await browser.open(`${demo.url}/signin${demo.code}`);
+    const page = await openDemo(browser, demo);
     await page.setViewportSize({ width: 1440, height: 900 });
     await page.locator(".live").waitFor();
     expect(await page.evaluate("getComputedStyle(document.body).fontSize")).toBe("26px");
@@ -46,10 +51,8 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
   });
 
   test("lists every page in its palette, by common words, and behind More on a phone", async () => {
-    await using demo = await startDemo();
     await using browser = await startBrowser();
-    const page = await browser.open(`${demo.url}/signin${demo.code}`);
-    await isLive(page);
+    const page = await openDemo(browser, demo);
     const found = page.getByRole("dialog").getByRole("option");
     for (const [word, name, leadsTo] of [
       ["usage", "Usage", /\/history\?report=usage$/],
@@ -96,10 +99,8 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
   });
 
   test("loads three files of 40 KB for the first page, and one more for any other", async () => {
-    await using demo = await startDemo();
     await using browser = await startBrowser({ keepPolicy: true });
-    const page = await browser.open(`${demo.url}/signin${demo.code}`);
-    await isLive(page);
+    const page = await openDemo(browser, demo);
     for (const [path, most, kilobytes] of [
       ["", 3, 40],
       ["history", 4, 90],
@@ -125,18 +126,12 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
   });
 
   test("sorts and filters every table by every column, and keeps that in its address", async () => {
-    await using demo = await startDemo();
     await using browser = await startBrowser({ keepPolicy: true });
-    const page = await browser.open(`${demo.url}/signin${demo.code}`);
-    await isLive(page);
+    const page = await openDemo(browser, demo);
     const table = (name: string) => page.getByRole("table", { name, exact: true });
     const column = (name: string, at: number) =>
       table(name).locator(`tbody td:nth-child(${at})`).allTextContents();
-    const load = async (path: string) => {
-      await page.goto(`${demo.url}/${path}`);
-      await isLive(page);
-      await isRead(page);
-    };
+    const load = (path = "") => show(page, `${demo.url}/${path}`);
     for (const path of [
       "history",
       "history?report=efficiency",
@@ -160,7 +155,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
       SUBJECTS.feature,
       SUBJECTS.server,
     ]) {
-      await load(path ?? "");
+      await load(path);
       await page.locator("[role=columnheader] button").first().waitFor();
       expect([path, await page.locator("[role=columnheader]:not(:has(button))").allTextContents()]).toEqual([
         path,
@@ -214,10 +209,8 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
   });
 
   test("has no overflow and no broken words in narrow windows, and targets of 24 px", async () => {
-    await using demo = await startDemo();
     await using browser = await startBrowser();
-    const page = await browser.open(`${demo.url}/signin${demo.code}`);
-    await isLive(page);
+    const page = await openDemo(browser, demo);
     const reports = ["history?report=efficiency", "history?report=heatmap", "expiry?view=list"];
     for (const path of [...PATHS, ...reports, "nope"]) {
       await page.setViewportSize({ width: 390, height: 900 });
@@ -246,9 +239,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     }
     await page.setViewportSize({ width: 1440, height: 900 });
     for (const path of ["people", "logs", "features", "history"]) {
-      await page.goto(`${demo.url}/${path}`);
-      await isLive(page);
-      await isRead(page);
+      await show(page, `${demo.url}/${path}`);
       const targets = '[role="rowgroup"] :is(a, button), .rt tbody a';
       await page.locator(targets).first().waitFor();
       const heights = await page
@@ -259,14 +250,10 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
   });
 
   test("shows strips, heat maps and charts in forced colours", async () => {
-    await using demo = await startDemo();
     await using browser = await startBrowser();
-    const page = await browser.open(`${demo.url}/signin${demo.code}`);
-    await isLive(page);
+    const page = await openDemo(browser, demo);
     await page.emulateMedia({ forcedColors: "active" });
-    await page.goto(`${demo.url}/${SUBJECTS.feature}`);
-    await isLive(page);
-    await isRead(page);
+    await show(page, `${demo.url}/${SUBJECTS.feature}`);
     const colours = (selector: string) =>
       page.evaluate<string[]>(
         `[...new Set([...document.querySelectorAll("${selector}")].map((one) => getComputedStyle(one).backgroundColor))]`,

@@ -3,22 +3,23 @@ import { $ } from "bun";
 import type { Page } from "playwright-core";
 import { HAS_BROWSER, startBrowser } from "./browser.ts";
 import { SLOW, until } from "./harness.ts";
-import { between, type Fault, isLive, isRead, leads, signIn } from "./page-rig.ts";
+import {
+  between,
+  type Fault,
+  heldBy,
+  isLive,
+  isRead,
+  leads,
+  show,
+  signIn,
+  streamsOf,
+  untilUsers,
+  watchInBrowser,
+  widthOf,
+} from "./page-rig.ts";
 import { createSite } from "./site.ts";
-import { createWatchedSite } from "./watched-site.ts";
-
-const seats = (...users: string[]) => ({
-  features: {
-    solver: { total: 2, holders: users.map((user, at) => ({ user, host: "ws01", handle: at + 1 })) },
-  },
-});
 
 const says = (page: Page, words: string | RegExp) => page.locator(".bar-note", { hasText: words }).waitFor();
-const untilUsers = (page: Page, ...wanted: string[]) =>
-  until(`the page shows ${wanted}`, async () => {
-    const shown = await page.locator("#main [role=rowgroup] .a-s").allTextContents();
-    return Bun.deepEquals(shown.sort(), wanted.sort()) || undefined;
-  });
 
 /** Returns the renderer processes of the browser that this test started. */
 async function renderersOf(parent: number): Promise<number[]> {
@@ -33,27 +34,23 @@ async function renderersOf(parent: number): Promise<number[]> {
 
 describe.skipIf(!HAS_BROWSER)("the page", () => {
   test("explains free seats of an expired feature, and counts queued requests as unmet", async () => {
-    await using site = await createWatchedSite();
-    const log = `${site.folder}/acmed.log`;
-    await Bun.write(log, "");
-    await site.write("", `log_file = "${log}"`);
-    await using browser = await startBrowser({ keepPolicy: true });
-    await using watching = await site.watch();
+    await using logs = await createSite();
+    await Bun.write(`${logs.folder}/acmed.log`, "");
+    await using rig = await watchInBrowser("", `log_file = "${logs.folder}/acmed.log"`);
+    const { watching, url } = rig;
     await watching.poll({
       features: {
         solver: { total: 2, used: 2, queued: 3 },
         oldie: { total: 3, expires: "2020-05-01" },
       },
     });
-    const page = await browser.open(`${watching.daemon.url}/feature?server=eda&daemon=acmed&name=oldie`);
-    await signIn(page, watching.key);
+    const page = await rig.open("feature?server=eda&daemon=acmed&name=oldie");
     await page
       .locator(".facts", { hasText: "The server may refuse seats that it counts as free." })
       .waitFor();
     // The page reads the efficiency once, when it may not have the queue yet.
     await until("the page counts queued requests", async () => {
-      await page.goto(`${watching.daemon.url}/feature?server=eda&daemon=acmed&name=solver`);
-      await isLive(page);
+      await show(page, `${url}/feature?server=eda&daemon=acmed&name=solver`);
       const unmet = page.locator("#main", { hasText: "Requests still denied or queued" });
       return unmet.waitFor({ timeout: 3_000 }).then(
         () => true,
@@ -64,11 +61,10 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
   });
 
   test.skipIf(!SLOW)("shows problems: waits, errors, no stream, another version", async () => {
-    await using site = await createWatchedSite();
-    await using browser = await startBrowser({ keepPolicy: true });
-    await using watching = await site.watch();
-    await watching.poll(seats("ada"));
-    let { url } = watching.daemon;
+    await using rig = await watchInBrowser();
+    const { site, browser, watching } = rig;
+    let { url } = rig;
+    await watching.poll(heldBy("ada"));
     await using proxy = between(() => url);
     const page = await browser.open(`${proxy.origin}/people`);
     await signIn(page, watching.key);
@@ -130,7 +126,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await other.goto(`${proxy.origin}/people`);
     await other.clock.runFor(12_000);
     await says(other, "every 30 s");
-    await watching.poll(seats("bob"));
+    await watching.poll(heldBy("bob"));
     await other.clock.runFor(31_000);
     await untilUsers(other, "bob");
     await other.close();
@@ -162,11 +158,10 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
   });
 
   test("shows since when a hanging daemon is disconnected, and recovers", async () => {
-    await using site = await createWatchedSite();
-    await using browser = await startBrowser({ keepPolicy: true });
-    await using watching = await site.watch();
+    await using rig = await watchInBrowser();
+    const { browser, watching } = rig;
     const { daemon } = watching;
-    await watching.poll(seats("ada"));
+    await watching.poll(heldBy("ada"));
     const page = await browser.blank();
     await page.addInitScript("delete window.SharedWorker");
     await page.clock.install();
@@ -200,17 +195,15 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
   });
 
   test.skipIf(!SLOW)("is correct after sleep, and closes its stream while hidden", async () => {
-    await using site = await createWatchedSite();
-    await using browser = await startBrowser({ keepPolicy: true });
-    await using watching = await site.watch();
-    await watching.poll(seats("ada"));
-    const page = await browser.open(`${watching.daemon.url}/people`);
-    await signIn(page, watching.key);
+    await using rig = await watchInBrowser();
+    const { browser, watching, url } = rig;
+    await watching.poll(heldBy("ada"));
+    const page = await rig.open("people");
     await untilUsers(page, "ada");
     const debug = await page.context().newCDPSession(page);
     await debug.send("Page.setWebLifecycleState", { state: "frozen" });
-    await watching.poll(seats("bob"));
-    await watching.poll(seats("bob", "cy"));
+    await watching.poll(heldBy("bob"));
+    await watching.poll(heldBy("bob", "cy"));
     await debug.send("Page.setWebLifecycleState", { state: "active" });
     const wokeAt = performance.now();
     await untilUsers(page, "bob", "cy");
@@ -222,8 +215,8 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     expect(stopped).not.toEqual([]);
     for (const pid of stopped) process.kill(pid, "SIGSTOP");
     try {
-      for (let round = 0; round < 10; round++) await watching.poll(seats(...many(round)));
-      await watching.poll(seats("bob"));
+      for (let round = 0; round < 10; round++) await watching.poll(heldBy(...many(round)));
+      await watching.poll(heldBy("bob"));
     } finally {
       for (const pid of stopped) process.kill(pid, "SIGCONT");
     }
@@ -232,38 +225,34 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     expect(performance.now() - wentOnAt).toBeLessThan(2_000);
     await page.close();
 
-    const streams = async () => (await watching.ask<{ streams: { sse: number } }>("/api/status")).streams.sse;
     const untilStreams = (count: number) =>
-      until(`${count} streams`, async () => (await streams()) === count || undefined);
+      until(`${count} streams`, async () => (await streamsOf(watching)) === count || undefined);
     await untilStreams(0);
     const own = await browser.blank();
     await own.addInitScript("delete window.SharedWorker");
     await own.clock.install();
-    await own.goto(`${watching.daemon.url}/people`);
+    await own.goto(`${url}/people`);
     await isLive(own);
-    expect(await streams()).toBe(1);
+    expect(await streamsOf(watching)).toBe(1);
     const hide = (hidden: boolean) =>
       own.evaluate(`Object.defineProperty(document, "hidden", { configurable: true, value: ${hidden} });
         document.dispatchEvent(new Event("visibilitychange"))`);
     await hide(true);
     await own.clock.runFor(61_000);
     await untilStreams(0);
-    await watching.poll(seats("dora"));
+    await watching.poll(heldBy("dora"));
     await hide(false);
     await untilUsers(own, "dora");
     await isLive(own);
-    expect(await streams()).toBe(1);
+    expect(await streamsOf(watching)).toBe(1);
   });
 
   test("finds hostile names in the palette, and can switch single keys off", async () => {
-    await using site = await createWatchedSite();
-    await using browser = await startBrowser({ keepPolicy: true });
-    await using watching = await site.watch();
+    await using rig = await watchInBrowser();
+    const { watching } = rig;
     const hostile = '<img/src=x/onerror="document.title=1">';
-    await watching.poll(seats(hostile));
-    const page = await browser.open(`${watching.daemon.url}/features`);
-    await signIn(page, watching.key);
-    await isLive(page);
+    await watching.poll(heldBy(hostile));
+    const page = await rig.open("features");
     await page.keyboard.press("Control+k");
     await page.keyboard.type("<img");
     await page.getByRole("option", { name: /onerror.*Person/ }).waitFor();
@@ -291,19 +280,16 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
   });
 
   test("fits windows between phones and desktops, and shows focus below sticky headers", async () => {
-    await using site = await createWatchedSite();
-    await using browser = await startBrowser({ keepPolicy: true });
-    await using watching = await site.watch();
-    await watching.poll(seats("ada"));
-    const page = await browser.open(`${watching.daemon.url}/features`);
-    await signIn(page, watching.key);
-    await isLive(page);
+    await using rig = await watchInBrowser();
+    const { watching, url } = rig;
+    await watching.poll(heldBy("ada"));
+    const page = await rig.open("features");
     for (const width of [320, 701, 1161, 1280]) {
       await page.setViewportSize({ width, height: 256 });
-      expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(width);
+      expect(await widthOf(page)).toBe(width);
     }
     await page.setViewportSize({ width: 390, height: 700 });
-    await page.goto(`${watching.daemon.url}/admin`);
+    await page.goto(`${url}/admin`);
     await isRead(page);
     const hidden = `(() => {
       const at = document.activeElement;
@@ -318,26 +304,24 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
   });
 
   test("notifies when a seat is free, and keeps rows in place under the pointer", async () => {
-    await using site = await createWatchedSite();
-    await using browser = await startBrowser({ keepPolicy: true });
-    await using watching = await site.watch();
-    await watching.poll(seats("ada", "bob"));
-    const page = await browser.open(`${watching.daemon.url}/features`);
-    await signIn(page, watching.key);
+    await using rig = await watchInBrowser();
+    const { watching, url } = rig;
+    await watching.poll(heldBy("ada", "bob"));
+    const page = await rig.open("features");
     await page.getByRole("link", { name: "solver" }).click();
     await page.getByRole("button", { name: "Tell me when free" }).click();
     await page.getByText(/You get a notification|This tab plays a sound/).waitFor();
     // Also on another page, and after a reload.
-    await page.goto(`${watching.daemon.url}/people?sort=user`);
+    await page.goto(`${url}/people?sort=user`);
     await isLive(page);
     await page.locator('[role="row"] a.name').first().hover();
-    await watching.poll(seats("bob"));
+    await watching.poll(heldBy("bob"));
     await says(page, "solver is free");
     await until(
       "the title says so",
       async () => (await page.title()).startsWith("● solver is free") || undefined,
     );
-    await watching.poll(seats("bob", "aaron"));
+    await watching.poll(heldBy("bob", "aaron"));
     await untilUsers(page, "bob", "aaron");
     const order = () => page.locator("#main [role=rowgroup] .a-s").allTextContents();
     expect(await order()).toEqual(["bob", "aaron"]);

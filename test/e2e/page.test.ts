@@ -1,24 +1,29 @@
 import { describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
-import type { Unit } from "../../src/domain/words.ts";
-import { unlessSeats } from "../../src/page/words.ts";
 import { HAS_BROWSER, startBrowser } from "./browser.ts";
 import { until } from "./harness.ts";
 import { flexnetSays } from "./lmstat.ts";
-import { isLive, isRead, listenTo, namesIn, signIn, startDemo, violations } from "./page-rig.ts";
-import { createWatchedSite, type Watching } from "./watched-site.ts";
+import {
+  heldBy,
+  isLive,
+  isRead,
+  listenTo,
+  namesIn,
+  show,
+  showDemo,
+  signIn,
+  streamsOf,
+  untilUsers,
+  violations,
+  watchInBrowser,
+} from "./page-rig.ts";
 
 const FEATURE = "feature?server=eda&daemon=siliqd&name=Synth-Ultra";
-const streamsOf = async (site: Watching) =>
-  (await site.ask<{ streams: { sse: number } }>("/api/status")).streams.sse;
-
 describe.skipIf(!HAS_BROWSER)("the page", () => {
   test("filters by its address; keys, Back and links work without a reload", async () => {
-    await using demo = await startDemo();
-    await using browser = await startBrowser({ keepPolicy: true });
-    const page = await browser.open(`${demo.url}/features?server=eda&sort=name`);
-    await signIn(page, demo.key);
-    await isLive(page);
+    await using shown = await showDemo();
+    const { demo, page } = shown;
+    await show(page, `${demo.url}/features?server=eda&sort=name`);
     const all = await namesIn(page);
     await page.evaluate("window.stays = true");
     await page.keyboard.press("/");
@@ -50,54 +55,36 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
   });
 
   test("follows polls, reports a lost connection, and recovers after a restart; tabs share a stream", async () => {
-    await using site = await createWatchedSite();
-    await using browser = await startBrowser({ keepPolicy: true });
-    const hostile = '<img src=x onerror="document.title=1">';
-    const seats = (...users: string[]) => ({
-      features: {
-        solver: { total: 2, holders: users.map((user, at) => ({ user, host: "ws01", handle: at + 1 })) },
-      },
-    });
-    const first = await site.watch();
-    await first.poll(seats("ada"));
-    const page = await browser.open(`${first.daemon.url}/people`);
-    await signIn(page, first.key);
-    const users = () => page.locator("#main [role=cell].a-s").allTextContents();
-    const untilUsers = (...wanted: string[]) =>
-      until(
-        `the page shows ${wanted}`,
-        async () => Bun.deepEquals((await users()).sort(), wanted.sort()) || undefined,
-      );
-    await untilUsers("ada");
+    await using rig = await watchInBrowser();
+    const { site, browser, watching: first, url } = rig;
+    const hostile = '<img_src=x_onerror="document.title=1">';
+    await first.poll(heldBy("ada"));
+    const page = await rig.open("people");
+    await untilUsers(page, "ada");
     await page.evaluate("window.stays = true");
-    for (let tabs = 1; tabs < 12; tabs++) await isLive(await browser.open(`${first.daemon.url}/features`));
+    for (let tabs = 1; tabs < 12; tabs++) await isLive(await browser.open(`${url}/features`));
     expect(await streamsOf(first)).toBe(1);
-    await first.poll(seats("ada", hostile.replaceAll(" ", "_")));
-    await untilUsers("ada", hostile.replaceAll(" ", "_"));
-    const past = await browser.open(`${first.daemon.url}/history`);
-    await past.getByRole("cell", { name: hostile.replaceAll(" ", "_"), exact: true }).waitFor();
+    await first.poll(heldBy("ada", hostile));
+    await untilUsers(page, "ada", hostile);
+    const past = await browser.open(`${url}/history`);
+    await past.getByRole("cell", { name: hostile, exact: true }).waitFor();
     expect(await past.title()).toBe("History · licmond");
     await past.close();
 
     await first.daemon.kill();
     await page.locator(".live", { hasText: "offline" }).waitFor();
-    expect(await users()).toHaveLength(2);
+    await untilUsers(page, "ada", hostile);
     await using second = await site.watch();
-    await second.poll(seats("bob"));
-    await untilUsers("bob");
+    await second.poll(heldBy("bob"));
+    await untilUsers(page, "bob");
     await isLive(page);
     expect([await streamsOf(second), await page.evaluate("window.stays")]).toEqual([1, true]);
   });
 
   test("prints every row of a list, with address and time at the end of each sheet", async () => {
-    await using site = await createWatchedSite();
-    await using browser = await startBrowser({ keepPolicy: true });
-    await using watching = await site.watch();
-    const holders = Array.from({ length: 200 }, (_, at) => ({ user: `u${at}`, host: "ws", handle: at + 1 }));
-    await watching.poll({ features: { solver: { total: 200, holders } } });
-    const page = await browser.open(`${watching.daemon.url}/people?q=solver`);
-    await signIn(page, watching.key);
-    await isLive(page);
+    await using rig = await watchInBrowser();
+    await rig.watching.poll(heldBy(...Array.from({ length: 200 }, (_, at) => `u${at}`)));
+    const page = await rig.open("people?q=solver");
     const rows = "document.querySelectorAll('[role=rowgroup] [role=row]').length";
     expect(await page.evaluate(rows)).toBeLessThan(200);
     const foot = `document.querySelector(".on-paper").innerText`;
@@ -108,21 +95,24 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
       expect.stringMatching(/^as of .* · q: solver · printed .* · http:.*\/people\?q=solver$/),
     ]);
     await until("the window's rows", async () => (await page.evaluate<number>(rows)) < 200 || undefined);
+
+    await page.evaluate("localStorage.setItem('licmond-theme', 'dark')");
+    await show(page, `${rig.url}/history?report=efficiency&server=eda`);
+    await page.emulateMedia({ media: "print" });
+    expect(await page.locator(".on-paper").textContent()).toMatch(
+      / to now · report: efficiency · server: eda · printed .* · http:\/\/.*server=eda$/,
+    );
+    const colours =
+      "(({ color, backgroundColor }) => [color, backgroundColor])(getComputedStyle(document.documentElement))";
+    expect(await page.evaluate(colours)).toEqual(["rgb(0, 0, 0)", "rgb(255, 255, 255)"]);
   });
 
   test("shows public data to everyone, and more after signing in", async () => {
-    await using site = await createWatchedSite('[page]\npublic = "counts"');
-    await using watching = await site.watch();
-    const { url } = watching.daemon;
-    await using browser = await startBrowser({ keepPolicy: true });
+    await using rig = await watchInBrowser('[page]\npublic = "counts"');
+    const { site, browser, watching, url } = rig;
     const page = await browser.open("about:blank");
     const heard = await listenTo(page, url);
-    const seats = (...users: string[]) => ({
-      features: {
-        solver: { total: 2, holders: users.map((user, at) => ({ user, host: "h", handle: at + 1 })) },
-      },
-    });
-    await watching.poll(seats("ada"));
+    await watching.poll(heldBy("ada"));
     await page.goto(`${url}/features`);
     const untilFree = (free: string) =>
       until(`${free} free`, async () => {
@@ -130,7 +120,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
         return row?.includes(free) || undefined;
       });
     await untilFree("1/2");
-    await watching.poll(seats("ada", "bob"));
+    await watching.poll(heldBy("ada", "bob"));
     await untilFree("2/2");
     expect(await page.content()).not.toMatch(/ada|bob|user-[0-9a-f]{16}/);
     await page.getByRole("link", { name: "Sign in" }).click();
@@ -138,25 +128,22 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await isLive(page);
     await page.goto(`${url}/people`);
     await page.getByText("bob", { exact: true }).waitFor();
-    await watching.poll(seats("ada", "eve"));
+    await watching.poll(heldBy("ada", "eve"));
     await page.getByText("eve", { exact: true }).waitFor();
     expect([heard, await streamsOf(watching)]).toEqual([[], 1]);
   });
 
   test("shows the overall state, follows polls without a reload, and acts on alerts as the role allows", async () => {
-    await using site = await createWatchedSite();
-    await using browser = await startBrowser({ keepPolicy: true });
+    await using rig = await watchInBrowser();
+    const { site, watching, url } = rig;
     const expired = { total: 2, used: 2, expires: "2020-01-01" };
     const all = {
       members: ["up", "up", "up"],
       features: { "<b>a": expired, solver: { total: 3, used: 1 } },
     } as const;
-    await using watching = await site.watch();
-    const { daemon } = watching;
     await watching.poll(all);
-    const page = await browser.open(daemon.url);
-    await signIn(page, await site.key("operator"));
-    const heard = await listenTo(page, daemon.url);
+    const page = await rig.open("", await site.key("operator"));
+    const heard = await listenTo(page, url);
     const untilSays = (words: string) =>
       page.getByRole("heading", { level: 1, name: words, exact: true }).waitFor();
     await untilSays("eda is fine, 1 alert needs attention.");
@@ -206,22 +193,21 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
 
     await watching.poll(all);
     await using others = await startBrowser({ keepPolicy: true });
-    const viewer = await others.open(`${daemon.url}/alerts`);
+    const viewer = await others.open(`${url}/alerts`);
     await signIn(viewer, await site.key("viewer"));
     await viewer.getByText("need the role operator").waitFor();
     await viewer.locator(".al li").waitFor();
     expect(await viewer.locator("#main button", { hasText: /Acknowledge|Silence/ }).count()).toBe(0);
     // A page that lost its connection keeps its content.
-    await daemon.kill();
+    await watching.daemon.kill();
     await viewer.locator(".live", { hasText: "offline" }).waitFor();
     expect(await viewer.locator(".al li").count()).toBe(1);
   });
 
   test("asks for a key without a sign-in, and again in every tab when it has ended", async () => {
-    await using site = await createWatchedSite();
-    await using browser = await startBrowser({ keepPolicy: true });
-    await using watching = await site.watch();
-    const address = `${watching.daemon.url}/features?sort=name`;
+    await using rig = await watchInBrowser();
+    const { site, browser, url } = rig;
+    const address = `${url}/features?sort=name`;
     const page = await browser.open(address);
     const asks = (tab: Page) => tab.getByRole("heading", { name: "Sign in with your key" }).waitFor();
     await asks(page);
@@ -232,7 +218,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     expect(page.url()).toBe(address);
     await page.locator(".me", { hasText: "test-2 viewer" }).waitFor();
 
-    const other = await browser.open(`${watching.daemon.url}/people`);
+    const other = await browser.open(`${url}/people`);
     await isLive(other);
     await page.getByRole("button", { name: "Sign out" }).click();
     await Promise.all([asks(page), asks(other)]);
@@ -248,89 +234,33 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     expect(performance.now() - revokedAt).toBeLessThan(5_000);
   });
 
-  test("shows the past: the API's figures, a chart with keys and zoom, each call, and why data is missing", async () => {
-    await using demo = await startDemo();
-    await using browser = await startBrowser({ keepPolicy: true });
-    const page = await browser.open(`${demo.url}/signin${demo.code}`);
-    await isLive(page);
+  test("shows the past: rows and their CSV, a chart with keys and zoom, each call, and why data is missing", async () => {
+    await using shown = await showDemo();
+    const { demo, page } = shown;
     const heard = await listenTo(page, demo.url);
-    const show = async (path: string) => {
-      await page.goto(`${demo.url}/${path}`);
-      await isLive(page);
-      await isRead(page);
-    };
-    const ask = <T>(path: string) => demo.json<T>(`/api/licenses/${path}`, demo.key);
-    const cells = (label: string) =>
-      page
-        .getByRole("table", { name: label, exact: true })
-        .evaluate((table) =>
-          [...(table as unknown as { rows: Iterable<{ cells: Iterable<{ textContent: string }> }> }).rows]
-            .slice(1)
-            .map((row) => [...row.cells].map(({ textContent }) => textContent)),
-        );
-    const numbers = (...values: (number | null)[]) =>
-      values.map((value) => (value === null ? "–not known" : value.toLocaleString("en-GB")));
     const [start, end] = [20 * 60, 2].map((minutes) => new Date(Date.now() - minutes * 60_000).toISOString());
     const range = `${start}/${end}`;
-    const asked = `start=${start}&end=${end}`;
+    const rowsOf = (label: string) =>
+      page.getByRole("table", { name: label, exact: true }).locator("tbody tr").count();
 
-    type Stats = {
-      server: string;
-      daemon: string;
-      feature: string;
-      total: number;
-      peakUsed: number;
-      p95Used: number;
-      denials: number | null;
-      unit: Unit;
-    };
-    const { features } = await ask<{ features: Stats[] }>(
-      `stats?${asked}&series=false&sort=-averageUtilization`,
+    await show(page, `${demo.url}/history?range=${range}`);
+    const { total } = await demo.json<{ total: number }>(
+      `/api/licenses/usage?start=${start}&end=${end}&group_by=user&limit=1`,
+      demo.key,
     );
-    await show(`history?report=efficiency&range=${range}`);
-    await page.getByRole("button", { name: /^Show/ }).first().click();
-    const shown = await cells("Use of seats");
-    expect(shown.map(([name, total, peak, p95]) => [name, total, peak, p95])).toEqual(
-      features.map((row) => [
-        `${row.feature}${unlessSeats(row.unit)} ${row.server} ${row.daemon}`,
-        ...numbers(row.total, row.peakUsed, row.p95Used),
-      ]),
-    );
-    expect(shown.map((row) => row[7])).toEqual(features.flatMap(({ denials }) => numbers(denials)));
-
-    await show(`history?range=${range}`);
-    const { total } = await ask<{ total: number }>(`usage?${asked}&group_by=user&limit=1`);
     await page.getByRole("button", { name: /^Show/ }).click();
-    expect(await cells("By user")).toHaveLength(total);
+    expect(await rowsOf("By user")).toBe(total);
     const csv = new URL(
       (await page.getByText("CSV", { exact: true }).getAttribute("href")) ?? "",
       `${demo.url}/`,
     );
     const lines = (await (await demo.get(csv.pathname + csv.search, demo.key)).text()).trim().split("\r\n");
     expect(lines).toHaveLength(1 + total);
-
-    await show(`denials?range=${range}`);
-    const denied = new Map((await cells("By feature")).map(([name, , count]) => [name, count]));
-    for (const { server, daemon, feature, denials } of features)
-      if (denials !== null && denials > 0)
-        expect([feature, denied.get(`${feature} ${server} ${daemon}`)]).toEqual([
-          feature,
-          denials.toLocaleString("en-GB"),
-        ]);
+    await show(page, `${demo.url}/denials?range=${range}`);
     await page.getByText("Denials are not known: remote.").waitFor();
     await page.getByText("Neither log_file nor log_command is set").waitFor();
 
-    type Available = { server: string; availability: number | null; coverage: number };
-    const { servers } = await ask<{ servers: Available[] }>(`outages?${asked}&limit=1`);
-    await show(`outages?range=${range}`);
-    expect((await cells("Available")).map(([name, , availability]) => [name, availability])).toEqual(
-      servers.map(({ server, availability }) => [
-        server,
-        availability === null ? "–not known" : `${availability} %`,
-      ]),
-    );
-
-    await show(FEATURE);
+    await show(page, `${demo.url}/${FEATURE}`);
     const chart = page.getByRole("img", { name: /^Seats in use, .* peak \d+ of 16 at / });
     await chart.focus();
     await page.keyboard.press("End");
@@ -351,7 +281,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await isRead(page);
     await page.getByText("As table").click();
     await page.getByRole("button", { name: /^Show/ }).first().click();
-    expect((await cells("Seats in use")).length).toBeGreaterThan(250);
+    expect(await rowsOf("Seats in use")).toBeGreaterThan(250);
     // Plain HTTP of another host has no clipboard, so the text is shown.
     await page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })");
     await page.getByRole("button", { name: "Copy as curl" }).first().click();
