@@ -2,10 +2,9 @@
 import { describe, expect, test } from "bun:test";
 import { PAGE_PATHS } from "../../src/domain/words.ts";
 import { gather } from "../until.ts";
-import { HAS_BROWSER, startBrowser } from "./browser.ts";
+import { HAS_BROWSER } from "./browser.ts";
 import { SLOW } from "./harness.ts";
-import { isLive, leads, listenTo, signIn } from "./page-rig.ts";
-import { createWatchedSite } from "./watched-site.ts";
+import { isLive, leads, listenTo, signIn, watchInBrowser } from "./page-rig.ts";
 
 const HOLDERS = [{ user: "lovelace", host: "ws-lovelace" }];
 const HELD = { solver: { total: 40, holders: HOLDERS, queued: 1, user: "turing" }, mesh: { total: 2 } };
@@ -47,11 +46,10 @@ function keepsWords(daemon: string) {
 describe.skipIf(!SLOW || !HAS_BROWSER)("the page", () => {
   test.each(["counts", "pseudonyms", "an anonymized key"])("shows no name: %s", async (shows) => {
     const isPublic = !shows.includes("key");
-    await using site = await createWatchedSite(isPublic ? `[page]\npublic = "${shows}"` : "");
-    await using watching = await site.watch();
+    await using rig = await watchInBrowser(isPublic ? `[page]\npublic = "${shows}"` : "");
+    const { site, watching, browser } = rig;
     await watching.poll({ features: { ...HELD, solver: { total: 40 } } });
     await using proxy = keepsWords(watching.daemon.url);
-    await using browser = await startBrowser({ keepPolicy: true });
     const page = await browser.blank();
     await page.goto(proxy.origin);
     if (!isPublic) await signIn(page, await site.key("viewer", "--anonymize"));

@@ -3,9 +3,9 @@ import { describe, expect, test } from "bun:test";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { ROOT } from "../docs/claims.ts";
-import { HAS_BROWSER, startBrowser } from "./browser.ts";
+import { HAS_BROWSER } from "./browser.ts";
 import { SLOW } from "./harness.ts";
-import { isLive, leads, listenTo, startDemo } from "./page-rig.ts";
+import { leads, listenTo, showDemo } from "./page-rig.ts";
 
 const TAKES = process.env.UPDATE_PICTURES === "1";
 const FOLDER = join(ROOT, "docs/screenshots");
@@ -25,10 +25,8 @@ const VIEWS = {
 
 test.skipIf(!HAS_BROWSER || !(SLOW || TAKES))("nine pages have screenshots", async () => {
   // Poll once, so that both themes show the same data.
-  await using demo = await startDemo("--interval", "1h", ...(TAKES ? ["--history", "30"] : []));
-  await using browser = await startBrowser({ keepPolicy: true });
-  const page = await browser.open(`${demo.url}/signin${demo.code}`);
-  await isLive(page);
+  await using shown = await showDemo("--interval", "1h", ...(TAKES ? ["--history", "30"] : []));
+  const { demo, page } = shown;
   const heard = await listenTo(page, demo.url);
   const lead = leads(page);
   await page.setViewportSize({ width: 1280, height: 800 });

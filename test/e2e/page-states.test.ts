@@ -39,10 +39,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await using rig = await watchInBrowser("", `log_file = "${logs.folder}/acmed.log"`);
     const { watching, url } = rig;
     await watching.poll({
-      features: {
-        solver: { total: 2, used: 2, queued: 3 },
-        oldie: { total: 3, expires: "2020-05-01" },
-      },
+      features: { solver: { total: 2, used: 2, queued: 3 }, oldie: { total: 3, expires: "2020-05-01" } },
     });
     const page = await rig.open("feature?server=eda&daemon=acmed&name=oldie");
     await page

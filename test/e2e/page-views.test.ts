@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { HAS_BROWSER, startBrowser } from "./browser.ts";
 import { SLOW } from "./harness.ts";
-import { inspect, isLive, listenTo, namesIn, startDemo } from "./page-rig.ts";
+import { inspect, isLive, listenTo, namesIn, showDemo, startDemo } from "./page-rig.ts";
 import { belowPrefix } from "./prefix-proxy.ts";
 
 const FEATURE = "feature?server=eda&daemon=siliqd&name=Synth-Ultra";
@@ -53,12 +53,10 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
   });
 
   test.each<readonly [string, readonly string[]]>(SLOW ? VIEWS : IN_BRIEF)(
-    "has nothing to complain of, and is accessible: %s",
+    "logs no errors and is accessible: %s",
     async (_, paths) => {
-      await using demo = await startDemo();
-      await using browser = await startBrowser({ keepPolicy: true });
-      const page = await browser.open(`${demo.url}/signin${demo.code}`);
-      await isLive(page);
+      await using shown = await showDemo();
+      const { demo, page } = shown;
       const heard = await listenTo(page, demo.url);
       for (const path of paths) await inspect(page, `${demo.url}/`, path);
       expect(heard).toEqual([]);

@@ -2,10 +2,9 @@ import { describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import type { Picture } from "../../src/domain/live-picture.ts";
 import { FEATURE_COLUMNS } from "../../src/domain/picture.ts";
-import { HAS_BROWSER, startBrowser } from "./browser.ts";
+import { HAS_BROWSER } from "./browser.ts";
 import { SLOW, until } from "./harness.ts";
-import { between, isLive, startDemo, violations } from "./page-rig.ts";
-import { createWatchedSite } from "./watched-site.ts";
+import { between, isLive, showDemo, violations, watchInBrowser } from "./page-rig.ts";
 
 /** Returns MB of heap after a collection. */
 async function heapOf(page: Page): Promise<number> {
@@ -48,10 +47,8 @@ const HELD = { solver: { total: 40, holders: HOLDERS, queued: 1, user: "turing" 
 const NAMES = /lovelace|turing/i;
 describe.skipIf(!HAS_BROWSER)("the page", () => {
   test("shows the worst first on the wall, and charts above a footer of two lines", async () => {
-    await using demo = await startDemo();
-    await using browser = await startBrowser({ keepPolicy: true });
-    const page = await browser.open(`${demo.url}/signin${demo.code}`);
-    await isLive(page);
+    await using shown = await showDemo();
+    const { demo, page } = shown;
     await page.setViewportSize({ width: 1920, height: 1080 });
     await page.goto(`${demo.url}/wall`);
     await page.getByRole("button", { name: "1 of 2" }).waitFor();
@@ -76,9 +73,8 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
   test.skipIf(!SLOW)(
     "shows the wall for a day on one stream, reports a lost connection, and loads another version",
     async () => {
-      await using site = await createWatchedSite('[page]\npublic = "counts"');
-      await using browser = await startBrowser({ keepPolicy: true });
-      await using watching = await site.watch();
+      await using rig = await watchInBrowser('[page]\npublic = "counts"');
+      const { browser, watching } = rig;
       await watching.poll({ features: HELD });
       await using proxy = between(() => watching.daemon.url);
       const stream = createStream();
