@@ -4,40 +4,35 @@ import type { LogEvent } from "../../src/domain/events.ts";
 import { argumentsOf, keyOf, runOf } from "../../src/page/admin/forms.ts";
 import { EMPTY, fieldsOf, levelsFrom, MOST_LINES, sourcesFor, withLines } from "../../src/page/admin/tail.ts";
 
-const line = (n: number): LogEvent => ({
-  type: "log",
-  id: `log-${n}`,
-  timestamp: "2026-11-23T10:00:00Z",
-  level: "info",
-  message: "m",
-  source: "system",
-  metadata: {},
+const idsOf = (from: number, count: number) => Array.from({ length: count }, (_, at) => `log-${from + at}`);
+const line = (id: string): LogEvent => ({
+  ...{ type: "log", id, timestamp: "2026-11-23T10:00:00Z" },
+  ...{ level: "info", message: "m", source: "system", metadata: {} },
 });
-const linesOf = (from: number, count: number) => Array.from({ length: count }, (_, at) => line(from + at));
 
 describe("the end of the log", () => {
-  test("is each line once, in order, the newest of all; what is shown stays while it is paused", () => {
+  test("has each of the newest lines once, in order; shown lines stay while it is paused", () => {
     const step = fc.record({ fresh: fc.nat(MOST_LINES), again: fc.nat(3), isPaused: fc.boolean() });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 6 }), (steps) => {
         let [tail, said] = [EMPTY, 0];
         for (const { fresh, again, isPaused } of steps) {
           const from = Math.max(0, said - again);
-          const next = withLines(tail, linesOf(from, said - from + fresh), isPaused);
+          const next = withLines(tail, idsOf(from, said - from + fresh).map(line), isPaused);
           if (isPaused) expect(next.lines).toBe(tail.lines);
           said += fresh;
           tail = next;
         }
         const { lines, waiting, isCut } = withLines(tail, [], false);
         const kept = Math.min(said, MOST_LINES);
-        expect(lines.map(({ id }) => id)).toEqual(linesOf(said - kept, kept).map(({ id }) => id));
+        expect(lines.map(({ id }) => id)).toEqual(idsOf(said - kept, kept));
         expect([waiting, isCut]).toEqual([[], said > MOST_LINES]);
       }),
       { numRuns: 50 },
     );
   });
 
-  test("has fields, levels and sources as they are asked for", () => {
+  test("formats fields, and lists levels and sources", () => {
     const metadata = { server: "eda", error: 'a "b"\n', n: 1, none: null, argv: ["x"] };
     expect(fieldsOf({ metadata })).toBe('server=eda error="a \\"b\\"\\n" n=1 argv=["x"]');
     expect(levelsFrom("warn")).toEqual(["warn", "error"]);
@@ -47,23 +42,20 @@ describe("the end of the log", () => {
 });
 
 describe("the body of", () => {
-  test.each<[Record<string, string>, object]>([
+  type Fields = Record<string, string>;
+  test.each<[fields: Fields, wanted: object]>([
     [
-      { name: " wall ", role: "viewer", expires: "" },
-      { name: "wall", role: "viewer" },
+      { name: " wall ", expires: "" },
+      { role: "viewer", name: "wall" },
     ],
-    [
-      { name: "x", role: "viewer", pseudonyms: "on" },
-      { name: "x", role: "viewer", anonymize: true },
-    ],
-    [
-      { name: "x", role: "admin", pseudonyms: "on", expires: "2027-01-31" },
-      { name: "x", role: "admin", expiresAt: new Date("2027-01-31T23:59:59").toISOString() },
-    ],
-  ])("a key: %#", (fields, body) => {
+    [{ pseudonyms: "on" }, { role: "viewer", anonymize: true }],
+    [{ role: "admin", pseudonyms: "on" }, { role: "admin" }],
+    [{ expires: "2027-01-31" }, { role: "viewer", expiresAt: new Date("2027-01-31T23:59:59").toISOString() }],
+  ])("a key: %p", (fields, wanted) => {
     const form = new FormData();
-    for (const [name, value] of Object.entries(fields)) form.set(name, value);
-    expect(keyOf(form)).toEqual(body as ReturnType<typeof keyOf>);
+    for (const [name, value] of Object.entries({ name: "x", role: "viewer", ...fields }))
+      form.set(name, value);
+    expect(keyOf(form)).toEqual({ name: "x", ...wanted } as ReturnType<typeof keyOf>);
   });
 
   const properties = { feature: { maxLength: 256 }, user: {}, host: {}, handle: {} };
@@ -84,7 +76,7 @@ describe("the body of", () => {
     [site, { server: "eda" }, { command: "site" }],
   ])("a command: %#", (command, fields, body) => expect(runOf(command, fields)).toEqual(body as never));
 
-  test("a command's arguments, as its schema has them", () => {
+  test("a command with the arguments of its schema", () => {
     expect(argumentsOf(remove)).toMatchObject({
       properties: { feature: { maxLength: 256 } },
       ways: [["handle"], ["feature", "user", "host"]],

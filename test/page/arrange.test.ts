@@ -29,7 +29,7 @@ test.each([
   ["-in-use", ["gamma", "beta", "Alpha"]],
   ["-last-used", ["beta", "gamma", "Alpha"]],
   ["no-such-column", ["beta", "Alpha", "gamma"]],
-])("rows in the order %p, with what is not known last", (sort, wanted) => {
+])("sorts by %p, unknown values last", (sort, wanted) => {
   expect(names(sort)).toEqual(wanted);
 });
 
@@ -38,11 +38,11 @@ test.each([
   ["alp", ["Alpha"]],
   ["nov amm", ["gamma"]],
   ["end", []],
-])("rows that have the words %p", (search, wanted) => {
+])("finds rows with the words %p", (search, wanted) => {
   expect(names("", search)).toEqual(wanted);
 });
 
-test("heads are words of the address", () => {
+test("heads become words of the address", () => {
   expect(["Last used", "p95", "Effect of fewer seats"].map(slugOf)).toEqual([
     "last-used",
     "p95",

@@ -13,7 +13,7 @@ const colours = new Map(
   [...css.matchAll(/--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)/g)].map(([, name, ...both]) => [name, both]),
 );
 
-/** Relative luminance of a colour of sRGB. */
+/** Returns the relative luminance of an sRGB colour. */
 function luminance(name: string, theme: number): number {
   const parts = (colours.get(name)?.[theme] ?? "").match(/\w\w/g) ?? [];
   const [r = 0, g = 0, b = 0] = parts.map((hex) => {
@@ -28,7 +28,7 @@ function contrast(one: string, other: string, theme: number): number {
   return (light + 0.05) / (dark + 0.05);
 }
 
-test.each(["light", "dark"])("text and marks can be told from their ground: %s", (word) => {
+test.each(["light", "dark"])("text and marks have enough contrast: %s", (word) => {
   const theme = word === "light" ? 0 : 1;
   const faint = (names: string[], grounds: string[], least: number) =>
     names.flatMap((name) =>

@@ -1,12 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { AlertRecord } from "../../src/domain/alerts.ts";
-import type { PictureServer } from "../../src/domain/live-picture.ts";
 import type { ServerPicture } from "../../src/domain/picture.ts";
-import { keptServer } from "../../src/domain/polls/kept-picture.ts";
 import type { ExpirationRecord } from "../../src/domain/records.ts";
 import { summarise } from "../../src/domain/summary.ts";
-import { serverJson } from "../../src/http/picture.ts";
 import { troublesOf } from "../../src/page/daily/attention.ts";
 import { kindOf, sentenceOf } from "../../src/page/daily/condition.ts";
 import { expiriesOf, figuresOf, groupsOf, heldOf, tightOf } from "../../src/page/daily/figures.ts";
@@ -14,12 +11,10 @@ import { dayOf, stepsOf } from "../../src/page/daily/series.ts";
 import { type Unhandled, unhandledOf } from "../../src/page/live/alerts.ts";
 import * as a from "../domain/make.ts";
 import { checkout, feature, monitored, NOW, picture } from "../http/make.ts";
+import { siteOf } from "./kept-site.ts";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
-const kept = (of: ServerPicture) => keptServer(JSON.parse(serverJson(of, 1)) as PictureServer);
-const siteOf = (...pictures: ServerPicture[]) =>
-  new Map(pictures.map((each) => [each.server.id, kept(each)]));
 
 const down = { status: "down", state: "stale", members: [a.member({ status: "down" })] } as const;
 const STATES = {
@@ -42,64 +37,36 @@ const STATES = {
 const server = (id: string, state: keyof typeof STATES) => picture(id, STATES[state]);
 const off = picture("off", { server: monitored("off", { enabled: false }) });
 
-describe("the sentence", () => {
+describe("the sentence about a site", () => {
   const quiet: Unhandled = { count: 0, worst: null };
-  test.each<[string, ServerPicture[], Unhandled | null, string, string]>([
-    ["one, fine", [server("eda", "fine")], quiet, "ok", "eda is fine, and nothing needs attention."],
+  const fine = ["a", "b"].map((id) => server(id, "fine"));
+  const down = ["a", "b", "c"].map((id) => server(id, "down"));
+  test.each<[text: string, mark: string, ServerPicture[], unhandled?: Unhandled | null]>([
+    ["eda is fine, and nothing needs attention.", "ok", [server("eda", "fine")]],
+    ["eda is fine, 1 alert needs attention.", "crit", [server("eda", "fine")], { count: 1, worst: "crit" }],
+    ["All 2 servers are fine.", "ok", fine, null],
+    ["All 2 servers are fine, 2 alerts need attention.", "full", fine, { count: 2, worst: "full" }],
+    ["eda does not answer.", "crit", [server("eda", "down")]],
+    ["eda answers, but none of its daemons works.", "crit", [server("eda", "mute")]],
     [
-      "one, an alert",
-      [server("eda", "fine")],
-      { count: 1, worst: "crit" },
-      "crit",
-      "eda is fine, 1 alert needs attention.",
-    ],
-    ["alerts unknown", [server("a", "fine"), server("b", "fine")], null, "ok", "All 2 servers are fine."],
-    [
-      "a warning",
-      [server("a", "fine"), server("b", "fine")],
-      { count: 2, worst: "full" },
-      "full",
-      "All 2 servers are fine, 2 alerts need attention.",
-    ],
-    ["one, down", [server("eda", "down")], quiet, "crit", "eda does not answer."],
-    ["no daemon", [server("eda", "mute")], quiet, "crit", "eda answers, but none of its daemons works."],
-    [
-      "never polled",
-      [server("a", "never"), server("b", "never")],
-      quiet,
-      "unknown",
       "None of 2 servers is fine. a was not polled yet, b was not polled yet.",
+      "unknown",
+      ["a", "b"].map((id) => server(id, "never")),
     ],
     [
-      "three troubles",
-      [server("a", "fine"), server("cae", "triad"), server("p", "partial"), server("s", "stale")],
-      quiet,
-      "stale",
       "1 of 4 servers is fine. s is stale, cae runs on 2 of 3 members, p was read in part.",
+      "stale",
+      [server("a", "fine"), server("cae", "triad"), server("p", "partial"), server("s", "stale")],
     ],
+    ["1 of 2 servers is fine. b runs without otherd.", "warn", [server("a", "fine"), server("b", "half")]],
     [
-      "a daemon",
-      [server("a", "fine"), server("b", "half")],
-      quiet,
-      "warn",
-      "1 of 2 servers is fine. b runs without otherd.",
-    ],
-    [
-      "many",
-      [...["a", "b", "c"].map((id) => server(id, "down")), server("d", "unread"), server("e", "fine"), off],
-      quiet,
-      "crit",
       "1 of 5 servers is fine. 3 down, 1 not read.",
+      "crit",
+      [...down, server("d", "unread"), server("e", "fine"), off],
     ],
-    ["switched off", [off], quiet, "unknown", "The only server is switched off in the config."],
-    [
-      "off beside one",
-      [off, server("eda", "fine")],
-      quiet,
-      "ok",
-      "eda is fine, and nothing needs attention.",
-    ],
-  ])("%s", (_, pictures, unhandled, mark, text) => {
+    ["The only server is switched off in the config.", "unknown", [off]],
+    ["eda is fine, and nothing needs attention.", "ok", [off, server("eda", "fine")]],
+  ])("%s", (text, mark, pictures, unhandled = quiet) => {
     const sentence = sentenceOf([...siteOf(...pictures).values()], unhandled);
     expect([sentence.mark, sentence.parts.map((part) => part.text).join("")]).toEqual([mark, text]);
   });
@@ -114,15 +81,8 @@ describe("the sentence", () => {
 });
 
 const alert = (id: number, more: Partial<AlertRecord>): AlertRecord => ({
-  ...{
-    id,
-    rule: "seats",
-    severity: "warning",
-    state: "firing",
-    server: "eda",
-    daemon: "acmed",
-    feature: "solver",
-  },
+  ...{ id, rule: "seats", severity: "warning", state: "firing" },
+  ...{ server: "eda", daemon: "acmed", feature: "solver" },
   ...{ message: `alert ${id}`, value: 100, threshold: 90, peakValue: 100, durationSeconds: 60 },
   ...{ acknowledged: false, acknowledgedAt: null, acknowledgedBy: null, comment: null, silencedUntil: null },
   startedAt: new Date(NOW - id * MINUTE_MS).toISOString(),
@@ -132,16 +92,12 @@ const alert = (id: number, more: Partial<AlertRecord>): AlertRecord => ({
 });
 const ofServer = { daemon: null, feature: null, value: null } as const;
 
-describe("what needs attention", () => {
+describe("problems that need attention", () => {
   const site = siteOf(
-    server("eda", "fine"),
-    server("cae", "triad"),
-    server("plm", "down"),
-    server("new", "never"),
-    off,
+    ...[server("eda", "fine"), server("cae", "triad"), server("plm", "down"), server("new", "never"), off],
   );
   const expiring = (id: number, name: string) => alert(id, { rule: "expiry", feature: name, value: 12 });
-  test("is in order: the worst first, the newest of those, expiries last and by day; a trouble stands there once", () => {
+  test("lists each problem once: worst first, then newest, expiries last and by day", () => {
     const firing = [
       expiring(1, "solver"),
       expiring(2, "mesher"),
@@ -154,12 +110,7 @@ describe("what needs attention", () => {
     ];
     expect(unhandledOf(firing, NOW)).toEqual({ count: 6, worst: "crit" });
     expect(
-      troublesOf(site, firing, NOW).map(({ mark, tone, subject, text, alert }) => [
-        `${mark} ${tone}`,
-        subject,
-        text,
-        alert?.id,
-      ]),
+      troublesOf(site, firing, NOW).map((of) => [`${of.mark} ${of.tone}`, of.subject, of.text, of.alert?.id]),
     ).toEqual([
       ["crit crit", "plm", "does not answer", undefined],
       ["crit crit", "gone", "expired", 5],
@@ -171,73 +122,43 @@ describe("what needs attention", () => {
     ]);
   });
 
-  test("leaves out a server whose alert somebody has taken note of", () => {
+  test("leaves out a server whose alert is acknowledged", () => {
     const firing = [alert(1, { rule: "server_down", server: "plm", ...ofServer, acknowledged: true })];
     expect(troublesOf(siteOf(server("plm", "down")), firing, NOW)).toEqual([]);
   });
 });
 
 describe("figures of a site", () => {
+  const gone = { expiresOn: "2026-02-20", expiresAt: NOW - 9 * DAY_MS, permanent: false };
+  const unknown = { total: null, available: null, utilization: null, checkouts: [] };
+  const dayAgo = checkout("ada", { startedAt: NOW - DAY_MS });
   const features = [
     feature("full", {
-      used: 4,
-      available: 0,
-      utilization: 100,
-      queued: 2,
+      ...{ used: 4, available: 0, utilization: 100, queued: 2 },
       checkouts: [checkout("ada"), checkout("bob")],
     }),
-    feature("tight", {
-      total: 20,
-      used: 19,
-      available: 1,
-      utilization: 95,
-      checkouts: [checkout("ada", { startedAt: NOW - DAY_MS })],
-    }),
+    feature("tight", { total: 20, used: 19, available: 1, utilization: 95, checkouts: [dayAgo] }),
     feature("old", { used: 4, available: 0, utilization: 100, state: "stale", checkouts: [] }),
-    feature("open", {
-      total: null,
-      used: 7,
-      available: null,
-      unlimited: true,
-      utilization: null,
-      checkouts: [],
-    }),
-    feature("failed", {
-      total: null,
-      used: null,
-      available: null,
-      utilization: null,
-      state: "failed",
-      checkouts: [],
-    }),
-    feature("gone", {
-      used: 0,
-      available: 4,
-      utilization: 0,
-      checkouts: [],
-      expiry: { expiresOn: "2026-02-20", expiresAt: NOW - 9 * DAY_MS, permanent: false },
-    }),
+    feature("open", { ...unknown, used: 7, unlimited: true }),
+    feature("failed", { ...unknown, used: null, state: "failed" }),
+    feature("gone", { used: 0, available: 4, utilization: 0, checkouts: [], expiry: gone }),
   ];
   const pictures = [picture("eda", { features }), server("cae", "fine"), server("new", "unread")];
   const site = siteOf(...pictures);
 
-  test("are those of the API's summary", () => {
+  test("equal the API's summary", () => {
     const { seats, users, queued, staleFeatures } = summarise({ version: 1, servers: pictures });
     expect(figuresOf(site)).toEqual({
       ...{ used: seats.used, total: seats.total, people: users, waiting: queued },
       stale: staleFeatures,
     });
-    expect(figuresOf(siteOf(picture("x", { features: [], collectedAt: null })))).toMatchObject({
-      used: null,
-      people: null,
-      waiting: null,
-    });
-    expect(
-      figuresOf(siteOf(picture("x", { features: [feature("f", { checkouts: [] })] }))).people,
-    ).toBeNull();
+    const unread = siteOf(picture("x", { features: [], collectedAt: null }));
+    expect(figuresOf(unread)).toMatchObject({ used: null, people: null, waiting: null });
+    const hidden = siteOf(picture("x", { features: [feature("f", { checkouts: [] })] }));
+    expect(figuresOf(hidden).people).toBeNull();
   });
 
-  test("tell what is tight, what expires on which day, who holds longest", () => {
+  test("include tight features, days of expiry, and the longest checkouts", () => {
     expect(tightOf(site).map(({ feature }) => feature.name)).toEqual(["full", "tight", "old"]);
     const pool = (feature: string, expiresOn: string, daysLeft: number, total: number | null) =>
       ({
@@ -249,14 +170,13 @@ describe("figures of a site", () => {
         expiresOn,
         daysLeft,
       }) as ExpirationRecord;
-    const pools = [
-      pool("gone", "2026-02-20", -9, 3),
-      ...[
-        pool("f", "2026-03-31", 30, 20),
-        pool("f", "2026-03-31", 30, 5),
-        pool("open", "2026-03-31", 30, null),
-      ],
+    const inMarch = ([feature, total]: [string, number | null]) => pool(feature, "2026-03-31", 30, total);
+    const march: [string, number | null][] = [
+      ["f", 20],
+      ["f", 5],
+      ["open", null],
     ];
+    const pools = [pool("gone", "2026-02-20", -9, 3), ...march.map(inMarch)];
     expect(expiriesOf(pools).map(({ on, days, features, seats }) => [on, days, features, seats])).toEqual([
       ["2026-02-20", -9, 1, 3],
       ["2026-03-31", 30, 2, 25],
@@ -264,16 +184,12 @@ describe("figures of a site", () => {
     expect(heldOf(site)[0]?.since).toBe(NOW - DAY_MS);
   });
 
-  test("of many servers stand by the commonest label, those with troubles first", () => {
+  test("group many servers by the most common label, those with problems first", () => {
     const labelled = (id: string, labels: Record<string, string>, more: Partial<ServerPicture> = {}) =>
       picture(id, { server: monitored(id, { labels }), ...more });
     const many = siteOf(
-      ...[
-        labelled("a", { site: "muc", rack: "1" }),
-        labelled("b", { site: "muc" }),
-        labelled("c", { site: "ber" }, down),
-      ],
-      labelled("d", {}),
+      ...[labelled("a", { site: "muc", rack: "1" }), labelled("b", { site: "muc" })],
+      ...[labelled("c", { site: "ber" }, down), labelled("d", {})],
     );
     expect(groupsOf(many).map(({ key, count, troubled }) => [key, count, troubled])).toEqual([
       ["site:ber", 1, 1],
@@ -291,13 +207,11 @@ describe("the last 24 hours", () => {
   const at = (minute: number) => new Date(NOW + minute * 5 * MINUTE_MS).toISOString();
   const series = (...used: (number | null)[]) =>
     used.map((value, minute) => ({
-      timestamp: at(minute),
-      used: value,
-      peakUsed: value,
+      ...{ timestamp: at(minute), used: value, peakUsed: value },
       total: value === null ? null : 10,
     }));
 
-  test("are added up by server; a missed reading counts as the last one, and time without data is a gap", () => {
+  test("add up by server; a missed reading counts as the last one, and time without data is a gap", () => {
     const day = dayOf(
       [
         { ...SEATS, server: "eda", total: 10, series: series(1, 2, null, null) },
@@ -312,16 +226,11 @@ describe("the last 24 hours", () => {
     expect(day.coverage).toBe(5 / 8);
   });
 
-  test("make a line within its frame, whatever the counts, with every gap in it", () => {
+  test("make a line within its frame, with every gap", () => {
     const used = fc.option(fc.nat(5_000), { nil: null });
     fc.assert(
       fc.property(fc.array(used, { minLength: 1, maxLength: 60 }), (counts) => {
-        const samples = counts.map((count, place) => ({
-          at: place * 1_000,
-          used: count,
-          peak: count,
-          total: 100,
-        }));
+        const samples = counts.map((used, place) => ({ at: place * 1_000, used, peak: used, total: 100 }));
         const { line, area, gaps } = stepsOf(samples, 0, counts.length * 1_000, 100);
         const unseen = (100 * counts.filter((count) => count === null).length) / counts.length;
         expect(Math.abs(gaps.reduce((sum, [, wide]) => sum + wide, 0) - unseen)).toBeLessThan(5);

@@ -1,14 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { PictureServer } from "../../src/domain/live-picture.ts";
-import { keptServer } from "../../src/domain/polls/kept-picture.ts";
-import { serverJson } from "../../src/http/picture.ts";
 import { groupedByName, groupedHolders } from "../../src/page/groups.ts";
 import { allFeatures, allHolders } from "../../src/page/model.ts";
 import { slotsOf } from "../../src/page/rows.ts";
 import { matchingHolders } from "../../src/page/search.ts";
 import { type Entry, ranked } from "../../src/page/shell/rank.ts";
 import { checkout, feature, NOW, picture } from "../http/make.ts";
+import { siteOf } from "./kept-site.ts";
 
 describe("the palette", () => {
   const entry = (kind: Entry["kind"], name: string, detail = ""): Entry => ({
@@ -35,34 +33,30 @@ describe("the palette", () => {
     ['<img src=x onerror="1">', ['feature <img src=x onerror="1">']],
     ["nobody", []],
     ["users", ["page People"]],
-  ])("finds for %p the best first", (search, ids) => {
+  ])("finds %p, best first", (search, ids) => {
     expect(ranked(entries, search).map(({ id }) => id)).toEqual(ids);
   });
 
-  test("shows few of many, so that no kind hides another", () => {
+  test("limits each kind, so that none hides another", () => {
     const many = Array.from({ length: 500 }, (_, at) => entry("person", `ada${at}`));
     expect(ranked([...many, ...entries], "ada").map(({ kind }) => kind)).toContain("host");
     expect(ranked(many, "ada")).toHaveLength(8);
   });
 });
 
-const held = (of: ReturnType<typeof picture>) => keptServer(JSON.parse(serverJson(of, 1)) as PictureServer);
-const site = new Map(
-  ["eda", "cae"].map((id) => [
-    id,
-    held(
-      picture(id, {
-        features: [
-          feature("solver", { checkouts: [checkout("ada")] }),
-          feature(`only-${id}`, { checkouts: [] }),
-        ],
-      }),
-    ),
-  ]),
+const site = siteOf(
+  ...["eda", "cae"].map((id) =>
+    picture(id, {
+      features: [
+        feature("solver", { checkouts: [checkout("ada")] }),
+        feature(`only-${id}`, { checkouts: [] }),
+      ],
+    }),
+  ),
 );
 
 describe("groups", () => {
-  test("add up the seats of one name, and do not know a sum of which they do not know a part", () => {
+  test("add up the seats of one name; an unknown part makes the sum unknown", () => {
     const rows = allFeatures(site);
     const [solver, ...others] = groupedByName(rows);
     const [one] = rows;
@@ -80,7 +74,7 @@ describe("groups", () => {
     expect(groupedByName(unknown)[0]?.feature.used).toBeNull();
   });
 
-  test("of people, hosts and features count seats once, and the longest held", () => {
+  test("of people, hosts and features count each seat once", () => {
     const all = allHolders(site);
     expect(groupedHolders(all, "user")).toMatchObject([{ name: "ada", others: 2, waiting: 0 }]);
     expect(groupedHolders(all, "feature").map(({ name, others }) => [name, others])).toEqual([
@@ -92,14 +86,14 @@ describe("groups", () => {
       expect(groupedHolders(all, by).reduce((sum, row) => sum + row.count, 0)).toBe(seats);
   });
 
-  test("are of those who hold for so long, where that is asked", () => {
+  test("contain only checkouts from before a time", () => {
     const filter = { search: "", server: null, feature: null };
     expect(matchingHolders(allHolders(site), { ...filter, before: NOW - 1e12 })).toEqual([]);
     expect(matchingHolders(allHolders(site), { ...filter, before: NOW })).toHaveLength(2);
   });
 });
 
-test("a row keeps its elements while it is shown, and no two have the same, however rows come and go", () => {
+test("each row keeps its own slot while it is shown", () => {
   const view = fc.uniqueArray(fc.nat(30), { maxLength: 12 });
   fc.assert(
     fc.property(fc.array(view, { maxLength: 8 }), (views) => {

@@ -1,8 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { PictureServer } from "../../src/domain/live-picture.ts";
-import { keptServer } from "../../src/domain/polls/kept-picture.ts";
-import { serverJson } from "../../src/http/picture.ts";
 import { day, moment } from "../../src/page/format.ts";
 import {
   allFeatures,
@@ -16,25 +13,20 @@ import { steady } from "../../src/page/rows.ts";
 import { matching, matchingHolders } from "../../src/page/search.ts";
 import { partsOf } from "../../src/page/seats.ts";
 import { checkout, feature, NOW, picture } from "../http/make.ts";
+import { siteOf } from "./kept-site.ts";
 
-const held = (of: ReturnType<typeof picture>) => keptServer(JSON.parse(serverJson(of, 1)) as PictureServer);
 const expired = { expiresOn: "2026-02-01", expiresAt: NOW - 9e8, permanent: false };
-const site = new Map([
-  [
-    "eda",
-    held(
-      picture("eda", {
-        features: [
-          feature("full", { used: 4, available: 0, queued: 2, checkouts: [checkout("O'Neil")] }),
-          feature("old", { used: 4, available: 0, state: "stale", checkouts: [] }),
-          feature("server:x", { used: 1, available: 3, expiry: expired, checkouts: [] }),
-          feature("open", { total: null, available: null, unlimited: true, checkouts: [] }),
-        ],
-      }),
-    ),
-  ],
-  ["cae", held(picture("cae", { features: [feature("full", { checkouts: [checkout("ada")] })] }))],
-]);
+const site = siteOf(
+  picture("eda", {
+    features: [
+      feature("full", { used: 4, available: 0, queued: 2, checkouts: [checkout("O'Neil")] }),
+      feature("old", { used: 4, available: 0, state: "stale", checkouts: [] }),
+      feature("server:x", { used: 1, available: 3, expiry: expired, checkouts: [] }),
+      feature("open", { total: null, available: null, unlimited: true, checkouts: [] }),
+    ],
+  }),
+  picture("cae", { features: [feature("full", { checkouts: [checkout("ada")] })] }),
+);
 const rows = allFeatures(site);
 const any = { search: "", server: null, label: null };
 const ids = (found: readonly { readonly id: string }[]) => found.map(({ id }) => id.split("/")[1]);
@@ -53,7 +45,7 @@ describe("the list of features", () => {
     expect(ids(matching(rows, { ...any, search }))).toEqual(found);
   });
 
-  test("is filtered by server, label and state; what is stale is not full", () => {
+  test("is filtered by server, label and state; stale features are not full", () => {
     expect(matching(rows, { ...any, server: "cae" })).toHaveLength(1);
     expect(matching(rows, { ...any, label: "site:muc" })).toHaveLength(5);
     expect(matching(rows, { ...any, label: "site:ber" })).toEqual([]);
@@ -61,14 +53,14 @@ describe("the list of features", () => {
     expect(countStates(rows, NOW)).toMatchObject({ full: 1, waiting: 1, stale: 1, expiring: 5, partial: 0 });
   });
 
-  test("is sorted with what is not known last, both ways", () => {
+  test("is sorted with unknown values last in both directions", () => {
     expect(ids(sorted([...rows], "free")).at(-1)).toBe("open");
     expect(ids(sorted([...rows], "-free")).at(-1)).toBe("open");
     expect(ids(sorted([...rows], "free"))[0]).toBe("full");
     expect(ids(sorted([...rows], "-name"))[0]).toBe("server:x");
   });
 
-  test("keeps its places while it is held, and says how many would move", () => {
+  test("keeps rows in place, and counts those that would move", () => {
     const [a, b, c] = ["a", "b", "c"].map((id) => ({ id }));
     if (!a || !b || !c) throw new Error("three");
     expect(steady([c, a], [a, b, c])).toEqual({ rows: [a, c], moved: 2 });
@@ -76,7 +68,7 @@ describe("the list of features", () => {
   });
 });
 
-test("people are searched by user, host, feature and server, the longest held first", () => {
+test("people are searched by user, host, feature and server, longest checkouts first", () => {
   const holders = allHolders(site);
   const of = (search: string) =>
     sortedHolders(matchingHolders(holders, { search, server: null, feature: null }), "since").map(
@@ -87,7 +79,7 @@ test("people are searched by user, host, feature and server, the longest held fi
   expect(matchingHolders(holders, { search: "", server: null, feature: "eda acmed/full" })).toHaveLength(1);
 });
 
-test("a bar has a part for each seat or lengths that fill it, whatever the counts", () => {
+test("a bar has a part for each seat, or lengths that fill it", () => {
   const count = fc.option(fc.integer({ min: 0, max: 5000 }), { nil: null });
   fc.assert(
     fc.property(count, count, count, count, (total, free, reserved, queued) => {
@@ -106,7 +98,7 @@ test("a bar has a part for each seat or lengths that fill it, whatever the count
   );
 });
 
-test("a time has its year when it is not this one's", () => {
+test("a time of another year has its year", () => {
   const year = new Date(NOW).getFullYear();
   expect([day(`${year}-03-31`, NOW), day(`${year + 1}-01-02`, NOW), day("never", NOW)]).toEqual([
     "31 Mar",

@@ -18,7 +18,7 @@ const denial = (
   user: string | null = "=cmd()",
 ) => ({ feature, outcome, count, attempts: count, user, host: null }) as DenialRecord;
 
-test("denials are grouped, the most denied first; a counted row stands for its attempts, another one for itself", () => {
+test("denials are grouped, most denied first; a counter counts its attempts, another row counts once", () => {
   const rows = [
     denial("b", "denied", 16),
     denial("a", "queued"),
@@ -26,14 +26,8 @@ test("denials are grouped, the most denied first; a counted row stands for its a
     denial("c", "denied", 3, null),
     denial("a", "granted_later"),
   ];
-  expect(
-    grouped(rows, ({ feature }) => `${feature}`).map(({ rows, ...group }) => [
-      group.first.feature,
-      group.denied,
-      group.queued,
-      group.granted_later,
-    ]),
-  ).toEqual([
+  const groups = grouped(rows, ({ feature }) => `${feature}`);
+  expect(groups.map((of) => [of.first.feature, of.denied, of.queued, of.granted_later])).toEqual([
     [null, 7, 0, 0],
     ["c", 3, 0, 0],
     ["b", 1, 0, 0],
@@ -41,7 +35,7 @@ test("denials are grouped, the most denied first; a counted row stands for its a
   ]);
 });
 
-test("seats that expire add up by feature, a seat group counts once, and tokens do not", () => {
+test("expiring seats add up by feature; a seat group counts once, tokens do not count", () => {
   const pool = (feature: string, total: number | null, more: Partial<ExpirationRecord> = {}) =>
     ({
       server: "crash",
@@ -54,14 +48,13 @@ test("seats that expire add up by feature, a seat group counts once, and tokens 
     }) as ExpirationRecord;
   const group = { seatGroup: "0" };
   expect(lostOf([pool("a", 2), pool("a", 3), pool("b", null)])).toBe(5);
-  expect(lostOf([pool("a", 500, group), pool("b", 500, group), pool("b", 10, group), pool("c", 1)])).toBe(
-    511,
-  );
+  const shared = [pool("a", 500, group), pool("b", 500, group), pool("b", 10, group)];
+  expect(lostOf([...shared, pool("c", 1)])).toBe(511);
   expect(lostOf([pool("a", 500, group), pool("a", 500, { ...group, server: "other" })])).toBe(1000);
   expect(lostOf([pool("hw", 1_000_003, { unit: "tokens" })])).toBe(0);
 });
 
-test("what expires stands by month and day of a server, what has expired first", () => {
+test("licenses are grouped by month, and by day and server; expired ones first", () => {
   const pool = (expiresOn: string | null, daysLeft: number, server = "eda") =>
     ({ server, expiresOn, daysLeft, total: 2 }) as ExpirationRecord;
   const rows = [
@@ -72,21 +65,14 @@ test("what expires stands by month and day of a server, what has expired first",
     pool("2026-12-22", 29, "cae"),
     pool("2026-12-22", 29),
   ];
-  expect(
-    byMonth(rows).map(([month, groups]) => [
-      month,
-      groups.map(({ on, server, rows }) => [on, server, rows.length]),
-    ]),
-  ).toEqual([
-    ["", [["2026-10-17", "eda", 1]]],
-    [
-      "2026-12",
-      [
-        ["2026-12-01", "eda", 1],
-        ["2026-12-22", "eda", 2],
-        ["2026-12-22", "cae", 1],
-      ],
-    ],
+  const lines = byMonth(rows).flatMap(([month, groups]) =>
+    groups.map(({ on, server, rows }) => [month, on, server, rows.length].join(" ")),
+  );
+  expect(lines).toEqual([
+    " 2026-10-17 eda 1",
+    "2026-12 2026-12-01 eda 1",
+    "2026-12 2026-12-22 eda 2",
+    "2026-12 2026-12-22 cae 1",
   ]);
 });
 
@@ -95,7 +81,7 @@ test.each([
   ["5", undefined],
   ["10 %", 34],
   ["50 %", 30],
-])("of %s fewer, what was tried", (fewer, total) => {
+])("%s fewer seats give the nearest tried total", (fewer, total) => {
   const whatIf = [30, 34, 37, 39].map((total) => ({ total, saturatedSeconds: 0, affectedSessions: 0 }));
   expect(fewerSeats({ total: 38, whatIf }, fewer)?.total).toBe(total as number);
   expect(fewerSeats({ total: null, whatIf: [] }, fewer)).toBeUndefined();
@@ -106,24 +92,20 @@ test("coverage is never rounded up", () => {
   expect(meanCoverage([])).toBe(0);
 });
 
-test("a session begins where its duration counts from", () => {
+test("a session begins at the time from which its duration counts", () => {
   const at = (minute: number) => new Date(60_000 * minute).toISOString();
   const session = { startedAt: at(0), firstSeenAt: at(5), lastSeenAt: at(65) };
   const begin = (durationSeconds: number, startedAt: string | null = at(0)) =>
     sessionBegin({ ...session, startedAt, durationSeconds }) / 60_000;
   expect(begin(66 * 60)).toBe(0);
-  // Its seat was seen free after that start.
+  // A poll saw its seat free after the reported start.
   expect(begin(61 * 60)).toBe(5);
   expect(begin(61 * 60, null)).toBe(5);
 });
 
-test("denials are not known before their log was read, and servers without one are named once a reason", () => {
-  const logging = (server: string, fields: Partial<LoggingRecord>) => ({
-    server,
-    state: "off" as const,
-    source: null,
-    since: null,
-    message: "No counters yet",
+test("denials are unknown before their log was read; servers without a log are grouped by reason", () => {
+  const logging = (server: string, fields: Partial<LoggingRecord>): LoggingRecord => ({
+    ...{ server, state: "off", source: null, since: null, message: "No counters yet" },
     ...fields,
   });
   const on = logging("a", { state: "on", message: null, since: "2026-11-20T00:00:00.000Z" });

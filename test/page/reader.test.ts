@@ -7,7 +7,7 @@ import { createReader } from "../../src/page/live/reader.ts";
 import type { Site } from "../../src/page/model.ts";
 import { checkout, feature, picture } from "../http/make.ts";
 
-/** What can happen, in any order: a poll, whose event comes, is lost, or comes late; a loss of the stream; an answer. */
+/** Steps in any order: polls whose event comes, is lost or is late; a lost stream; answers. */
 const STEP = fc.oneof(
   fc.record({
     poll: fc.constantFrom("eda", "cae"),
@@ -17,7 +17,7 @@ const STEP = fc.oneof(
   fc.constantFrom("the stream opens", "an answer comes", "an answer fails", "late events come"),
 );
 
-test("whatever is lost, doubled or late, the page ends with the picture that the daemon has", async () => {
+test("ends with the daemon's picture, whatever is lost, doubled or late", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(STEP, { maxLength: 20 }), async (steps) => {
       const now = new Map<string, ServerPicture>(["eda", "cae"].map((id) => [id, picture(id)]));
@@ -32,7 +32,7 @@ test("whatever is lost, doubled or late, the page ends with the picture that the
       let shown: Site = new Map();
       const reader = createReader({
         async load(ids) {
-          // As it is when the daemon reads the request, and answered later.
+          // The daemon reads its picture now and answers later.
           const whole = wholeOf(ids);
           const answer = Promise.withResolvers<readonly PictureServer[]>();
           asked.push(answer);
@@ -88,7 +88,7 @@ test("whatever is lost, doubled or late, the page ends with the picture that the
   );
 });
 
-test("a reload that is asked for while another one fails is made", async () => {
+test("a reload requested while another one fails is made", async () => {
   const answers = [Promise.reject(new Error("no")), Promise.resolve([])];
   let shown: Site | null = null;
   const reader = createReader({

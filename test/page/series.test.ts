@@ -26,16 +26,11 @@ const bucket = (hours: number, peak: number | null, used = peak, total: number |
 });
 const series = (...buckets: Bucket[]): Series => ({ start: START, end: START + 24 * HOUR, buckets });
 const day = series(
-  bucket(-0.5, 3),
-  bucket(2, 12, 11),
-  bucket(4, 12),
-  bucket(5, null),
-  bucket(7, null),
-  bucket(8, 0),
+  ...[bucket(-0.5, 3), bucket(2, 12, 11), bucket(4, 12), bucket(5, null), bucket(7, null), bucket(8, 0)],
 );
 
 describe("a chart's series", () => {
-  test("has stretches, cut to the range: gaps are one, full is what was full all the time", () => {
+  test("has periods, clipped to the range: gaps, and those that were always full", () => {
     const hours = (is: (bucket: Bucket) => boolean) =>
       stretches(day, is).map((edges) => edges.map((at) => (at - START) / HOUR));
     expect(hours(isGap)).toEqual([[5, 8]]);
@@ -49,13 +44,13 @@ describe("a chart's series", () => {
     [series(bucket(0, 3, 3, null)), null, "peak 3 at 10:00"],
     [series(bucket(0, null)), 0, "no data"],
     [series(), null, "no data"],
-  ])("is one sentence %#", (of, fullSeconds, ends) => {
+  ])("is described in one sentence %#", (of, fullSeconds, ends) => {
     const words = sentenceOf("Seats in use", of, fullSeconds, START + 12 * HOUR);
     expect(words).toStartWith("Seats in use, 10:00 to ");
     expect(words).toEndWith(`: ${ends}.`);
   });
 
-  test("of days has a peak at its hour, and no day is full for an hour", () => {
+  test("of days has a peak at its hour; one full hour does not mark a day", () => {
     const days = series(bucket(0, 5), bucket(24, 12, 4), bucket(48, 12), bucket(72, 3));
     const at = START + 34 * HOUR;
     const now = START + 90 * 24 * HOUR;
@@ -69,7 +64,7 @@ describe("a chart's series", () => {
     expect(hours.buckets.map((each) => wasFull(hours, each))).toEqual([false, true]);
   });
 
-  test("comes from an answer of the API as it is, null included", () => {
+  test("comes from an answer of the API, null included", () => {
     const points = [{ timestamp: "2026-11-18T10:00:00.000Z", used: null, peakUsed: null, total: 4 }];
     const range = { start: "2026-11-18T10:02:00.000Z", end: "2026-11-18T11:00:00.000Z" };
     const at = Date.parse("2026-11-18T10:00:00.000Z");
@@ -78,19 +73,14 @@ describe("a chart's series", () => {
   });
 });
 
-test("where 0 % is covered, 0 is not known", () => {
-  expect([0, 0.0001, 0.00999, 0.01, 1].map((coverage) => orUnknown(0, { coverage }))).toEqual([
-    null,
-    null,
-    null,
-    0,
-    0,
-  ]);
+test("without coverage 0 is unknown", () => {
+  const shown = [0, 0.0001, 0.00999, 0.01, 1].map((coverage) => orUnknown(0, { coverage }));
+  expect(shown).toEqual([null, null, null, 0, 0]);
   expect([orUnknown(3, { coverage: 0.0001 }), orUnknown(null, { coverage: 1 })]).toEqual([3, null]);
 });
 
-test("a histogram of more seats than are listed takes those left out as the next one", () => {
-  // 25,000 were in use all the time, as the API tells it of more than 1,000 seats.
+test("a histogram takes unlisted seats as the next listed one", () => {
+  // 25,000 were always in use. The API lists only some of more than 1,000 seats.
   const { seats } = efficiencyOf(new Map([[25_000, 1]]), 1_000_003, null, null);
   expect(seats.map(({ seat, busyPercent }) => [seat, busyPercent])).toEqual([
     [1, 100],
@@ -102,7 +92,7 @@ test("a histogram of more seats than are listed takes those left out as the next
   expect(others.every(({ percent }) => percent === 0)).toBe(true);
 });
 
-test("a histogram's levels are what the shares of each seat say, and all of the time", () => {
+test("a histogram's levels follow from the share of each seat and add up to 100 %", () => {
   const seats = [75, 50, 10].map((busyPercent, at) => ({ seat: at + 1, busyPercent }));
   expect(levelsOf(seats, 3).map(({ percent, isFull }) => [percent, isFull])).toEqual([
     [25, false],

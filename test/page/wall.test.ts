@@ -1,14 +1,11 @@
 import { expect, test } from "bun:test";
-import type { PictureServer } from "../../src/domain/live-picture.ts";
-import { keptServer } from "../../src/domain/polls/kept-picture.ts";
-import { serverJson } from "../../src/http/picture.ts";
 import { sayOf, screensOf, seatsOf, tightestOf, wallOf } from "../../src/page/daily/wall.ts";
 import { feature, NOW, picture } from "../http/make.ts";
+import { kept, siteOf } from "./kept-site.ts";
 
-const server = (id: string, ...changes: Parameters<typeof picture>[1][]) =>
-  keptServer(JSON.parse(serverJson(picture(id, Object.assign({}, ...changes)), 1)) as PictureServer);
+const server = (id: string, change: Parameters<typeof picture>[1] = {}) => kept(picture(id, change));
 const stale = { state: "stale" } as const;
-const site = new Map(["a", "b", "c"].map((id) => [id, server(id, id === "c" ? stale : {})]));
+const site = siteOf(picture("a"), picture("b"), picture("c", stale));
 
 const idsOf = (servers: readonly { readonly id: string }[]) => servers.map(({ id }) => id);
 
@@ -22,14 +19,14 @@ test.each([
   expect({ ...wall, servers: idsOf(wall.servers) }).toEqual({ servers: ids, unknown, rows });
 });
 
-test("several screens begin with what is worst; one has the order of the address", () => {
+test("several screens begin with the worst servers; one screen has the order of the address", () => {
   const { servers } = wallOf(site, new URLSearchParams("servers=a,b,c"));
   expect(screensOf(servers, 3).map(idsOf)).toEqual([["a", "b", "c"]]);
   expect(screensOf(servers, 2).map(idsOf)).toEqual([["c", "a"], ["b"]]);
   expect(screensOf([], 3)).toEqual([[]]);
 });
 
-test("a tile says how its server is, and which features are tightest", () => {
+test("a tile shows the condition of its server and its tightest features", () => {
   expect(sayOf(server("a"), [], NOW)).toEqual({ mark: null, text: "all is well" });
   expect(sayOf(server("a", stale), [], NOW)).toEqual({ mark: "stale", text: "is stale" });
   const features = [3, 0, 9, 1].map((free) =>
