@@ -56,7 +56,7 @@ fetch_pinned_bun() {
   else
     setup_fail 'neither Bun nor npm is on $PATH; one of them is needed to download Bun '"$pinned_bun"'.' \
       'On Debian: apt install npm'
-  fi || { cat .tools/install.log >&2; setup_fail "could not fetch Bun $pinned_bun; see the package manager's output above."; }
+  fi || { cat .tools/install.log >&2; setup_fail "could not fetch Bun $pinned_bun; see the output above."; }
 }
 
 if [ "$(.tools/bin/bun --version 2>/dev/null)" != "$pinned_bun" ]; then
@@ -77,7 +77,7 @@ if [ "$(cat node_modules/.installed 2>/dev/null)" != "$wanted_dependencies" ]; t
   printf 'licmond: installing the dependencies of bun.lock …\n' >&2
   bun install --frozen-lockfile >.tools/install.log 2>&1 || {
     cat .tools/install.log >&2
-    setup_fail 'could not install the dependencies; see Bun's output above.'
+    setup_fail 'could not install the dependencies; see the output above.'
   }
   printf '%s\n' "$wanted_dependencies" >node_modules/.installed
 fi
