@@ -22,7 +22,7 @@ export async function readJson(request: Request, maxBytes: number): Promise<unkn
   if (length === 0) return {};
   const type = request.headers.get("content-type")?.split(";", 1)[0]?.trim().toLowerCase() ?? "";
   if (type !== "application/json" && !/^application\/[\w.-]+\+json$/.test(type)) {
-    throw new ApiError("INVALID_JSON", "A body must be JSON with Content-Type: application/json.");
+    throw new ApiError("INVALID_JSON", "The body must be JSON with Content-Type: application/json.");
   }
   try {
     return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks)));
@@ -48,7 +48,7 @@ export function invalidBody(errors: Iterable<ValueError>, body: unknown): ApiErr
   if (kind === "unknown") {
     const [closest] = closestNames(String(path.at(-1)), takes.split(", ").filter(Boolean));
     const meant = closest === undefined ? "" : ` The closest one is ${shown(closest)}.`;
-    const message = `${name} is not known here: the body takes ${takes || "no fields"}.${meant}`;
+    const message = `${name} is unknown: the body takes ${takes || "no fields"}.${meant}`;
     return new ApiError("INVALID_FIELD", message);
   }
   return new ApiError("INVALID_FIELD", `${name} must be ${takes}.`);

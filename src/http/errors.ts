@@ -31,7 +31,7 @@ export function errorAnswer(
 ): Response {
   const of = { requestId, method: request.method, path: route?.path ?? null };
   if (request.signal.aborted && thrown instanceof DOMException && thrown.name === "AbortError") {
-    log.debug("The client went away before its answer", of);
+    log.debug("The client disconnected before its answer", of);
     return new Response(null, { status: CLIENT_GONE });
   }
   const { code, message, status, details, cause, retryAfterSeconds } = known;
@@ -74,10 +74,10 @@ export function noSuchPath(): ApiError {
   return new ApiError("NOT_FOUND", "Unknown path; /swagger lists all paths.");
 }
 
-const UNEXPECTED = "Something went wrong inside licmond. The log has the reason under this request id.";
-const TRY_AGAIN = "The database could not do this now. Try again shortly; the log has the reason.";
+const UNEXPECTED = "Unexpected error in licmond. The log has the reason under this request id.";
+const TRY_AGAIN = "The database is not available. Try again shortly; the log has the reason.";
 const DAMAGED =
-  "The database is damaged where this had to be read. Restart licmond, which moves a damaged file aside, or restore a backup; the log says more.";
+  "The database is damaged. Restart licmond, which moves a damaged file aside, or restore a backup; the log has details.";
 
 /** Converts TypeBox's finding to the API's wording. */
 function invalidRequest({ type, validator, value }: ValidationError): ApiError {

@@ -171,12 +171,12 @@ export function presentedKey({ request, route, query }: Exchange): string | null
 const REFUSALS = {
   missing: [
     "AUTH_MISSING",
-    "This needs an API key. Send it as X-API-Key: lmk_… or Authorization: Bearer lmk_….",
+    "An API key is required. Send it as X-API-Key: lmk_… or Authorization: Bearer lmk_….",
   ],
-  invalid: ["AUTH_INVALID", "This API key is not known here."],
+  invalid: ["AUTH_INVALID", "Unknown API key."],
   expired: ["AUTH_EXPIRED", "This API key has expired. Ask an administrator for a new one."],
   revoked: ["AUTH_REVOKED", "This API key was revoked. Ask an administrator for a new one."],
-  ended: ["AUTH_EXPIRED", "This sign-in has ended, or is not known here. Sign in again."],
+  ended: ["AUTH_EXPIRED", "This sign-in has ended or is unknown. Sign in again."],
 } as const;
 
 /** Returns the key of a valid check. Throws AUTH_MISSING, AUTH_INVALID, AUTH_EXPIRED or AUTH_REVOKED. */

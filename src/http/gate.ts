@@ -122,7 +122,7 @@ export function createGate(
     const { request, route } = exchange;
     // Bun joins repeated headers, and a proxy may use another one than licmond (RFC 9112, 3.2).
     if (request.headers.get("host")?.includes(","))
-      throw new ApiError("INVALID_FIELD", "A request has one Host header; this one has several.");
+      throw new ApiError("INVALID_FIELD", "A request must have exactly one Host header.");
     const access = route?.access.get(request.method);
     const { caller, check } = access === "open" ? NOBODY : callerOf(exchange, access);
     // 2: the address's bucket, for requests without a valid key, including unknown paths and wrong methods. A valid
@@ -228,7 +228,7 @@ export function createGate(
     requirePermission(exchange, access);
     if (access === "people") requirePeople(exchange, settings().page.people);
     if ((access === "execute_operator" || access === "commands") && !execute.enabled) {
-      const message = "Commands are off: execute.enabled = true in the config turns them on.";
+      const message = "Commands are off; set execute.enabled = true in the config.";
       throw new ApiError("AUTH_INSUFFICIENT", message);
     }
     if (route.path.startsWith("/ws/")) requireOwnPage(exchange, settings().corsOrigins);

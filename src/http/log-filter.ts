@@ -16,10 +16,10 @@ export const searchWords = (where: string) =>
 
 /** Filter of log events, the same for the API and the streams. */
 export const LOG_FILTER = {
-  level: wordList(LOG_LEVELS, "Levels of log events. All when absent."),
-  levels: wordList(LOG_LEVELS, "The same as `level`; both together add up."),
-  source: wordList(LOG_SOURCES, "Components that write log events. All when absent."),
-  sources: wordList(LOG_SOURCES, "The same as `source`; both together add up."),
+  level: wordList(LOG_LEVELS, "Levels of log events. Default: all."),
+  levels: wordList(LOG_LEVELS, "Same as `level`; both are combined."),
+  source: wordList(LOG_SOURCES, "Components that write log events. Default: all."),
+  sources: wordList(LOG_SOURCES, "Same as `source`; both are combined."),
   server_ids: names("Ids of license servers that the log events are about.", "eda"),
 };
 

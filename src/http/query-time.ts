@@ -81,7 +81,7 @@ export function rangeOfDays(days: number): ReadRange<{ start: number; end: numbe
 function checkRange(start: number | null, end: number | null, names: typeof PARAMETERS): void {
   if (start === null || end === null || start < end) return;
   // A time at midnight may come from a bare date, which looks different in the query.
-  const hint = end % DAY_MS === 0 ? ` A date as "${names.end}" takes in its whole day.` : "";
+  const hint = end % DAY_MS === 0 ? ` A date as "${names.end}" includes its whole day.` : "";
   throw new ApiError(
     "INVALID_QUERY",
     `Query parameter "${names.start}" must lie before "${names.end}": they are ${new Date(start).toISOString()} and ${new Date(end).toISOString()}.${hint}`,

@@ -104,8 +104,9 @@ export function invalidQuery(parameters: Parameters, sent: Sent): ApiError {
   const parameter = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
   if (parameter === undefined) {
     const [closest] = closestNames(name, Object.keys(parameters));
-    const meant = closest === undefined ? "This path takes none." : `The closest one is ${shown(closest)}.`;
-    return new ApiError("INVALID_QUERY", `Query parameter ${shown(name)} is not known here. ${meant}`);
+    const meant =
+      closest === undefined ? "This path takes no parameters." : `The closest one is ${shown(closest)}.`;
+    return new ApiError("INVALID_QUERY", `Unknown query parameter ${shown(name)}. ${meant}`);
   }
   const { takes } = parameter[RULE];
   const got = [sent[name] ?? ""].flat();
@@ -215,7 +216,7 @@ export function sortBy<const F extends string>(fields: readonly F[]) {
   return single(wordRule(`one of ${fields.join(", ")}, with - before it for descending`, vocabulary), {
     type: "string",
     enum: vocabulary,
-    description: "Field to sort by, `-` before it for descending. Nulls come last, ties go by identity.",
+    description: "Field to sort by; prefix `-` for descending. Nulls come last; ties are sorted by identity.",
     example: `-${fields[0]}`,
   });
 }
@@ -227,12 +228,16 @@ function repeated(takes: string, description: string, example: string, form = /^
 }
 
 export const NAMED = {
-  feature: repeated("a name", "Exact name; may be repeated. An unknown one is 404.", "Schema_Editor"),
-  daemon: names("Names of daemons. An unknown one is 404.", "siliqd"),
-  server: names("Ids of servers. An unknown one is 404.", "eda"),
+  feature: repeated(
+    "a name",
+    "Exact name; may be repeated. An unknown name is answered with 404.",
+    "Schema_Editor",
+  ),
+  daemon: names("Names of daemons. An unknown name is answered with 404.", "siliqd"),
+  server: names("Ids of servers. An unknown id is answered with 404.", "eda"),
   label: repeated(
     "a label of servers as name:value",
-    "Only servers with this label; of several all must hold. One that no server has is 404.",
+    "Only servers with all of these labels. A label that no server has is answered with 404.",
     "location:muc",
     /^[^:]+:/,
   ),
@@ -240,32 +245,36 @@ export const NAMED = {
 
 export const PRODUCT = repeated(
   "the name of a product",
-  "Only features of these products, which `products` then has figures of. An unknown one is 404.",
+  "Only features of these products; `products` then has their figures. An unknown name is answered with 404.",
   "LogicSim",
 );
 
 export const PEOPLE = {
   user: names("Exact names of users.", "ada"),
-  host: names("Names of client hosts, in any case.", "ws01"),
+  host: names("Names of client hosts; case is ignored.", "ws01"),
 };
 
 const ROWS = { minimum: 1, maximum: 10_000 };
-const OFFSET = integer("Matches to leave out at the front.", { minimum: 0, maximum: 2 ** 53 - 1 }, 0);
+const OFFSET = integer("Number of matches to skip.", { minimum: 0, maximum: 2 ** 53 - 1 }, 0);
 
 export const FORMAT = {
-  format: word(["json", "csv"], "Format of the answer; beats the Accept header."),
+  format: word(["json", "csv"], "Format of the answer; overrides the Accept header."),
   bom: flag("CSV begins with a byte-order mark, which Excel needs to read it as UTF-8."),
 };
 
 /** Lists of the live snapshot are complete without a limit. */
 export const LIVE_LIST = {
-  limit: integer("Most rows to answer; all when absent.", ROWS),
+  limit: integer("Maximum number of rows. Default: all.", ROWS),
   offset: OFFSET,
   ...FORMAT,
 };
 
 /** Stored lists have 100 rows by default. */
-export const STORED_LIST = { limit: integer("Most rows to answer.", ROWS, 100), offset: OFFSET, ...FORMAT };
+export const STORED_LIST = {
+  limit: integer("Maximum number of rows.", ROWS, 100),
+  offset: OFFSET,
+  ...FORMAT,
+};
 
 export function storedPage({ limit = 100, offset = 0 }: Values<typeof STORED_LIST>) {
   return { limit, offset };

@@ -4,11 +4,11 @@ import { createHistogram, type Histogram } from "../export/meters.ts";
 export const REQUESTS = {
   requests: counter(
     "licmond_http_requests_total",
-    "Requests answered, by method, route and status code (499: the client went away before).",
+    "Requests by method, route and status code (499: the client disconnected before the answer).",
   ),
   durations: histogram(
     "licmond_http_request_duration_seconds",
-    "Time from a request to its answer; of streams to their begin.",
+    "Time from a request to its answer, or to the start of a stream.",
   ),
 } as const;
 

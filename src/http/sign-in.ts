@@ -42,7 +42,7 @@ export const endedCookie = (installationId: string, exchange: Exchange) =>
   setCookie(installationId, exchange, "", 0);
 
 /** The page's first requests get 204 without a sign-in, because browsers log errors to their console. */
-export const NOBODY = { description: "Nobody is signed in: to a request with `X-Licmond: page`" };
+export const NOBODY = { description: "Not signed in; only for requests with `X-Licmond: page`" };
 export function isFirstRead({ request, route }: Exchange): boolean {
   const isEither = route?.path === "/api/me" || route?.path === "/api/picture";
   return isEither && request.headers.get("x-licmond") === "page";
@@ -58,15 +58,15 @@ export function requirePage(exchange: Exchange, listed: readonly string[]): void
   const isRead = method === "GET" || method === "HEAD";
   const changes = !isRead || new URLSearchParams(exchange.query).has("refresh");
   if (changes && headers.get("x-licmond") !== "page") {
-    const message = "Signing in and changes by cookie need the header X-Licmond: page.";
+    const message = "Signing in and changes by cookie require the header X-Licmond: page.";
     throw new ApiError("AUTH_INSUFFICIENT", message);
   }
   if (isFromOwnPage(exchange, changes ? listed : [])) return;
   const named = shown(headers.get("origin") ?? "");
   const seen = exchange.origin === null ? "no name" : shown(exchange.origin);
   const remedy =
-    "A proxy that speaks plain HTTP must hand on the Host (nginx: proxy_set_header Host $http_host;). " +
-    "Over TLS current browsers need nothing; for others the proxy must also be in http.trusted_proxies.";
+    "A proxy that uses plain HTTP must pass the Host header on (nginx: proxy_set_header Host $http_host;). " +
+    "Over TLS, old browsers also need the proxy in http.trusted_proxies.";
   throw new ApiError(
     "AUTH_INSUFFICIENT",
     `Pages of the origin ${named} may not act for a browser that is signed in here: this is ${seen}. ${remedy}`,

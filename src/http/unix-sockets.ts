@@ -27,7 +27,7 @@ export function listenOnSockets(app: AnyElysia, directory: string, log: Log) {
       return [{ path, server: openSocket(app, path, mode, socketCaller(role)) }];
     } catch (error) {
       const cause = { path, error: messageOf(error) };
-      log.warn("A socket cannot be opened: commands on this host need a key", cause);
+      log.warn("Cannot open a Unix socket; commands on this host need a key", cause);
       return [];
     }
   });

@@ -149,7 +149,7 @@ describe("over a real port", () => {
       () => at.logged.some(({ message }) => message === "Request") || undefined,
     );
     expect(at.logged.map(({ level, message, fields }) => [level, message, fields.status])).toEqual([
-      ["debug", "The client went away before its answer", undefined],
+      ["debug", "The client disconnected before its answer", undefined],
       ["debug", "Request", 499],
     ]);
   });

@@ -88,7 +88,7 @@ test("waits of the features that were full", async () => {
 test.each([
   ["outages?server=nope", 404, 'Unknown server "nope"'],
   ["outages?status=up", 400, '"status" got "up"; it takes degraded, down, unknown'],
-  ["outages?feature=x", 400, '"feature" is not known here'],
+  ["outages?feature=x", 400, 'Unknown query parameter "feature"'],
   ["outages?start=now&end=-1d", 400, 'Query parameter "start" must lie before "end"'],
   ["waits?feature=compilr", 404, "a feature"],
   ["waits?sort=user", 400, '"sort" got "user"; it takes one of server, daemon, feature, count'],

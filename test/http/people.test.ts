@@ -126,7 +126,7 @@ describe("people", () => {
     ["?server=edda", 404, "NOT_FOUND", 'Unknown server "edda"'],
     ["?kind=person", 400, "INVALID_QUERY", 'Query parameter "kind" got "person"; it takes user, host'],
     ["?sort=at", 400, "INVALID_QUERY", "one of kind, name, lastSeenAt"],
-    ["?user=ann", 400, "INVALID_QUERY", 'Query parameter "user" is not known here.'],
+    ["?user=ann", 400, "INVALID_QUERY", 'Unknown query parameter "user".'],
   ])("%s is %d %s", async (query, status, code, message) => {
     const told = await ask(await site(), query);
     expect(told).toMatchObject({ status, body: { code, message: expect.stringContaining(message) } });

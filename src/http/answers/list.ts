@@ -96,7 +96,7 @@ export function csvToo(description: string, schema: TSchema) {
   };
 }
 
-export const NOT_MODIFIED = { description: "The answer with this tag is still right" };
+export const NOT_MODIFIED = { description: "The answer with this tag is still current" };
 
 /** Returns the fields of a record that rows can be sorted by: those with a plain value. */
 export function sortable<R extends object>(schema: Schema): readonly Field<R>[] {

@@ -27,39 +27,39 @@ import { type Json, normalise } from "./normalise.ts";
 /** Introduction of the OpenAPI document (Markdown). */
 const DESCRIPTION = `The state of license servers: holders of seats, free seats, expiry, and history.
 
-**Keys** go in \`X-API-Key\`, \`Authorization: Bearer\` or \`Authorization: ApiKey\`; streams and WebSockets also take \`?api_key=\`, because
-their clients cannot set headers. \`x-roles\` of an operation are the roles that may call it, \`x-permission\` says why.
-Without a key operations are answered as \`[page] public\` in the config has it, which is not at all by default.
+**Keys** are sent in \`X-API-Key\`, \`Authorization: Bearer\` or \`Authorization: ApiKey\`; streams and WebSockets also accept \`?api_key=\`,
+because their clients cannot set headers. \`x-roles\` of an operation lists the roles that may call it; \`x-permission\` names the
+permission. Requests without a key get what \`[page] public\` in the config allows, by default nothing.
 
-**Browsers** sign in at \`POST /api/signin\` and send a cookie from then on. What is changed by cookie needs the header
-\`X-Licmond: page\` too, and no page of another origin may use it: AUTH_INSUFFICIENT. A key beats the cookie.
+**Browsers** sign in at \`POST /api/signin\` and then send a cookie. Changes by cookie also require the header
+\`X-Licmond: page\`, and pages of other origins are refused with AUTH_INSUFFICIENT. A key takes precedence over the cookie.
 
-**Values.** Times are ISO 8601 UTC with milliseconds; unknown is null, never 0. A query time is ISO 8601 (UTC without
-a zone) or epoch milliseconds. Lists of a query take commas or repetition, but \`feature\` is repeated, because names
-hold commas. Unknown parameters (but \`_\`) and unknown fields of a body are refused.
+**Values.** Times are ISO 8601 UTC with milliseconds; unknown is null, never 0. Times in a query are ISO 8601 (UTC without
+a zone) or epoch milliseconds. Lists in a query are separated by commas or repeated; \`feature\` is only repeated, because names
+may contain commas. Unknown parameters (except \`_\`) and unknown fields of a body are refused.
 
-**Methods.** HEAD answers as GET without a body, OPTIONS is 204 with \`Allow\`. An unknown path is 404 and a wrong
-method 405 (METHOD_NOT_ALLOWED, with \`Allow\`), both before the key is looked at.
+**Methods.** HEAD is answered like GET without a body, OPTIONS with 204 and \`Allow\`. An unknown path is answered with 404, a
+wrong method with 405 (METHOD_NOT_ALLOWED, with \`Allow\`), both before the key is checked.
 
-**Compression.** Answers of more than a packet come gzipped where \`Accept-Encoding\` takes that; streams never do. The
-tag of gzipped bytes is another one, and both are good for \`If-None-Match\`.
+**Compression.** Answers larger than a packet are gzipped if \`Accept-Encoding\` accepts that; streams never are. Gzipped
+bytes have their own tag; \`If-None-Match\` accepts both.
 
-**Request ids.** A request may bring its own \`X-Request-ID\`; every answer carries one, and an error's body repeats it.
+**Request ids.** A request may have its own \`X-Request-ID\`; every answer has one, and the body of an error repeats it.
 
 **Errors** have one body (schema Error). When to send the same request again:
 
 ${errorTable()}
 
-\`x-retry\` of each error response says the same for programs: \`retry-after\`, \`backoff\`, \`same-timeout\`, \`delay\`,
-\`short-delay\`, \`action\`. 429 and 503 carry \`Retry-After\`.
+\`x-retry\` of each error response has the same for programs: \`retry-after\`, \`backoff\`, \`same-timeout\`, \`delay\`,
+\`short-delay\`, \`action\`. 429 and 503 have \`Retry-After\`.
 
-**What is not HTTP** is refused before the daemon sees it, with a bare status and neither body nor request id: 400 for a
-malformed request line or header, HTTP/1.1 without \`Host\`, contradictory lengths or broken chunks; 431 for headers of
-more than 16 KiB or 200 fields (a URL counts as one); 505 for another version than HTTP/1.0 and 1.1. At a method that
-no RFC knows (\`get\` is one: methods are upper case) the connection is closed without an answer.
+**Invalid HTTP** is refused before the daemon sees it, with a status but no body and no request id: 400 for a malformed
+request line or header, HTTP/1.1 without \`Host\`, contradictory lengths or broken chunks; 431 for headers of more than
+16 KiB or 200 fields (a URL counts as one); 505 for versions other than HTTP/1.0 and 1.1. For a method that no RFC defines
+(also \`get\`: methods are upper case) the connection is closed without an answer.
 
-**Pipelining.** Send a request when the answer to the one before is there. A request that comes earlier on the same
-connection may close it with neither answered; whether the first was carried out is then unknown.`;
+**Pipelining.** Wait for an answer before sending the next request. An earlier request on the same connection may close it
+without an answer to either; it is then unknown whether the first was carried out.`;
 
 /** Vocabularies with their schema names for clients. */
 const WORDS = {
@@ -98,19 +98,19 @@ const HEADERS = {
     description: "Id of the request: the client's own (1–128 of A–Z a–z 0–9 . _ -), else a UUIDv7",
     schema: text,
   },
-  "RateLimit-Limit": { description: "Requests at once, after a rest", schema: atLeast(0) },
-  "RateLimit-Remaining": { description: "Requests that are left now", schema: atLeast(0) },
-  "RateLimit-Reset": { description: "Seconds until the limit is whole again", schema: atLeast(0) },
-  "X-RateLimit-Limit": { description: "The same as RateLimit-Limit", schema: atLeast(0) },
-  "X-RateLimit-Remaining": { description: "The same as RateLimit-Remaining", schema: atLeast(0) },
-  "X-RateLimit-Reset": { description: "Unix time at which the limit is whole again", schema: atLeast(0) },
-  "Retry-After": { description: "Seconds to wait before the next try", schema: atLeast(1) },
+  "RateLimit-Limit": { description: "Maximum burst of requests", schema: atLeast(0) },
+  "RateLimit-Remaining": { description: "Remaining requests", schema: atLeast(0) },
+  "RateLimit-Reset": { description: "Seconds until the full burst is available", schema: atLeast(0) },
+  "X-RateLimit-Limit": { description: "Same as RateLimit-Limit", schema: atLeast(0) },
+  "X-RateLimit-Remaining": { description: "Same as RateLimit-Remaining", schema: atLeast(0) },
+  "X-RateLimit-Reset": { description: "Unix time at which the full burst is available", schema: atLeast(0) },
+  "Retry-After": { description: "Seconds to wait before the next attempt", schema: atLeast(1) },
   "WWW-Authenticate": { description: "`Bearer`", schema: text },
 } as const;
 
-const FOR_QUERY = "For clients that cannot set headers; a header beats it";
+const FOR_QUERY = "For clients that cannot set headers; a header takes precedence";
 const SECURITY = {
-  apiKey: { type: "apiKey", in: "header", name: "X-API-Key", description: "The way to send a key" },
+  apiKey: { type: "apiKey", in: "header", name: "X-API-Key", description: "The preferred way to send a key" },
   bearer: { type: "http", scheme: "bearer", description: "The same key as a bearer token" },
   apiKeyQuery: { type: "apiKey", in: "query", name: "api_key", description: FOR_QUERY },
 } as const;

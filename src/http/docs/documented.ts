@@ -44,7 +44,7 @@ export const TAGS = {
   Licenses: "Data of the license servers",
   Streams: "Events as they happen, over server-sent events and WebSockets",
   Logs: "The service's own log",
-  Keys: "Who may ask",
+  Keys: "API keys and sign-ins",
   Fleet: "Sites and their hub",
 } as const;
 
@@ -109,7 +109,10 @@ export function rolesWith(needed: Permission): Role[] {
 const NOTHING = queryOf({}).schema;
 
 const CONDITION = {
-  "If-None-Match": { description: "ETag of an earlier answer: 304 while it is right", example: '"a1b2c3"' },
+  "If-None-Match": {
+    description: "ETag of an earlier answer; answered with 304 while it is current",
+    example: '"a1b2c3"',
+  },
 };
 
 function parametersOf(

@@ -22,7 +22,7 @@ import {
 } from "../query.ts";
 import { endTime, startTime } from "../query-time.ts";
 
-export const SITE = { site: names("Names of sites. An unknown one is 404.", "muc") };
+export const SITE = { site: names("Names of sites. An unknown name is answered with 404.", "muc") };
 
 /** Throws NOT_FOUND for an unknown site. */
 export type CheckSites = (names: readonly string[]) => void;
@@ -49,8 +49,8 @@ export function listQueries(ofSites: boolean) {
     }),
     features: queryOf({
       ...named,
-      search: text("Part of the name, in any case.", "schema"),
-      min_utilization: decimal("Least utilization in percent.", { minimum: 0, maximum: 1_000_000 }),
+      search: text("Part of the name; case is ignored.", "schema"),
+      min_utilization: decimal("Minimum utilization in percent.", { minimum: 0, maximum: 1_000_000 }),
       state: wordList(DATA_STATES, "How far the numbers can be trusted."),
       sort: sort<FeatureSort>(sortable<FeatureRecord>(FeatureRecord) as FeatureSort[]),
       ...page,
@@ -58,14 +58,14 @@ export function listQueries(ofSites: boolean) {
     users: queryOf({
       ...named,
       ...PEOPLE,
-      search: text("Part of the user or the host; a to z in any case.", "ada"),
+      search: text("Part of the user or the host; the case of a to z is ignored.", "ada"),
       kind: wordList(USER_KINDS, "Checkouts, reservations, queue entries, assigned people."),
       sort: sort<UserSort>(sortable<UserRecord>(UserRecord) as UserSort[]),
       ...page,
     }),
     servers: queryOf({
       ...chosen,
-      manager: names("Names of license managers, as the config has them.", MANAGERS[0] ?? ""),
+      manager: names("Names of license managers as in the config.", MANAGERS[0] ?? ""),
       status: wordList(SERVER_STATUSES, "Reachability."),
       state: wordList(DATA_STATES, "Outcome of the last poll."),
       sort: sort(sortable<ServerRecord>(ServerRecord)),
@@ -73,9 +73,9 @@ export function listQueries(ofSites: boolean) {
     }),
     expirations: queryOf({
       ...named,
-      start: startTime("Only what expires at this time or later."),
-      end: endTime("Only what expires before this time; a bare date takes in its day."),
-      days: integer("Only what expires within so many days, and what has expired.", {
+      start: startTime("Only licenses that expire at this time or later."),
+      end: endTime("Only licenses that expire before this time; a bare date includes its day."),
+      days: integer("Only licenses that expire within this number of days, and expired ones.", {
         minimum: 0,
         maximum: 36_500,
       }),

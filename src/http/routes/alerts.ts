@@ -27,32 +27,35 @@ import type { RouteDeps } from "./deps.ts";
 const QUERY = queryOf({
   severity: wordList(SEVERITIES, "Severities."),
   acknowledged: flag("Only acknowledged alerts, or only the others."),
-  state: word(ALERT_STATES, "Only those that fire now, or only those that are over."),
+  state: word(ALERT_STATES, "Only firing or only resolved alerts."),
   ...NAMED,
   rule: wordList(
     [...ALERT_RULES, ...OLD_SEATS_RULES],
-    "Rules. usage, seats_exhausted and queue are what `seats` was before 0.2.",
+    "Rules. usage, seats_exhausted and queue are names of `seats` before 0.2.",
   ),
-  start: startTime("Only alerts that were not over before this."),
-  end: endTime("Only alerts that began before this; a bare date takes in its day."),
+  start: startTime("Only alerts that had not ended before this time."),
+  end: endTime("Only alerts that began before this time; a bare date includes its day."),
   ...STORED_LIST,
 });
 
-const Comment = Type.Optional(unicode(0, 1000, "Why, for the others"));
+const Comment = Type.Optional(unicode(0, 1000, "Reason, shown to others"));
 const Acknowledge = fields({ comment: Comment });
 const MAX_SILENCE_S = 366 * 86_400;
 const Silence = fields({
   until: Type.Optional(time("End of the silence")),
   durationSeconds: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: MAX_SILENCE_S, description: "Or how long from now" }),
+    Type.Integer({
+      minimum: 1,
+      maximum: MAX_SILENCE_S,
+      description: "Duration from now, instead of `until`",
+    }),
   ),
   comment: Comment,
 });
 const ID = Type.Object({ id: Type.String({ description: "Id of the alert", example: "1" }) });
 
-/** Routes for firing and past alerts, acknowledging and silencing. */
 export function alertRoutes({ alerts, clock, audit, reader }: RouteDeps) {
-  /** Acknowledges or silences an alert, and writes it into the trail. */
+  /** Acknowledges or silences an alert and adds that to the audit trail. */
   async function change(
     exchange: Exchange,
     id: string,
@@ -62,7 +65,7 @@ export function alertRoutes({ alerts, clock, audit, reader }: RouteDeps) {
   ): Promise<AlertRecord> {
     const alert = /^[1-9]\d{0,14}$/.test(id) ? Number(id) : 0;
     exchange.acting = { message, fields: { alert, ...details } };
-    // At a hub the alert's site does it, which may take longer than the time after which Bun cuts a silent connection.
+    // At a hub the alert's site does it, and Bun closes silent connections.
     exchange.listener?.timeout(exchange.request, 0);
     const changed: HandledHere = alert === 0 ? { outcome: "unknown" } : await work(alert, callerOf(exchange));
     if (changed.outcome === "unknown") {
@@ -101,7 +104,7 @@ export function alertRoutes({ alerts, clock, audit, reader }: RouteDeps) {
           alerts.acknowledge(id, caller.name, comment, caller),
         ),
       documented("acknowledge", "Licenses", "Acknowledge an alert", {
-        description: "Reminders end. Its end is still notified, and so is a rise of its severity.",
+        description: "Stops reminders. Its end and a higher severity are still notified.",
         params: ID,
         body: Acknowledge,
         example: { comment: "Ann looks into it" },
@@ -119,7 +122,7 @@ export function alertRoutes({ alerts, clock, audit, reader }: RouteDeps) {
       },
       documented("acknowledge", "Licenses", "Silence an alert for a while", {
         description:
-          "Takes `until` or `durationSeconds`. Holds for the same trouble when it ends and comes again meanwhile. Targets that were notified of it are notified of its end.",
+          "Takes `until` or `durationSeconds`. Also silences the same problem if it ends and returns before then. Targets that were notified of the alert are notified of its end.",
         params: ID,
         body: Silence,
         example: { durationSeconds: 14_400, comment: "New seats are ordered" },

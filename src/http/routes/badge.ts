@@ -14,15 +14,13 @@ const QUERY = queryOf({
   daemon: text("Name of the daemon.", "siliqd"),
   feature: required(text("Name of the feature.", "Schema_Editor")),
 });
-/** Seconds for which a wiki may show the same. */
+/** Seconds that a wiki may cache the image. */
 const MAX_AGE = 30;
 
-/** Fields of a feature that a badge shows. */
 type Shown = Pick<
   FeatureRecord,
   "state" | "total" | "used" | "available" | "unlimited" | "queued" | "unit" | "collectedAt"
 >;
-/** A picture of a feature's free seats, for pages that show no more than an image. */
 export function badgeRoutes(
   { reader, snapshotFor }: Pick<RouteDeps, "reader" | "snapshotFor">,
   lists: Pick<Lists, "featuresNamed">,
@@ -56,9 +54,9 @@ export function badgeRoutes(
         },
       });
     },
-    documented("read", "Licenses", "Free seats of a feature, as a picture", {
+    documented("read", "Licenses", "Image of a feature's free seats", {
       description:
-        "For wikis and portals: with `[page] public` it needs no key. `server` and `daemon` may be left out where only one feature has the name.",
+        "For wikis and portals. With `[page] public` it needs no key. `server` and `daemon` are optional if only one feature has the name.",
       query: QUERY,
       answers: {
         200: { description: "The picture", content: { "image/svg+xml": { schema: { type: "string" } } } },

@@ -15,8 +15,8 @@ import type { RouteDeps } from "./deps.ts";
 
 const FILTER = {
   ...NAMED,
-  start: startTime("Only what expires at this time or later."),
-  end: endTime("Only what expires before this time; a bare date takes in its day."),
+  start: startTime("Only licenses that expire at this time or later."),
+  end: endTime("Only licenses that expire before this time; a bare date includes its day."),
 };
 export function calendarRoutes(
   { reader, settings }: Pick<RouteDeps, "reader" | "settings">,
@@ -35,9 +35,9 @@ export function calendarRoutes(
         },
       });
     },
-    documented("calendar", "Licenses", "Expiries as a calendar to subscribe to", {
+    documented("calendar", "Licenses", "Calendar of expirations to subscribe to", {
       keyInQuery: true,
-      description: "RFC 5545: an all-day event for each pool that has a date.",
+      description: "RFC 5545: an all-day event for each pool with an expiry date.",
       query: queryOf(FILTER),
       answers: {
         200: {

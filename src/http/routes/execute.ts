@@ -14,7 +14,7 @@ import type { RouteDeps } from "./deps.ts";
 const Argument = Type.Optional(unicode(1, MAX_ARGUMENT));
 const Body = fields({
   command: unicode(0, null, "status, diagnose, reread, remove, or the name of one of the config's commands"),
-  server: Type.Optional(unicode(0, null, "Id of the license server it acts on")),
+  server: Type.Optional(unicode(0, null, "Id of the license server that the command acts on")),
   args: Type.Optional(
     fields(
       { feature: Argument, user: Argument, host: Argument, display: Argument, handle: Argument },
@@ -93,7 +93,7 @@ export function executeRoutes(deps: RouteDeps, commands: CommandPort = ownComman
           return { command, role, allowed, needsServer, timeoutMs, args: argumentSchema(entry) };
         }),
       }),
-      documented("commands", "Licenses", "The commands that there are", {
+      documented("commands", "Licenses", "Available commands", {
         description: "Off unless execute.enabled is set.",
         answers: {
           200: { description: "Commands, and whether the caller may run them", schema: CommandList },
@@ -132,8 +132,8 @@ export function executeRoutes(deps: RouteDeps, commands: CommandPort = ownComman
         `Run a command on a license server${ofSites ? " through its site" : ""}`,
         {
           description: ofSites
-            ? 'Sites do it whose config has "execute" in fleet.allow and execute.enabled, by their own catalogues. Nothing of what a command prints travels to a hub. Every call is written to the audit trails of the hub and of the site.'
-            : "Off unless execute.enabled is set. Runs commands of a catalogue, without a shell: status and diagnose for operators; reread and remove for admins; the config's own for the role they name. A non-zero exit is COMMAND_EXECUTION_FAILED with the last lines of output in details. Every call is written to the audit trail.",
+            ? 'Works for sites with "execute" in fleet.allow and with execute.enabled; each site runs only commands of its own catalogue. The hub never receives a command\'s output. Every call is in the audit trails of the hub and of the site.'
+            : "Off unless execute.enabled is set. Runs commands of a catalogue without a shell: status and diagnose for operators, reread and remove for admins, and commands of the config for their role. A non-zero exit code is answered with COMMAND_EXECUTION_FAILED and the last lines of output in details. Every call is in the audit trail.",
           body: Body,
           example: ofSites
             ? { command: "remove", server: "muc:eda", args: { handle: "1201" } }

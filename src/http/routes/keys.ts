@@ -16,11 +16,11 @@ import { queryOf, STORED_LIST, shown, sortBy, storedPage } from "../query.ts";
 import { keyRecord } from "../records.ts";
 import type { RouteDeps } from "./deps.ts";
 
-/** So long a request waits for another program's lock on the database. */
+/** Time that a request waits for another program's database lock. */
 const PATIENCE = { patienceMs: () => 5_000 };
 
 const CONFIRM = Type.Optional(
-  Type.String({ description: "The key that signed in; required of a request by cookie" }),
+  Type.String({ description: "The key that signed in; required for requests with a cookie" }),
 );
 
 const Body = fields({
@@ -31,7 +31,7 @@ const Body = fields({
   dailyQuota: Type.Optional(Quota),
   monthlyQuota: Type.Optional(Quota),
   requestsPerMinute: Type.Optional(Quota),
-  site: Type.Optional(Type.String({ description: "With the role site, at a hub" })),
+  site: Type.Optional(Type.String({ description: "Only with the role site, at a hub" })),
   confirm: CONFIRM,
 });
 const Revocation = fields({ confirm: CONFIRM });
@@ -60,7 +60,7 @@ export function keyRoutes(deps: RouteDeps) {
         );
       },
       documented("keys", "Keys", "Keys", {
-        description: "Oldest first; revoked ones included.",
+        description: "Oldest first, including revoked keys.",
         query: QUERY,
         answers: { 200: listDoc("keys", Key, "Keys, without their secrets") },
       }),
@@ -77,7 +77,7 @@ export function keyRoutes(deps: RouteDeps) {
         }
         const result = await whenFree(() => keys.create(wanted), PATIENCE);
         if (result.outcome === "name-taken") {
-          const taken = "An active key has this name; take another, or revoke that one.";
+          const taken = "An active key has this name; choose another name or revoke that key.";
           throw new ApiError("ALREADY_EXISTS", taken);
         }
         const { key, presented } = result;
@@ -87,7 +87,7 @@ export function keyRoutes(deps: RouteDeps) {
         return status(201, { ...keyRecord(key), key: presented });
       },
       documented("keys", "Keys", "Make a key", {
-        description: "The key itself is in this answer and nowhere else.",
+        description: "Only this answer contains the key itself.",
         body: Body,
         example: { name: "wall display", role: "viewer", expiresAt: "2099-12-31T00:00:00Z" },
         answers: {

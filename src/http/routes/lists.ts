@@ -39,7 +39,7 @@ export function listRoutes(lists: Lists) {
     .get(
       "/api/licenses",
       ({ exchange, query }) => lists.licenses(exchange, query),
-      documented("read", "Licenses", "Everything: servers, features, totals", {
+      documented("read", "Licenses", "Servers with their features, and totals", {
         query: queries.licenses,
         answers: {
           200: {
@@ -114,12 +114,12 @@ export function listRoutes(lists: Lists) {
     .get(
       "/api/picture",
       ({ exchange, query }) => lists.picture(exchange, query),
-      documented("read", "Licenses", "Everything, slim, for views that are kept up to date", {
+      documented("read", "Licenses", "All servers and features in compact form, for live views", {
         description:
           "Features and rows are arrays, a third of the size of the records. Open /stream/combined?events=picture " +
-          "first, then read this: each `picture` event turns the picture of one server with the number `from` (its " +
-          "`snapshot`) into the picture with the number `to`. If `from` is another number, an event was missed: read " +
-          "this again with `server=`." +
+          "first, then read this. Each `picture` event turns the picture of one server with the number `from` (its " +
+          "`snapshot`) into the picture with the number `to`. If `from` differs, an event was missed: read the server " +
+          "again with `server=`." +
           (ofSites
             ? " The picture of a whole fleet is too large for one answer: `site` or `server` is required."
             : ""),

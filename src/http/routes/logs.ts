@@ -19,7 +19,7 @@ import type { RouteDeps } from "./deps.ts";
 
 const FILTER = {
   ...LOG_FILTER,
-  start_time: startTime("Lines from this time on."),
+  start_time: startTime("Lines at or after this time."),
   end_time: endTime("Lines before this time."),
   q: searchWords("the message or in values of the metadata"),
 };
@@ -28,11 +28,7 @@ const LINES = queryOf({ ...FILTER, ...SITE, ...FORMAT }).schema;
 /** Returns the queries of the log; only logs of several sites take `site`. */
 function logQueries(ofSites: boolean) {
   const site = (ofSites ? SITE : {}) as typeof SITE;
-  const lines = integer(
-    "How many of the last matching lines to answer.",
-    { minimum: 1, maximum: 10_000 },
-    100,
-  );
+  const lines = integer("Number of last matching lines.", { minimum: 1, maximum: 10_000 }, 100);
   return {
     recent: queryOf({ lines, ...FILTER, ...FORMAT, ...site }),
     search: queryOf({ ...FILTER, ...STORED_LIST, ...site }),
@@ -103,7 +99,7 @@ export function logRoutes({ clock, logs, audit, reader }: RouteDeps, checkSites:
     .get(
       "/api/logs/stats",
       ({ exchange }) => reader.answer(exchange, "logStats", hiddenFrom(exchange)),
-      documented("logs", "Logs", "How many lines are stored, by level, source and hour", {
+      documented("logs", "Logs", "Number of stored lines by level, source and hour", {
         answers: { 200: { description: "Counts", schema: Stats } },
         errors: ["TIMEOUT"],
       }),
@@ -112,19 +108,19 @@ export function logRoutes({ clock, logs, audit, reader }: RouteDeps, checkSites:
       "/api/logs/clear",
       async ({ request, exchange, body }) => {
         const at = body.before === undefined ? null : (parseTime(body.before, clock.now())?.at ?? null);
-        // Many lines take many small steps, so that no other request waits for them.
+        // Many lines are deleted in many small steps, so that other requests do not wait.
         exchange.listener?.timeout(request, 0);
-        // When it fails, some lines may be gone all the same.
+        // If it fails, some lines may already be deleted.
         exchange.acting = { message: "Logs were cleared", fields: { before: iso(at) } };
         const cleared = await logs.clear(at);
         audit.done(exchange, "Logs were cleared", { before: iso(at), cleared });
         return { cleared };
       },
       documented("clear_logs", "Logs", "Delete stored lines", {
-        description: "Never lines of the source audit. The clearing is itself logged.",
+        description: "Lines of the source audit are kept. The deletion is logged.",
         body: Clear,
         example: { before: "2026-01-31T00:00:00Z" },
-        answers: { 200: { description: "How many were deleted", schema: Type.Object({ cleared: Count }) } },
+        answers: { 200: { description: "Number of deleted lines", schema: Type.Object({ cleared: Count }) } },
       }),
     );
 }

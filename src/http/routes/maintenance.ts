@@ -36,10 +36,9 @@ export function maintenanceRoutes({ settings, clock, snapshotFor }: RouteDeps) {
       });
       return { windows: windows.filter(({ servers }) => !isNarrowed || servers.length > 0), timezone };
     },
-    documented("read", "Licenses", "Maintenance windows: which are running, and when each comes next", {
+    documented("read", "Licenses", "Maintenance windows: the active ones, and the next start of each", {
       description:
-        "No alert fires for the servers of a window that is running. `server` and `label` narrow the list to the windows of " +
-        "these servers.",
+        "No alert fires for servers in an active window. `server` and `label` select the windows of these servers.",
       query: QUERY,
       answers: { 200: { description: "The windows", schema: Maintenance } },
     }),

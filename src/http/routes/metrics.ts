@@ -11,7 +11,6 @@ import { SITE } from "../lists/lists.ts";
 import { NAMED, queryOf, type Values } from "../query.ts";
 import type { RouteDeps } from "./deps.ts";
 
-/** Bodies of a text answer, for the document. */
 const TEXT_CONTENT = {
   "text/plain": { schema: { type: "string", description: "Prometheus text format 0.0.4" } },
   "application/openmetrics-text": { schema: { type: "string", description: "OpenMetrics 1.0" } },
@@ -28,7 +27,7 @@ export interface MetricsSource {
   render(exchange: Exchange, query: Chosen, format: TextFormat): Promise<Uint8Array<ArrayBuffer>>;
 }
 
-/** Metrics of this daemon. Each picture is written once for all scrapers that see it alike. */
+/** Returns metrics of this daemon. Lines of a picture are shared by scrapers with the same rights. */
 function ownMetrics({ live, meters, snapshotFor }: RouteDeps): MetricsSource {
   const exposition = createExposition();
   return {
@@ -93,8 +92,8 @@ export function metricsRoutes(deps: RouteDeps, source: MetricsSource = ownMetric
         description: ofSites
           ? "Sites, their servers and features, and the hub itself. Above about 20,000 features, metrics of features are " +
             "left out and counted in `licmond_hub_left_out`: scrape each site as its own target with `site=`."
-          : "Servers, features, pools, polls, alerts and the daemon itself. OpenMetrics where `Accept` names it, else the " +
-            "older text format. Stale numbers are left out; their state is shown. No label names a user.",
+          : "Servers, features, pools, polls, alerts and the daemon itself. OpenMetrics if `Accept` names it, otherwise " +
+            "the older text format. Stale numbers are left out, but their state is included. No label names a user.",
         query,
         answers: { 200: { description: "All metrics", content: TEXT_CONTENT } },
       }),

@@ -11,7 +11,7 @@ import type { RouteDeps } from "./deps.ts";
 
 const RANGE = {
   start: startTime("Start of the range. Default: 30 days before the end."),
-  end: endTime("End of the range, not in it; a bare date is. Default: now."),
+  end: endTime("End of the range (exclusive; a bare date includes its day). Default: now."),
 };
 const { start, end } = RangeFields;
 
@@ -31,7 +31,6 @@ const WAITS = queryOf({
   ...STORED_LIST,
 });
 
-/** When servers were not up, and how long people wait for seats. */
 export function outageRoutes({ reader }: RouteDeps) {
   return new Elysia({ name: "routes/outages" })
     .use(gated)
@@ -47,16 +46,17 @@ export function outageRoutes({ reader }: RouteDeps) {
           sort: sortOf(query.sort),
         });
       },
-      documented("read", "Licenses", "When servers were not up, newest first, and their availability", {
+      documented("read", "Licenses", "Outages of servers, newest first, and their availability", {
         description:
-          "Stretches of one status that overlap the range, as each poll found it: no patience, unlike alerts. A status holds " +
-          "until the next poll; where none comes, for one interval. An outage ends where polls end, and the time behind it is " +
-          "not covered. `unknown` is an outage, and no covered time: a server that was polled and always refused has " +
-          "availability 0, one whose tool could never be run has none.",
+          "Periods of one status that overlap the range, as polls found it, without the delay of alerts. A status lasts " +
+          "until the next poll; without one, for one interval. Time after the last poll is not covered. `unknown` is an " +
+          "outage but not covered: a server that always refuses has availability 0, and one whose tool never ran has none.",
         query: OUTAGES,
         answers: {
           200: listDoc("outages", OutageRecord, "Outages", {
-            servers: Type.Array(AvailabilityRecord, { description: "Of the range, for any `status`" }),
+            servers: Type.Array(AvailabilityRecord, {
+              description: "Availability in the range, for any `status`",
+            }),
             start,
             end,
           }),
@@ -70,16 +70,20 @@ export function outageRoutes({ reader }: RouteDeps) {
         const { asked } = await reader.read(exchange, query, rangeOfDays(30));
         return reader.answer(exchange, "waits", { ...asked, sort: sortOf(query.sort) });
       },
-      documented("read", "Licenses", "How long full features stayed full, and waits for a seat lasted", {
-        description:
-          "Of each feature that was full in the range. A request at a random moment in which it was full waits until a reading " +
-          "shows a free seat, also over a gap of up to an hour: while a server does not answer, nobody gets a seat. Where the " +
-          "readings stop for longer, and at the end of the range, a wait counts as far as it was seen. These are facts of the " +
-          "past: `p80Confirmed` says how well the p80 of the first two thirds of the stretches held in the last third. Counts " +
-          "older than `[retention] samples` tell nothing.",
-        query: WAITS,
-        answers: { 200: listDoc("waits", WaitsRecord, "Waits", { start, end }) },
-        errors: ["TIMEOUT"],
-      }),
+      documented(
+        "read",
+        "Licenses",
+        "How long features were full, and how long a request would have waited",
+        {
+          description:
+            "For each feature that was full in the range. A request at a random time in which it was full waits until a " +
+            "reading shows a free seat, also over a gap of up to an hour. A wait that ends in a longer gap, or at the end of " +
+            "the range, counts with its known part. `p80Confirmed` shows how well the p80 of the first two thirds of the " +
+            "full periods held in the last third. Counts older than `[retention] samples` are not included.",
+          query: WAITS,
+          answers: { 200: listDoc("waits", WaitsRecord, "Waits", { start, end }) },
+          errors: ["TIMEOUT"],
+        },
+      ),
     );
 }

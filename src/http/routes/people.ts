@@ -10,25 +10,22 @@ import { openRange, startTime } from "../query-time.ts";
 import type { RouteDeps } from "./deps.ts";
 
 const QUERY = queryOf({
-  q: text("Part of the name, in any case.", "ada"),
+  q: text("Part of the name; case is ignored.", "ada"),
   kind: wordList(PERSON_KINDS, "Users, hosts."),
   server: NAMED.server,
   label: NAMED.label,
-  start: startTime(
-    "Only those who were seen at this time or later. Default: as far back as sessions are kept.",
-  ),
+  start: startTime("Only people seen at this time or later. Default: as long as sessions are kept."),
   sort: sortBy(sortable<PersonRecord>(PersonRecord)),
   ...STORED_LIST,
 });
 
-/** Users and hosts, now and as far back as history goes. */
 export function peopleRoutes({ reader, live }: RouteDeps) {
   return new Elysia({ name: "routes/people" }).use(gated).get(
     "/api/licenses/people",
     async ({ exchange, query }) => {
       const { asked, servers } = await reader.read(exchange, query, openRange);
       const ids = new Set(servers.map(({ server }) => server.id));
-      // Under their real names: the worker makes pseudonyms of all alike.
+      // Real names: the worker replaces all names by pseudonyms.
       const pictures = live.snapshot().servers.filter(({ server }) => ids.has(server.id));
       return reader.answer(exchange, "people", {
         ...asked,
@@ -38,11 +35,11 @@ export function peopleRoutes({ reader, live }: RouteDeps) {
         sort: sortOf(query.sort) ?? { field: "lastSeenAt", descending: true },
       });
     },
-    documented("people", "Licenses", "Users and hosts seen, the last seen first", {
+    documented("people", "Licenses", "Users and hosts, last seen first", {
       description:
-        "All who hold seats, wait, or have held seats or been denied as long as sessions are kept: with `server` or " +
-        "`label` those of these. `q` of an anonymized key finds pseudonyms, never names. `[page] people` in the " +
-        "config says from which role this is answered.",
+        "People who hold seats, wait, or did so or were denied while sessions are kept. With `server` or `label`, only " +
+        "people of those servers. For an anonymized key, `q` finds pseudonyms only. `[page] people` in the config sets " +
+        "the role that is needed.",
       query: QUERY,
       answers: { 200: listDoc("people", PersonRecord, "Users and hosts") },
       errors: ["TIMEOUT"],
@@ -50,7 +47,7 @@ export function peopleRoutes({ reader, live }: RouteDeps) {
   );
 }
 
-/** People who wait, or whose session is not stored yet. */
+/** Returns people who wait, or whose session is not stored yet. */
 function notInSessions({ features }: ServerPicture): Seen[] {
   return features.flatMap(({ checkouts, queue, collectedAt }) =>
     [...checkouts.filter(({ session }) => session === undefined), ...queue].flatMap(

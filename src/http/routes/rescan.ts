@@ -14,12 +14,12 @@ import type { RouteDeps } from "./deps.ts";
 
 const Body = fields({
   servers: Type.Optional(
-    Type.Array(unicode(0, null), { minItems: 1, description: "Ids; every enabled server when absent" }),
+    Type.Array(unicode(0, null), { minItems: 1, description: "Ids of servers. Default: all enabled ones" }),
   ),
 });
 const Results = Type.Object({ results: Type.Array(RescanResult) });
 
-/** Errors that a forced poll can end with. */
+/** Errors of a forced poll. */
 export const POLL_ERRORS = [
   "NOT_FOUND",
   "CONFLICT",
@@ -30,12 +30,11 @@ export const POLL_ERRORS = [
   "TIMEOUT",
 ] as const;
 
-/** Characters of the failures of all servers. */
+/** Maximum length of the failures of all servers. */
 const MAX_DETAILS = 4_000;
 
 type PollDeps = Pick<RouteDeps, "live" | "collector" | "settings" | "audit">;
 
-/** A poll of servers now. */
 export function rescanRoutes(deps: PollDeps) {
   return new Elysia({ name: "routes/rescan" }).use(gated).post(
     "/api/licenses/rescan",
@@ -53,7 +52,7 @@ export function rescanRoutes(deps: PollDeps) {
     },
     documented("rescan", "Licenses", "Poll now", {
       description:
-        "Waits for the polls; a poll that already runs is joined. When exactly one server is named, its failure is the answer's error; otherwise a failure stands in its row, and only when every poll failed is the answer UPSTREAM_ERROR.",
+        "Waits for the polls, and joins a running poll. If exactly one server is named, its failure is the error of the answer. Otherwise failures are in the rows, and the answer is UPSTREAM_ERROR only if every poll failed.",
       body: Body,
       example: { servers: ["eda"] },
       answers: { 200: { description: "Result of each poll", schema: Results } },

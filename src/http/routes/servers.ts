@@ -16,7 +16,7 @@ import type { RouteDeps } from "./deps.ts";
 
 const ID = Type.Object({ id: Type.String({ description: "Id of the server", example: "eda" }) });
 
-/** A name that is misspelt must not look like a manager without servers. */
+/** Throws for unknown managers: a misspelt name must not look like a manager without servers. */
 export function checkManagers(named: readonly string[] | undefined, { servers }: Snapshot): void {
   const known = new Set([...MANAGERS, ...servers.map(({ server }) => server.manager)]);
   if (named?.every((name) => known.has(name)) ?? true) return;
@@ -43,8 +43,8 @@ export function rawRoutes({ live, collector }: Pick<RouteDeps, "live" | "collect
       };
       return send(request, valueAnswer(withSite(output, exchange.ofSite)));
     },
-    documented("raw", "Licenses", "The raw output of a server's last poll", {
-      description: "Command line, output and unknown lines. Null before the first poll since the start.",
+    documented("raw", "Licenses", "Raw output of a server's last poll", {
+      description: "Command line, output and unrecognized lines. Null until the first poll after a start.",
       params: ID,
       answers: { 200: { description: "Raw output", schema: RawOutput } },
     }),

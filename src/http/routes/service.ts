@@ -22,9 +22,7 @@ const Pong = Type.Object({
   }),
 });
 
-/**
- * The daemon itself, the machine it runs on, and its way to the license servers as the last polls found it. Health is for load balancers and probes: it needs no key, so it names no server.
- */
+/** Health is for load balancers and probes: it needs no key, so it names no server. */
 export function serviceRoutes(deps: RouteDeps) {
   const { clock, build, daemon, collector, keys, health, host, settings, live, audit, installationId } = deps;
   let last: { readonly at: number; readonly checks: ReturnType<typeof health> } | null = null;
@@ -43,7 +41,7 @@ export function serviceRoutes(deps: RouteDeps) {
         const checks = await checksNow();
         const failing = Object.entries(checks).filter(([, { status }]) => status === "unhealthy");
         if (failing.length > 0) {
-          const unhealthy = "licmond is unhealthy: a part it cannot do without does not work.";
+          const unhealthy = "licmond is unhealthy: an essential part does not work.";
           const details = failing.map(([name, { message }]) => `${name}: ${message}`).join("; ");
           throw new ApiError("SERVICE_UNAVAILABLE", unhealthy, { details, retryAfterSeconds: 5 });
         }
@@ -59,7 +57,7 @@ export function serviceRoutes(deps: RouteDeps) {
       },
       documented("open", "Service", "Health of the daemon", {
         description:
-          "Needs no key. Unhealthy (the database or the collector does not work) is 503 with the error body.",
+          "Needs no key. If the database or the collector does not work, the answer is 503 with the error body.",
         answers: { 200: { description: "Healthy or degraded", schema: HealthRecord } },
         errors: ["SERVICE_UNAVAILABLE"],
       }),
@@ -67,8 +65,8 @@ export function serviceRoutes(deps: RouteDeps) {
     .get(
       "/api/ping",
       () => ({ message: "pong" as const, timestamp: iso(clock.now()), instance: installationId }),
-      documented("open", "Service", "Is the daemon there", {
-        answers: { 200: { description: "It is", schema: Pong } },
+      documented("open", "Service", "Check that the daemon answers", {
+        answers: { 200: { description: "The daemon answers", schema: Pong } },
       }),
     )
     .get(
@@ -106,17 +104,17 @@ export function serviceRoutes(deps: RouteDeps) {
         exchange.acting = { message: "Config reload", fields: {} };
         const { outcome, problems, needRestart } = daemon.reload();
         if (outcome === "refused") {
-          throw new ApiError("CONFLICT", "The config has problems and was refused; the running one stays.", {
+          throw new ApiError("CONFLICT", "The config has problems and was not applied.", {
             details: problems.join("\n"),
           });
         }
         audit.done(exchange, "Config reload", { needRestart: needRestart.join(", ") });
         return { outcome, needRestart: [...needRestart] };
       },
-      documented("reload", "Service", "Read the config again", {
+      documented("reload", "Service", "Reload the config", {
         description:
-          "As SIGHUP. A config with problems is refused with CONFLICT, the problems in details, and the running one stays.",
-        answers: { 200: { description: "The new config holds", schema: Reloaded } },
+          "Like SIGHUP. A config with problems is not applied; the answer is CONFLICT with the problems in details.",
+        answers: { 200: { description: "The new config was applied", schema: Reloaded } },
         errors: ["CONFLICT"],
       }),
     )
@@ -153,14 +151,14 @@ export function serviceRoutes(deps: RouteDeps) {
           ),
         };
       },
-      documented("details", "Host", "Interfaces and the way to the license servers", {
-        description: "Reachability is measured with each poll and served from the snapshot.",
+      documented("details", "Host", "Network interfaces, and reachability of the license servers", {
+        description: "Reachability is measured at each poll.",
         answers: { 200: { description: "Network", schema: Network } },
       }),
     );
 }
 
-/** Reports whether a server is down or has old numbers. A server that was not polled yet does not count. */
+/** Reports whether a server is down or stale; servers that were not polled yet do not count. */
 function anyTrouble({ servers }: Snapshot): boolean {
   return servers.some(
     ({ server, status, state, lastPollAt }) =>
@@ -177,7 +175,7 @@ const ServerInfo = record("ServerInfo", {
   cpu: Type.Object({ model: nullable(Type.String()), count: Type.Integer({ minimum: 1 }) }),
   memoryBytes: Count,
   timezone: Type.String({ description: "IANA zone", examples: ["Europe/Berlin"] }),
-  bun: Type.String({ description: "Version of Bun inside" }),
+  bun: Type.String({ description: "Version of the built-in Bun" }),
   version: Type.String(),
   build: textOrNull("Commit; null when run from source"),
 });
@@ -206,7 +204,7 @@ const Network = record("Network", {
       host: Type.String(),
       port: nullable(Port),
       addresses: Type.Array(Type.String()),
-      reachable: nullable(Type.Boolean({ description: "Takes TCP connections, as of the last poll" })),
+      reachable: nullable(Type.Boolean({ description: "Accepted a TCP connection at the last poll" })),
       connectMs: nullable(Type.Number({ minimum: 0 })),
       error: nullable(Type.String()),
     }),

@@ -16,23 +16,22 @@ import type { RouteDeps } from "./deps.ts";
 const SESSIONS = queryOf({
   ...NAMED,
   ...PEOPLE,
-  start: startTime("Only sessions that held seats after this."),
-  end: endTime("Only sessions that began before this; a bare date takes in its day."),
+  start: startTime("Only sessions that held seats after this time."),
+  end: endTime("Only sessions that began before this time; a bare date includes its day."),
   sort: sortBy(sortable<Pick<SessionRecord, SessionOrder>>(SessionRecord)),
   ...STORED_LIST,
 });
 const DENIALS = queryOf({
   ...NAMED,
   ...PEOPLE,
-  start: startTime("Denials from this time on, by their first attempt."),
+  start: startTime("Denials whose first attempt was at this time or later."),
   end: endTime("Denials before this time."),
   sort: sortBy(DENIAL_SORTS),
   ...STORED_LIST,
 });
 
-/** Sessions and denials. */
 export function sessionRoutes({ denials, reader }: RouteDeps) {
-  /** Whether denials of these servers can be seen. Anonymized keys see no paths of the host. */
+  /** Returns whether denials of these servers are visible. Anonymized keys see no paths of the host. */
   function loggingOf(
     ids: readonly string[],
     { anonymize, ofSite }: { readonly anonymize: boolean } & Pick<Formatted, "ofSite">,
@@ -54,8 +53,8 @@ export function sessionRoutes({ denials, reader }: RouteDeps) {
         const sort = sortOf<SessionOrder>(query.sort) ?? { field: "firstSeenAt", descending: true };
         return reader.answer(exchange, "sessions", { ...asked, sort });
       },
-      documented("holders", "Licenses", "Checkouts over their lifetime, open ones included", {
-        description: "Those that overlap the range, the newest first unless told otherwise.",
+      documented("holders", "Licenses", "Checkouts over their lifetime, including open ones", {
+        description: "Sessions that overlap the range, newest first by default.",
         query: SESSIONS,
         answers: { 200: listDoc("sessions", SessionRecord, "Sessions") },
         errors: ["TIMEOUT"],
@@ -72,7 +71,7 @@ export function sessionRoutes({ denials, reader }: RouteDeps) {
       },
       documented("holders", "Licenses", "Denied requests, newest first", {
         description:
-          "One row for a user who tries again and again. `logging` says of each server whether denials can be seen and since when: no rows of a server whose logging is off mean nothing.",
+          "Repeated attempts of a user share a row. `logging` shows whether denials of each server are visible and since when; without it, missing rows prove nothing.",
         query: DENIALS,
         answers: { 200: listDoc("denials", DenialRecord, "Denials", { logging: Type.Array(LoggingRecord) }) },
         errors: ["TIMEOUT"],

@@ -20,17 +20,17 @@ import { browserOf, cookieName, cookieOf, endedCookie, NOBODY, requirePage, setC
 import { kindOf } from "../without-key.ts";
 import type { RouteDeps } from "./deps.ts";
 
-/** So long a request waits for another program's lock on the database. */
+/** Time that a request waits for another program's database lock. */
 const PATIENCE = { patienceMs: () => 5_000 };
 
 const Credentials = fields({
   key: Type.Optional(Type.String()),
-  code: Type.Optional(Type.String({ description: "Code of a link of `licmond open`, instead of a key" })),
-  stay: Type.Optional(Type.Boolean({ description: "For 30 days, used or not" })),
+  code: Type.Optional(Type.String({ description: "Code from a link of `licmond open`, instead of a key" })),
+  stay: Type.Optional(Type.Boolean({ description: "Stay signed in for 30 days, even without requests" })),
 });
 
 const LinkWanted = fields({
-  role: Type.Optional(words(["viewer", "operator", "admin"], "Not more than the caller's own")),
+  role: Type.Optional(words(["viewer", "operator", "admin"], "At most the caller's own role")),
   forSeconds: Type.Optional(Type.Integer({ minimum: 60, maximum: 31_536_000 })),
 });
 
@@ -55,24 +55,21 @@ function signInRecord(signIn: SignIn, current: SignIn | null): SignInRecord {
   };
 }
 
-/** Browsers that are signed in, and who a caller is. */
+/** Signed-in browsers, and who a caller is. */
 export function signInRoutes(deps: RouteDeps) {
   const { signIns, keys, clock, audit, limits, settings, execute, denials, host } = deps;
   const { installationId } = deps;
   const countRefusal = createRefusalCount(deps);
 
-  /**
-   * Returns the rights of the sent key or code. A wrong one draws on the address's bucket, which slows down
-   * guessing.
-   */
+  /** Returns the rights of a key or code. Wrong ones use the address's bucket, which slows down guessing. */
   async function grantOf(exchange: Exchange, { key, code }: Static<typeof Credentials>) {
     if ((key === undefined) === (code === undefined))
-      throw new ApiError("MISSING_FIELD", 'The body takes "key" or "code": one of them.');
+      throw new ApiError("MISSING_FIELD", 'The body takes either "key" or "code".');
     const found = code === undefined ? null : await signIns.takeCode(code);
     const check = key === undefined ? null : keys.verify(key);
     if (found === null && check?.outcome !== "valid") {
       countRefusal(exchange, check?.outcome ?? "code");
-      const over = "This link was used, is older than 10 minutes, or is not known here. Ask for another one.";
+      const over = "This link was already used, is older than 10 minutes, or is unknown. Ask for a new one.";
       if (check === null) throw new ApiError("AUTH_INVALID", over);
     }
     if (found !== null) return found;
@@ -83,7 +80,7 @@ export function signInRoutes(deps: RouteDeps) {
   function visibleTo({ caller, signIn }: Exchange): readonly SignIn[] {
     const all = signIns.list();
     if (caller !== null && permits(caller, "keys")) return all;
-    // One that a link made smaller than its key has nothing to do with the others of the key.
+    // A sign-in with a lower role than its key sees only itself.
     const isSmaller = signIn !== null && signIn.role !== null;
     return all.filter((each) => (isSmaller ? each.id === signIn.id : each.keyId === caller?.id));
   }
@@ -97,7 +94,7 @@ export function signInRoutes(deps: RouteDeps) {
         const { caller, grant } = await grantOf(exchange, body);
         exchange.caller = caller;
         requirePermission(exchange, "read", "Signing in");
-        // Its key's bucket, as each is written to the disk.
+        // Each sign-in is written to disk, so use the key's bucket.
         limits.drawOfKey(exchange, caller, caller.id);
         if (kindOf(caller.id) === "key") keys.touch(caller.id, clock.now());
         const before = signIns.verify(cookieOf(request, cookieName(installationId, exchange)) ?? "");
@@ -111,8 +108,8 @@ export function signInRoutes(deps: RouteDeps) {
       },
       documented("open", "Keys", "Sign a browser in", {
         description:
-          "Exchanges a key, or the code of a link, for a cookie that scripts cannot read. Needs the header `X-Licmond: page`, as everything that is changed by cookie.",
-        requestHeaders: { "X-Licmond": { description: "`page`, which no form can send", example: "page" } },
+          "Exchanges a key, or the code of a link, for a cookie that scripts cannot read. Needs the header `X-Licmond: page`, like all changes by cookie.",
+        requestHeaders: { "X-Licmond": { description: "`page`; forms cannot send it", example: "page" } },
         body: Credentials,
         example: { key: "lmk_k3v9x2m7q1ab_…", stay: true },
         answers: { 204: { description: "Signed in", headers: COOKIE } },
@@ -127,12 +124,12 @@ export function signInRoutes(deps: RouteDeps) {
       async ({ exchange, body, server, status }) => {
         const caller = callerOf(exchange);
         if (exchange.signIn !== null || kindOf(caller.id) === "proxy") {
-          const takes = "A link is made with a key, or on the daemon's own host.";
+          const takes = "Only a key, or a user of the daemon's own host, can create a link.";
           throw new ApiError("AUTH_INSUFFICIENT", takes);
         }
         const { role = caller.role, forSeconds } = body;
         if (ROLES.indexOf(role) > ROLES.indexOf(caller.role)) {
-          const message = `A link may not be for more than the caller's own role, ${caller.role}.`;
+          const message = `A link cannot grant more than the caller's own role, ${caller.role}.`;
           throw new ApiError("AUTH_INSUFFICIENT", message);
         }
         const expiresAt = forSeconds === undefined ? null : clock.now() + 1000 * forSeconds;
@@ -146,8 +143,8 @@ export function signInRoutes(deps: RouteDeps) {
         const url = `${page}#code=${code}`;
         return status(201, { code, codeExpiresAt: iso(until), url });
       },
-      documented("read", "Keys", "Make a link that signs a browser in", {
-        description: "Good once, for 10 minutes. The sign-in has the caller's role, or a smaller one.",
+      documented("read", "Keys", "Create a link that signs a browser in", {
+        description: "The link works once, for 10 minutes. The sign-in has the caller's role or a lower one.",
         body: LinkWanted,
         example: { role: "viewer", forSeconds: 28_800 },
         answers: { 201: { description: "Made", schema: SignInLink } },
@@ -158,7 +155,7 @@ export function signInRoutes(deps: RouteDeps) {
       async ({ exchange }) => {
         const { signIn } = exchange;
         if (signIn === null)
-          throw new ApiError("CONFLICT", "This request came with a key: there is no sign-in to end.");
+          throw new ApiError("CONFLICT", "This request uses a key, so there is no sign-in to end.");
         await whenFree(() => signIns.end(signIn.id), PATIENCE);
         audit.done(exchange, "Signed out");
         return new Response(null, {
@@ -178,10 +175,10 @@ export function signInRoutes(deps: RouteDeps) {
         const page = { ...query, ...storedPage(query) };
         return responseOf(listAnswer(SIGN_INS, rows, page, formOf(query, exchange)));
       },
-      documented("read", "Keys", "Browsers that are signed in", {
-        description: "Those of the caller's key; all for an admin. Oldest first.",
+      documented("read", "Keys", "Signed-in browsers", {
+        description: "Sign-ins of the caller's key, oldest first; all for an admin.",
         query: QUERY,
-        answers: { 200: listDoc("signins", SignInRecord, "Sign-ins that hold") },
+        answers: { 200: listDoc("signins", SignInRecord, "Valid sign-ins") },
       }),
     )
     .delete(
@@ -198,7 +195,7 @@ export function signInRoutes(deps: RouteDeps) {
       },
       documented("read", "Keys", "End a sign-in", {
         params: ID,
-        answers: { 204: { description: "Ended; its streams end within 5 s" } },
+        answers: { 204: { description: "Ended; its streams close within 5 s" } },
       }),
     )
     .get(
@@ -217,12 +214,12 @@ export function signInRoutes(deps: RouteDeps) {
           denials: denials.logging().map((each) => pick(each, "server", "state")),
         };
       },
-      documented("read", "Keys", "The caller and its rights", {
+      documented("read", "Keys", "The caller and its permissions", {
         answers: { 200: { description: "The caller", schema: Me }, 204: NOBODY },
       }),
     );
 
-  /** Where others reach it, as far as the daemon knows. */
+  /** Returns the daemon's URL for other hosts. */
   function ownUrl(port: number | undefined): string {
     const { host: listens, port: configured, tls } = settings();
     const isAnywhere = listens === "0.0.0.0" || listens === "::" || listens === "";

@@ -41,7 +41,7 @@ import { endTime, rangeOfDays, startTime, timezone } from "../query-time.ts";
 import { checkKnown } from "../snapshot.ts";
 import type { RouteDeps } from "./deps.ts";
 
-const END = endTime("End of the range, not in it; a bare date is. Default: now.");
+const END = endTime("End of the range (exclusive; a bare date includes its day). Default: now.");
 const THIRTY_DAYS = { start: startTime("Start of the range. Default: 30 days before the end."), end: END };
 
 const STATS = queryOf({
@@ -51,10 +51,10 @@ const STATS = queryOf({
   end: END,
   interval: word(
     ["auto", ...INTERVALS],
-    "Width of the buckets; `auto` (default): the smallest for at most 400.",
+    "Width of the buckets; `auto` (default) is the smallest width with at most 400 buckets.",
   ),
   timezone: timezone("IANA zone of day buckets."),
-  series: flag("Whether each feature has its series. Default: true where `feature` is given."),
+  series: flag("Whether features have their series. Default: true if `feature` is given."),
   sort: sortBy<StatsOrder>(sortable<Omit<StatsRecord, "series">>(StatsRecord)),
   ...LIVE_LIST,
 });
@@ -62,7 +62,7 @@ const STATS = queryOf({
 const EFFICIENCY_FIELDS = {
   ...RangeFields,
   products: Type.Optional(
-    Type.Array(ProductRecord, { description: "Where `product` is given: a row for each" }),
+    Type.Array(ProductRecord, { description: "One row per product, if `product` is given" }),
   ),
 };
 const STATS_FIELDS = { ...EFFICIENCY_FIELDS, interval: words(INTERVALS) };
@@ -83,7 +83,7 @@ const HEATMAP = queryOf({
   ...FORMAT,
 });
 
-const PEOPLE_HINT = "Other groups are answered to every viewer, where neither user nor host is given.";
+const PEOPLE_HINT = "Every viewer may use other groups, without user and host.";
 const usageQuery = (keys: typeof FLEET_USAGE_KEYS | typeof USAGE_KEYS) => {
   const words = [...keys, "label:<name>"].join(", ");
   const key = {
@@ -114,19 +114,19 @@ const Heatmap = record("Heatmap", {
   features: Type.Integer({
     minimum: 0,
     description:
-      "Features added up: those that count seats, each seat group once; or a single feature in its own unit",
+      "Number of summed features: those that count seats, each seat group once; or a single feature in its own unit",
   }),
   unit: OfCounts.unit,
   cells: Type.Array(HeatCellRecord, { description: "Every hour of the week, Monday first" }),
   ...RangeFields,
 });
 
-/** Figures over a range: of features, of each seat, by hour and weekday, by user. `keys`: what usage may be grouped by. */
+/** `keys`: allowed groups of usage. */
 export function statisticsRoutes(
   { reader, settings, live }: RouteDeps,
   keys: typeof FLEET_USAGE_KEYS | typeof USAGE_KEYS = USAGE_KEYS,
 ) {
-  /** The products of a query. Throws NOT_FOUND for one that the config does not know. */
+  /** Returns the products of a query. Throws NOT_FOUND for unknown ones. */
   function productsAsked(product: readonly string[] | null = null): ProductsAsked {
     const { products } = settings();
     const known = products.map(({ name }) => name);
@@ -134,7 +134,7 @@ export function statisticsRoutes(
     return { products, product };
   }
 
-  /** The labels of each server as keys of groups. Throws NOT_FOUND for a key that is the label of no server. */
+  /** Returns the labels of each server for groups. Throws NOT_FOUND for a label that no server has. */
   function labelsFor(groupBy: readonly UsageKey[]) {
     const labels = live.snapshot().servers.map(({ server }) => {
       const keyed = Object.entries(server.labels).map(([name, value]) => [`label:${name}`, value] as const);
@@ -158,7 +158,7 @@ export function statisticsRoutes(
           if (series) checkPoints(bucketCount(interval ?? autoInterval(start, end), start, end));
           return { start, end };
         });
-        // A feature without counts belongs to no product's figures.
+        // Figures of products need counts.
         const uncounted = query.product ? [] : uncountedOf(servers, asked.filter);
         const sort = sortOf(query.sort);
         const products = productsAsked(query.product);
@@ -167,9 +167,9 @@ export function statisticsRoutes(
       },
       documented("read", "Licenses", "Peaks, averages and series of features over a range", {
         description:
-          "Averages and percentiles are weighted by time and count covered time alone; utilization goes by the total of " +
-          "its own time. Features without coverage in the range are listed where they are named: counts come from polls " +
-          "alone, and of times before them imported logs give sessions, usage and denials. An answer of more than " +
+          "Averages and percentiles are weighted by time and cover only polled time; utilization uses the total at each " +
+          "time. Named features are listed even without coverage: counts come only from polls, but imported logs add " +
+          "sessions, usage and denials of earlier times. An answer of more than " +
           `${MAX_POINTS.toLocaleString("en")} points is refused.`,
         query: STATS,
         answers: { 200: listDoc("features", StatsRecord, "Figures of features", STATS_FIELDS) },
@@ -183,24 +183,19 @@ export function statisticsRoutes(
         const question = { ...asked, ...productsAsked(query.product), sort: sortOf(query.sort) };
         return reader.answer(exchange, "efficiency", question);
       },
-      documented(
-        "read",
-        "Licenses",
-        "How busy each seat was, and what fewer or more seats would have meant",
-        {
-          description:
-            "With n seats, no more than there are, `saturatedSeconds` is the time in which n or more were in use, and " +
-            "`affectedSessions` are those that began when, themselves included, more than n were. With more seats both go by " +
-            "the seats in use, plus those that the queue asks for, plus those of each denied request from its first to its " +
-            "last attempt (at least 1 s); while a request waits or is denied that is at least one seat more than there are. " +
-            "`affectedSessions` then counts the denied and queued requests, too, for which, themselves included, n were not " +
-            "enough. Where `demand` is known from nothing, nothing is said of more seats. CSV has a row for each seat and each " +
-            "number of seats that was tried, told apart by `part`; X-Total-Count is that of the features.",
-          query: EFFICIENCY,
-          answers: { 200: listDoc("features", EfficiencyRecord, "Seats of features", EFFICIENCY_FIELDS) },
-          errors: ["TIMEOUT"],
-        },
-      ),
+      documented("read", "Licenses", "How busy each seat was, and the effect of fewer or more seats", {
+        description:
+          "For n seats up to the total, `saturatedSeconds` is the time in which n or more were in use, and " +
+          "`affectedSessions` is the number of sessions that began when, including themselves, more than n were in use. " +
+          "For more seats, seats requested by the queue and by denied requests (from the first to the last attempt, at " +
+          "least 1 s) are added; a waiting or denied request always exceeds the total by at least one seat. " +
+          "`affectedSessions` then includes denied and queued requests. Both are null for more seats if `knownFrom` is " +
+          "`none`. CSV has a row for each seat and each simulated number of seats, distinguished by `part`; " +
+          "X-Total-Count is the number of features.",
+        query: EFFICIENCY,
+        answers: { 200: listDoc("features", EfficiencyRecord, "Seats of features", EFFICIENCY_FIELDS) },
+        errors: ["TIMEOUT"],
+      }),
     )
     .get(
       "/api/licenses/heatmap",
@@ -210,8 +205,8 @@ export function statisticsRoutes(
       },
       documented("read", "Licenses", "Use by hour and weekday", {
         description:
-          "Several features are laid together: at any moment the sum of those known then. Where samples are gone, " +
-          "only a single feature has a heat map.",
+          "Several features are summed at each time. Where samples were deleted by retention, select a single feature: " +
+          "sums of several are not available.",
         query: HEATMAP,
         answers: { 200: csvToo("Heat map", Heatmap) },
         errors: ["TIMEOUT"],
@@ -230,7 +225,7 @@ export function statisticsRoutes(
         if (![...FIGURES, ...keyColumns(groupBy)].includes(sort.field)) {
           throw new ApiError(
             "INVALID_QUERY",
-            `Query parameter "sort" got "${sort.field}", which the groups have only with group_by=${sort.field}.`,
+            `Query parameter "sort" got "${sort.field}", which groups have only with group_by=${sort.field}.`,
           );
         }
         const { asked } = await reader.read(exchange, query, rangeOfDays(30));
@@ -241,10 +236,10 @@ export function statisticsRoutes(
       },
       documented("read", "Licenses", "Use by group: seat-hours, sessions and peaks", {
         description:
-          "Counted over the stored sessions, each for the time in which its seats were held: reserved seats that no user " +
-          "holds are in the `used` of stats, not in here. A session counts from the first reading that has it to the first " +
-          "one without it, with the seats that it had last; only an imported log shows the time before licmond's first poll. Where the range begins before sessions are kept, `start` says " +
-          "from when on they were counted. Sorted by seat-hours, the most first, unless told otherwise.",
+          "Counts stored sessions while they held seats; reserved seats without a user are only in the `used` of stats. A " +
+          "session counts from the first reading with it to the first one without it, with its last number of seats; only " +
+          "an imported log shows the time before licmond's first poll. If the range begins before sessions are kept, " +
+          "`start` is the time from which they were counted. Sorted by seat-hours, largest first, by default.",
         query: usageQuery(keys),
         answers: { 200: listDoc("groups", UsageRecord, "Groups", { ...RangeFields, coverage: Coverage }) },
         errors: ["TIMEOUT"],
@@ -252,7 +247,7 @@ export function statisticsRoutes(
     );
 }
 
-/** Named features for which the tool prints no count: only their sessions and denials are known. */
+/** Returns named features without counts; only their sessions and denials are known. */
 function uncountedOf(
   servers: readonly ServerPicture[],
   named: { readonly features: readonly string[] | null; readonly daemons: readonly string[] | null },

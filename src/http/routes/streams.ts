@@ -23,7 +23,7 @@ import type { RouteDeps } from "./deps.ts";
 
 const STREAMS = {
   logs: { access: "logs", summary: "The service's own log", events: ["log"] },
-  metrics: { access: "read", summary: "Load of the host, and seats", events: ["metrics"] },
+  metrics: { access: "read", summary: "Load of the host, and total seats", events: ["metrics"] },
   combined: { access: "read", summary: "All events", events: Object.keys(EVENT_SCHEMAS) as EventType[] },
 } as const;
 
@@ -35,13 +35,10 @@ const SSE_PATHS: readonly (readonly [string, StreamName])[] = [
   ["/stream/combined", "combined"],
 ];
 
-/**
- * How long an ended stream may keep its connection for pending bytes; a client that never reads would keep
- * it forever.
- */
+/** Time for the pending bytes of an ended stream: a client that never reads would keep its connection forever. */
 const LINGER_SECONDS = 10;
 
-/** Server-sent events; and WebSockets with the same parameters and the same objects, each log event once. */
+/** Serves server-sent events, and WebSockets with the same parameters and objects. */
 export function streamRoutes(
   { log, streams, live }: Pick<RouteDeps, "log" | "streams" | "live">,
   checkSites: CheckSites | null = null,
@@ -57,7 +54,7 @@ export function streamRoutes(
     if (ofSites && wanted.events?.includes("picture") && !resolved.site && !resolved.server)
       throw new ApiError(
         "INVALID_QUERY",
-        "The pictures of a whole fleet are too large for one stream: name site= or server=.",
+        "The pictures of a whole fleet are too large for one stream; add site= or server=.",
       );
     return resolved;
   }
@@ -68,7 +65,7 @@ export function streamRoutes(
   }
 
   function sendEvents(opening: Opening, { request, listener }: Exchange, query: Wanted): Response {
-    // A quiet stream is alive: Bun cuts silent connections.
+    // Bun closes silent connections, but a stream may be quiet.
     listener?.timeout(request, 0);
     if (request.method === "HEAD") return new Response(null, { headers: SSE_HEADERS });
     const onEnd = () => listener?.timeout(request, LINGER_SECONDS);
@@ -111,7 +108,7 @@ export function streamRoutes(
         answers: {
           200: {
             description:
-              "Frames of `event`, `id` and `data`, where data is one JSON object of these. With Last-Event-ID the first line is `:resume from <id>`.",
+              "Frames of `event`, `id` and `data`; data is one of these JSON objects. With Last-Event-ID the first line is `:resume from <id>`.",
             content: { "text/event-stream": { schema } },
           },
         },
@@ -126,11 +123,11 @@ export function streamRoutes(
       documented(access, "Streams", summary, {
         ...doc,
         description:
-          'Sends one JSON object a message. Takes {"type":"ping"} and {"type":"subscribe", …parameters of the query…}; what it does not understand is answered with {"type":"error"} and the connection stays.',
+          'Sends one JSON object per message. Takes {"type":"ping"} and {"type":"subscribe", …parameters of the query…}; other messages are answered with {"type":"error"}, and the connection stays open.',
         answers: {
-          // OpenAPI has no place for messages: they stand as the body of the 101, which has none.
+          // OpenAPI cannot describe messages, so they are documented as the body of the 101.
           101: {
-            description: "Switching to WebSocket. Each message is one of these, as text.",
+            description: "Switching to WebSocket. Each text message is one of these objects.",
             content: { "application/json": { schema } },
           },
         },
@@ -168,12 +165,11 @@ function docOf(stream: StreamName, query: StreamQuery, ofSites: boolean) {
       },
     },
     errors: ["SERVICE_UNAVAILABLE"] as const,
-    /** One object per event. */
     schema: sent.length === 1 ? { ...sent[0] } : { oneOf: sent },
   };
 }
 
-/** Headers that keep proxies from holding events back. */
+/** Keeps proxies from buffering events. */
 const SSE_HEADERS = {
   "content-type": "text/event-stream; charset=utf-8",
   "cache-control": "no-cache, no-transform",
@@ -181,9 +177,8 @@ const SSE_HEADERS = {
 } as const;
 
 /**
- * The body of a server-sent event stream. Events are pushed; the queue's size in bytes is the amount
- * waiting in the daemon, because the server takes only as much as the socket accepts. `onEnd` is called when the
- * daemon ends the stream.
+ * Returns the body of an event stream. The server takes only as much as the socket accepts, so the queue has the
+ * waiting bytes. `onEnd` is called when the daemon ends the stream.
  */
 function createSseStream(opening: Opening, wanted: Wanted, onEnd: () => void): ReadableStream<Uint8Array> {
   let client: StreamClient | null = null;
@@ -195,7 +190,7 @@ function createSseStream(opening: Opening, wanted: Wanted, onEnd: () => void): R
         client = opening.start(
           {
             kind: "sse",
-            // Besides the queue, the server holds a chunk that the socket has not accepted.
+            // The server also holds a chunk that the socket has not accepted.
             waiting: () => (isIdle ? 0 : lastBytes - (controller.desiredSize ?? 0)),
             send(chunk) {
               const bytes = chunk.bytes();
@@ -209,7 +204,7 @@ function createSseStream(opening: Opening, wanted: Wanted, onEnd: () => void): R
                 controller.enqueue(ownChunk(comment(ENDINGS[reason])).bytes());
                 controller.close();
               } else {
-                // Drop waiting bytes: a client that does not read would keep them in memory.
+                // Drops waiting bytes, which a client that never reads would keep in memory.
                 controller.error(new Error("The stream was ended"));
               }
               onEnd();

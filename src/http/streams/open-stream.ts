@@ -39,19 +39,18 @@ export function openStream(
   const { broadcaster } = port;
   const { streams, perKey } = port.limits();
   const { sse, websocket } = broadcaster.counts();
-  if (sse + websocket >= streams)
-    throw full(`${streams} streams are open, which is the most (limits.streams).`);
+  if (sse + websocket >= streams) throw full(`${streams} streams are open, the maximum (limits.streams).`);
   // Callers without a key must not use up all streams.
   const isPublic = kindOf(caller.id) === "public";
   if (isPublic && 2 * broadcaster.heldBy((id) => kindOf(id) === "public") >= streams)
-    throw full("Half of limits.streams are open without a key, which is the most.");
+    throw full("Half of limits.streams are open without a key, the maximum.");
   // Browsers that share a key have their own limits.
   const holder = signIn?.id ?? caller.id;
   const most = signIn === null ? perKey : STREAMS_OF_SIGN_IN;
   if (broadcaster.heldBy((id) => id === holder) >= most) {
     const whose = isPublic ? "address" : signIn === null ? "key" : "sign-in";
     const setting = signIn === null ? " (limits.streams_per_key)" : "";
-    throw full(`This ${whose} has ${most} streams open, which is the most${setting}.`);
+    throw full(`This ${whose} has ${most} streams open, the maximum${setting}.`);
   }
   const hidden = permits(caller, "protected_logs") ? [] : HIDDEN_FROM_VIEWERS;
   const sight = { hidden: permits(caller, "logs") ? hidden : LOG_SOURCES, audience: audienceOf(caller) };

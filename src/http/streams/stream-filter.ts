@@ -28,7 +28,7 @@ const DOMAIN_PARAMETERS = {
   server: {
     ...NAMED.server,
     description:
-      "Only domain events of these servers, and their pictures, which no other parameter narrows. An unknown one is 404.",
+      "Only domain events and pictures of these servers. No other parameter filters pictures. An unknown server is answered with 404.",
   },
   label: { ...NAMED.label, description: "Only domain events of servers with this label, `name:value`." },
   user: names("Only checkouts, checkins and denials of these users.", "ada"),
@@ -37,13 +37,13 @@ const METRICS_PARAMETERS = {
   interval: integer("Milliseconds between two metrics events.", { minimum: 250, maximum: 3_600_000 }, 10_000),
   include: wordList(["system", "licenses", "all"], "Content of metrics events. Default: all."),
 };
-const RESUME = "Resume after this event, as the header Last-Event-ID does, which beats it.";
+const RESUME = "Resume after this event. The header Last-Event-ID takes precedence.";
 const EVENTS =
-  "Names of the frames to send. All except `picture` when absent. With `message` each event comes once, in a frame named " +
+  "Names of the frames to send. Default: all except `picture`. With `message` each event is sent once, in a frame named " +
   "`message`, which an EventSource delivers to `onmessage`; other names then choose the events. Without it, `onmessage` " +
-  "hears nothing.";
+  "gets nothing.";
 const HEARTBEAT =
-  "Sent every 15 s: a comment, which an EventSource hides, or a frame `heartbeat` without an id. " +
+  "Sent every 15 s: a comment, which EventSource hides, or a frame `heartbeat` without an id. " +
   "A WebSocket gets a message only with `event`.";
 const common = (frames: readonly FrameName[]) => ({
   events: wordList(frames, EVENTS),

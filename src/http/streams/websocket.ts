@@ -130,7 +130,7 @@ function changedQuery(
   const changed = new URLSearchParams(query);
   for (const name of Object.keys(changes)) {
     if (name === "api_key" || name === "last_event_id")
-      throw new ApiError("INVALID_FIELD", `"${name}" is given when the connection is opened, not on it.`);
+      throw new ApiError("INVALID_FIELD", `"${name}" can only be set when the connection is opened.`);
     if (!known.includes(name))
       throw new ApiError("INVALID_FIELD", `subscribe takes ${known.join(", ")} on this stream.`);
     changed.delete(name);
@@ -147,12 +147,12 @@ function changedQuery(
 }
 
 function asObject(text: string | Buffer): Record<string, unknown> {
-  if (typeof text !== "string") throw new ApiError("INVALID_JSON", "A message is JSON in a text frame.");
+  if (typeof text !== "string") throw new ApiError("INVALID_JSON", "A message must be JSON in a text frame.");
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return { ...value };
   } catch {
     throw new ApiError("INVALID_JSON", "The message is not JSON.");
   }
-  throw new ApiError("INVALID_JSON", 'A message is a JSON object, such as {"type":"ping"}.');
+  throw new ApiError("INVALID_JSON", 'A message must be a JSON object, such as {"type":"ping"}.');
 }
