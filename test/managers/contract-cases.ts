@@ -53,14 +53,14 @@ export interface ContractCase {
   readonly large: { readonly checkouts: number; readonly text: string; readonly hostile: Iterable<string> };
 }
 
-/** Repeats each piece up to a megabyte, after each of the beginnings. */
+/** Repeats each piece up to 300,000 characters, after each of the beginnings. */
 function* hostileLines(
   beginnings: string,
   pieces: string,
   around: (lines: string) => string,
 ): Generator<string> {
   for (const piece of pieces.split("~")) {
-    const long = piece.repeat(Math.floor(1_000_000 / piece.length));
+    const long = piece.repeat(Math.floor(300_000 / piece.length));
     yield around(
       beginnings
         .split("~")
@@ -114,7 +114,13 @@ export const CASES: Readonly<Record<ManagerName, ContractCase>> = {
     address: "27000@lic",
     context: { zone: "UTC", now: FLEXNET_NOW },
     unprintable: ["two-lmgrds.txt"],
-    misuse: [[], ["lmstat"], ["lmstat", "-x"], ["lmstat", "-a", "-c", "lic1"]],
+    misuse: [
+      ...[[], ["lmstat"], ["lmstat", "-x"], ["-a", "--wrong"], ["-c"], ["-a", "-c", "-i"], ["stray"]],
+      ...[
+        ["lmstat", "-a", "-c", "lic1"],
+        ["-a", "-c", "27000@a,27000@b"],
+      ],
+    ],
     large: {
       checkouts: 20_000,
       text: around(FLEXNET_SEATS),

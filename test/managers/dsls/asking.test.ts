@@ -154,7 +154,12 @@ describe("the fake tool", () => {
     });
   });
 
-  test("a command that is none", () => {
+  test("prints no table unless it is requested", () => {
+    const args = ["-admin", "-run", "connect lic-shape 4084; quit"];
+    expect(dsls.simulatedTool?.answer(args, "", serverOf(["lic-shape"])).stdout).not.toContain("Editor,");
+  });
+
+  test("rejects an unknown command", () => {
     const answer = dsls.simulatedTool?.answer(["-admin", "-run", "frobnicate"], "", serverOf(["lic-shape"]));
     expect(parse(answer?.stdout ?? "").errors).toMatchObject([{ kind: "query" }]);
   });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
-import { readLog } from "./debug-log/read.ts";
+import { readLog } from "../read-log.ts";
 import { featureOf, readText } from "./read.ts";
 
 const ROOT = new URL("../../fixtures/published/", import.meta.url);

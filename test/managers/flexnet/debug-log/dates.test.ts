@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { natureOf } from "../../../../src/managers/debug-log/lines.ts";
 import { createDebugLogReader } from "../../../../src/managers/flexnet/debug-log/reader.ts";
-import { readLog, times } from "./read.ts";
+import { readLog, times } from "../../read-log.ts";
 
 const out = (time: string, daemon = "acmed") => `${time} (${daemon}) OUT: "f" a@h  \n`;
 const stamp = (time: string, date: string) => `${time} (acmed) TIMESTAMP ${date}\n`;

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { createLineCutter } from "../../../../src/managers/debug-log/lines.ts";
-import { readLog } from "./read.ts";
+import { readLog } from "../../read-log.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 

@@ -1,26 +1,20 @@
-import type { DebugLogEvent, DebugLogReader } from "../../../../src/managers/debug-log/debug-log.ts";
-import { createLineCutter } from "../../../../src/managers/debug-log/lines.ts";
-import { createFirstDay } from "../../../../src/managers/flexnet/debug-log/dates.ts";
-import { createDebugLogReader } from "../../../../src/managers/flexnet/debug-log/reader.ts";
-
-export interface Read {
-  readonly events: DebugLogEvent[];
-  readonly reader: DebugLogReader;
-}
+import type { DebugLogEvent } from "../../src/managers/debug-log/debug-log.ts";
+import { createLineCutter } from "../../src/managers/debug-log/lines.ts";
+import { debugLog } from "../../src/managers/flexnet/debug-log/reader.ts";
 
 /** Reads a whole log as the import does. `chunk` = bytes per feed. */
 export function readLog(
   input: string | Uint8Array,
-  { zone = "UTC", lastWrite = Date.UTC(2026, 0, 31, 23), chunk = 1 << 16 } = {},
-): Read {
+  { zone = "UTC", lastWrite = Date.UTC(2026, 0, 31, 23), chunk = 1 << 16, log = debugLog } = {},
+) {
   const bytes = typeof input === "string" ? new TextEncoder().encode(input) : input;
-  const first = createFirstDay(zone);
+  const first = log.createFirstDay(zone);
   const look = createLineCutter();
   look.feed(bytes, first.line);
   look.finish(first.line);
   const { day, inferred } = first.result(lastWrite);
   const events: DebugLogEvent[] = [];
-  const reader = createDebugLogReader({
+  const reader = log.createReader({
     zone,
     inferred,
     hold: true,
