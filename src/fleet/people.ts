@@ -42,12 +42,7 @@ export function createPeople(audience: Audience, anonymizer: Anonymizer) {
     session(row: SessionRow): SessionRow | null {
       if (audience === "counts") return null;
       if (named) return row;
-      return {
-        ...row,
-        id: anonymizer.session(row.id),
-        user: user(row.user),
-        host: host(row.host),
-      };
+      return { ...row, id: anonymizer.session(row.id), user: user(row.user), host: host(row.host) };
     },
     sessionId: (id: number) => (named ? id : anonymizer.session(id)),
     denial(row: DenialRow): DenialRow {

@@ -56,11 +56,7 @@ export async function askHub(
       body: push,
       signal,
       redirect: "manual",
-      headers: {
-        authorization: `Bearer ${key.text}`,
-        "user-agent": "licmond",
-        ...(push !== null && ofPush),
-      },
+      headers: { authorization: `Bearer ${key.text}`, "user-agent": "licmond", ...(push !== null && ofPush) },
       tls,
     });
     const { status, headers } = response;

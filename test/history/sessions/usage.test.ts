@@ -186,10 +186,7 @@ test("packs a day again if it changed meanwhile", async () => {
   const meanwhile = () => {
     if (++more < 4) put(more);
   };
-  expect(await makeDays(store, fixedClock(2 * DAY_MS), meanwhile)).toEqual({
-    sessions: 1,
-    sites: 0,
-  });
+  expect(await makeDays(store, fixedClock(2 * DAY_MS), meanwhile)).toEqual({ sessions: 1, sites: 0 });
   const read = createReader(store.sqlite, { now: 2 * DAY_MS });
   const { rows } = await usageQuery(
     read,
