@@ -16,7 +16,6 @@ export interface Batch {
   readonly body: Uint8Array<ArrayBuffer>;
   readonly to: number;
   readonly facts: number;
-  /** Number of facts whose rows retention deleted before they were sent. */
   readonly gone: number;
   readonly more: boolean;
   readonly held: boolean;
@@ -152,9 +151,7 @@ export function createBatches(deps: BatchDeps) {
   }
 
   return {
-    /** An empty push is the heartbeat. */
     next: (): Promise<Batch> => pack(0),
-    /** Sends unfinished days again from the first part. */
     restartDays(): void {
       telling = null;
       usersTold = outbox.usersSent();
@@ -195,7 +192,6 @@ function aroundFacts({ outbox, head, now, waitingSince, toldUntil }: AroundDeps,
 
 type Texts = Readonly<Record<"facts" | "states" | "days", readonly string[]>>;
 
-/** `body` is null if it exceeds the size of a push. */
 async function packed(around: object, { facts, states, days }: Texts) {
   const parts = `"facts":[${facts}],"states":[${states}],"days":[${days}]`;
   const text = Buffer.from(`${JSON.stringify(around).slice(0, -1)},${parts}}`);

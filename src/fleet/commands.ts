@@ -25,11 +25,9 @@ interface CommandDeps {
 }
 
 interface Kind<Name extends Command["command"]> {
-  /** Word in `[fleet] allow` that the command needs. */
   readonly needs: FleetSettings["allow"][number];
   readonly message: string;
   readonly run: (actions: Actions, command: Of<Name>) => Promise<Partial<Outcome> | undefined>;
-  /** Log fields. */
   readonly fields: (command: Of<Name>) => LogFields;
 }
 

@@ -22,7 +22,6 @@ import { type DueDay, NO_DAY } from "./outbox.ts";
 import type { People } from "./people.ts";
 import type { AlertRow, Day, DayTable, SessionRow, StatusRow } from "./protocol.ts";
 
-/** Rows per query. */
 const ROWS = 500;
 const PART_CHARS = 200_000;
 

@@ -126,7 +126,6 @@ export function createOutbox(store: Store, random: RandomBytes) {
     markWhole(NO_DAY * DAY_MS);
   }
 
-  /** Starts a new epoch: the hub treats the site as a new database and gets all of its days again. */
   function beginEpoch(now: number): void {
     transaction(() => {
       sqlite.run("DELETE FROM fleet_outbox");

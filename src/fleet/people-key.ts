@@ -5,10 +5,7 @@ const KEY = /^[A-Za-z0-9+/_-]{43,1024}={0,2}$/;
 
 export const MAKE_KEY = "openssl rand -base64 32";
 
-/**
- * Reads the pseudonym key that the sites of a fleet share and the hub never gets. Throws an Error without
- * the path or content of the file.
- */
+/** Throws an Error without the path or content of the file. */
 export async function readPeopleKey(file: string): Promise<Uint8Array> {
   const read = await readSecretFile(file);
   if ("problem" in read) throw new Error(`The people_key_file ${read.problem}`);

@@ -74,7 +74,6 @@ const NOTHING_OF_CONFIG = {
   logCommand: null,
 };
 
-/** Removes private config, raw output, displays and free text. */
 function withoutWords(picture: ServerPicture): ServerPicture {
   const silent = <Row extends { readonly display: string | null; readonly qualifier: string | null }>(
     row: Row,

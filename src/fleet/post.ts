@@ -19,7 +19,6 @@ const MAX_WORDS = 200;
 
 type Target = Pick<FleetSettings, "url" | "apiKeyFile" | "caFile" | "certFile" | "certKeyFile">;
 
-/** `key` is secret. */
 type Asked =
   | { readonly problem: string }
   | { readonly status: number; readonly headers: Headers; readonly text: string; readonly key: string };
@@ -111,7 +110,6 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Returns a text of an error answer; null if there is none. */
 function fieldOf(body: unknown, field: "details" | "message"): string | null {
   const value = (body as Record<string, unknown> | null)?.[field];
   return typeof value === "string" ? value : null;

@@ -40,10 +40,7 @@ export const MAX_UNPACKED_BYTES = 8 * 1024 * 1024;
 /** Maximum time between pushes; after three missed heartbeats the site is silent. */
 export const HEARTBEAT_MS = 10_000;
 
-/**
- * Instance of the hello that `licmond check` sends to test whether a hub accepts pushes. The hub stores
- * nothing of it.
- */
+/** Instance of the hello that `licmond check` sends; the hub stores nothing of it. */
 export const NO_INSTANCE = "0000000000000000";
 
 export const SiteName = text(siteName);
@@ -154,9 +151,9 @@ export const FACT_SCHEMAS = {
     queued: Seats,
     unlimited: Type.Boolean(),
   }),
-  /** A coverage began or ended. Identified by server and `from`. */
+  /** Identified by server and `from`. */
   coverage: fact("coverage", CoverageRow.properties),
-  /** A status period began or ended. Identified by server and `from`. */
+  /** Identified by server and `from`. */
   status: fact("status", StatusRow.properties),
   denial: fact("denial", DenialRow.properties),
   /**
@@ -173,7 +170,6 @@ export const FACT_SCHEMAS = {
     outcome: words(["begun", "done", "refused", "failed"]),
     code: nullable(Type.String()),
     message: nullable(Type.String()),
-    /** Results of a rescan, as the site's own route answers. */
     results: nullable(
       Type.Array(
         Type.Object({
@@ -184,7 +180,6 @@ export const FACT_SCHEMAS = {
         }),
       ),
     ),
-    /** Result of a command that was run, without its output. */
     run: nullable(Type.Object({ exitCode: nullable(Type.Integer()), durationMs: Count })),
   }),
   /** A row was removed because it was written with a wrong clock. */
@@ -198,8 +193,6 @@ export const FACT_SCHEMAS = {
 };
 export type FactKind = keyof typeof FACT_SCHEMAS;
 export type Fact = { [Kind in FactKind]: Static<(typeof FACT_SCHEMAS)[Kind]> }[FactKind];
-
-// --- States ---
 
 /** A server's picture without its features, private config and raw output. */
 export type PictureHead = Omit<ServerPicture, "features">;
@@ -250,7 +243,6 @@ const state = <const Kind extends string, Fields extends TProperties>(kind: Kind
  * Schema of each kind of state. The hub ignores unknown kinds, and sets aside states that it cannot store.
  */
 export const STATE_SCHEMAS = {
-  /** The public part of a site's config. */
   site: state("site", {
     version: Type.String(),
     timezone: Type.String(),
@@ -260,7 +252,7 @@ export const STATE_SCHEMAS = {
     allow: Type.Array(Type.String()),
     notify: words(["site", "hub"]),
     logs: Type.Boolean(),
-    /** Ids of all configured servers, in config order. */
+    /** In config order. */
     servers: Type.Array(Name),
   }),
   /**
@@ -311,8 +303,6 @@ export const STATE_SCHEMAS = {
 };
 export type StateKind = keyof typeof STATE_SCHEMAS;
 export type State = { [Kind in StateKind]: Static<(typeof STATE_SCHEMAS)[Kind]> }[StateKind];
-
-// --- Days ---
 
 /** Base64 of the bytes that `history/codec.ts` reads. */
 const Packed = Type.String({ contentEncoding: "base64" });
@@ -442,7 +432,6 @@ export type Command = Static<typeof Command>;
  * `Retry-After`.
  */
 export const Answer = Type.Object({
-  /** The newest stored fact; `from - 1` for a new epoch. */
   cursor: Count,
   commands: Type.Array(Command),
   /** Servers whose pictures do not match the hub's; the hub wants complete ones. */

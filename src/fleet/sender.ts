@@ -218,7 +218,6 @@ export function createSender(deps: SenderDeps) {
       running ??= run();
     },
     wake: (): void => pause.end(),
-    /** Connection status for people. Times are epoch ms. */
     status() {
       const waitingFacts = Math.max(0, outbox.edges().head - outbox.cursor());
       return {
@@ -258,8 +257,8 @@ const WORDS = {
 } as const;
 
 /**
- * Syncs sent facts to disk. After a power cut another fact would otherwise reuse their numbers. SQLite keeps
- * no locks on the write-ahead log itself, so opening and closing it is safe.
+ * Syncs sent facts to disk: after a power cut another fact would reuse their numbers. SQLite keeps no locks
+ * on the write-ahead log itself.
  */
 async function toDisk(path: string): Promise<void> {
   try {

@@ -41,7 +41,6 @@ interface StoredSpan {
   readonly byFeature: number;
 }
 
-/** Larger pictures are sent in parts. */
 const PART_CHARS = 1_000_000;
 
 export type States = ReturnType<typeof createStates>;
@@ -201,10 +200,7 @@ export function createStates({ store, snapshot, people, site, now }: StatesDeps)
   };
 }
 
-/**
- * Omits the time of the last good reading, which is in the head; otherwise every poll would change every
- * feature.
- */
+/** Omits the time of the last good reading, which would change every feature at every poll. */
 function withoutTime(feature: FeaturePicture, { collectedAt }: ServerPicture): FeatureState {
   const { collectedAt: own, ...rest } = feature;
   return own === collectedAt ? rest : { ...rest, collectedAt: own };

@@ -7,8 +7,7 @@ export interface KnownFeature extends CountedFeature {
 }
 
 /**
- * Kinds of packed days, in the order of their keys: samples, rollups of hours and rollups of days by feature;
- * and of all features together, held seats and sums.
+ * In the order of their keys. `held` and `site` combine all features, the others have one row per feature.
  */
 export const PACKED_KINDS = ["samples", "hours", "rollups", "held", "site"] as const;
 export type PackedKind = (typeof PACKED_KINDS)[number];
@@ -39,7 +38,6 @@ export function createPackedDays({ sqlite }: Pick<Store, "sqlite">) {
   const remove = sqlite.query<null, [number]>("DELETE FROM packed_days WHERE key = ?");
   return {
     get: (key: number) => get.get(key)?.data ?? null,
-    /** Empty data deletes the day. */
     put: (key: number, data: Uint8Array): void =>
       void (data.length > 0 ? put.run(key, data) : remove.run(key)),
   };
@@ -57,15 +55,12 @@ export function hourEnd(at: number): number {
   return Math.ceil(at / HOUR_MS) * HOUR_MS;
 }
 
-/** Marks of packed rows, by their kind, and of days to send to a hub: packed rows, and all other rows. */
+/** Kinds of packed rows, and days to send to a hub: packed rows, or all other rows. */
 export type DirtyKind = Exclude<PackedKind, "samples"> | "hub" | "hub_rows";
 
 export type Dirty = ReturnType<typeof createDirty>;
 
-/**
- * Marks hours and days whose packed rows are missing or outdated. Everything here runs in the caller's
- * transaction.
- */
+/** Marks hours and days whose packed rows are missing or outdated, in the caller's transaction. */
 export function createDirty({ sqlite }: Pick<Store, "sqlite">) {
   const on = (sql: string) => sqlite.query<null, [DirtyKind, number]>(sql);
   // Most polls mark what is already marked; such a row is not written again.
@@ -75,7 +70,6 @@ export function createDirty({ sqlite }: Pick<Store, "sqlite">) {
   const begin = on("UPDATE dirty SET touched = 0 WHERE kind = ? AND at = ?");
   const end = on("DELETE FROM dirty WHERE kind = ? AND at = ? AND touched = 0");
 
-  /** Marks every hour or day that [from, until] touches. */
   function mark(kind: DirtyKind, from: number, until: number): void {
     const span = kind === "hours" ? HOUR_MS : DAY_MS;
     for (let at = Math.floor(from / span) * span; at <= until; at += span) insert.run(kind, at);
@@ -83,12 +77,11 @@ export function createDirty({ sqlite }: Pick<Store, "sqlite">) {
 
   return {
     mark,
-    /** Marks everything that depends on the readings of [from, until]. */
     touch(from: number, until: number): void {
       for (const kind of ["hours", "rollups", "held", "site"] as const) mark(kind, from, until);
     },
     begin: (kind: DirtyKind, at: number): void => void begin.run(kind, at),
-    /** Removes a mark, unless it was set again since `begin`; returns whether it did. */
+    /** Keeps a mark that was set again since `begin`, and returns false then. */
     end: (kind: DirtyKind, at: number): boolean => end.run(kind, at).changes > 0,
   };
 }

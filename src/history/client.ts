@@ -28,7 +28,6 @@ export class HistoryTimeout extends Error {
 
 interface HistoryClientDeps {
   readonly path: string | (() => string);
-  /** Used in messages. */
   readonly title?: string;
   readonly clock: Clock;
   readonly log: Log;
@@ -42,7 +41,6 @@ interface Waiting {
   settle(outcome: { value: unknown } | { error: unknown }): void;
 }
 
-/** Each worker is an entry point of its own; the binary embeds it next to the program. */
 export function startWorkerOf(name: "history" | "hub-history"): Worker {
   const file = `workers/${name}.ts`;
   return new Worker(Bun.isStandaloneExecutable ? `./${file}` : new URL(`../${file}`, import.meta.url).href);
@@ -60,7 +58,7 @@ export function createHistoryClient<Queries extends QueryTable>({
   const waiting = new Map<number, Waiting>();
   /** Ids of queries not posted yet, by client. The first client is served next. */
   const queues = new Map<string, number[]>();
-  /** The query that the worker has not answered yet, abandoned or not; 0 means none. */
+  /** The unanswered query of the worker, abandoned or not; 0 means none. */
   let posted = 0;
   const ending = new Set<Worker>();
   let worker: Worker | null = null;
@@ -106,14 +104,13 @@ export function createHistoryClient<Queries extends QueryTable>({
     watch();
   }
 
-  /** Watches a worker that is busy with an abandoned query: an SQL statement cannot be cancelled. */
+  /** An SQL statement cannot be cancelled, so watch a worker that is busy with an abandoned query. */
   function watch(): void {
     clearTimeout(stuck);
     if (posted === 0 || waiting.has(posted) || ending.size >= MAX_STUCK) return;
     stuck = setTimeout(replace, stuckMs).unref();
   }
 
-  /** Starts another worker for the queued queries; the stuck one ends after its statement. */
   function replace(): void {
     const old = worker;
     forget();
@@ -124,7 +121,6 @@ export function createHistoryClient<Queries extends QueryTable>({
     postNext();
   }
 
-  /** Takes the oldest query of the client that has waited longest for a turn, skipping abandoned ones. */
   function takeNext(): Waiting | undefined {
     for (const [who, ids] of queues) {
       queues.delete(who);
@@ -183,8 +179,7 @@ export function createHistoryClient<Queries extends QueryTable>({
         };
         const abort = () => giveUp(signal?.reason);
         const late = `The history query took longer than ${timeoutMs / 1000} s`;
-        // The worker also checks the time, but only between steps; this timer covers a worker that is stuck
-        // or busy.
+        // The worker checks the time only between steps.
         const timer = setTimeout(() => giveUp(new HistoryTimeout(late)), timeoutMs);
         signal?.addEventListener("abort", abort, { once: true });
         waiting.set(id, {

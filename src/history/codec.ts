@@ -19,14 +19,12 @@ import { DAY_MS, HOUR_MS } from "../domain/time/clock.ts";
  * record", so quiet nights take one byte per hour. Segments and records can be decoded independently.
  */
 
-// Flags of a sample.
 const USED_UNKNOWN = 1;
 const TOTAL = 2;
 const RESERVED = 4;
 const QUEUED = 8;
 const UNLIMITED = 16;
 
-// Flags of a rollup.
 const TO_THE_END = 1;
 const DENIALS = 2;
 /** One group whose levels fill the bucket: the last level's time is the remaining time. */
@@ -47,7 +45,6 @@ export function putNumber(bytes: number[], value: number): void {
   bytes.push(rest);
 }
 
-/** Appends a number, or 0 for unknown. */
 function putOptional(bytes: number[], value: number | null): void {
   putNumber(bytes, value === null ? 0 : value + 1);
 }
@@ -59,7 +56,6 @@ export class ByteReader {
     public at = 0,
   ) {}
 
-  /** Throws RangeError if the bytes end too early. */
   number(): number {
     const { data } = this;
     let { at } = this;
@@ -196,7 +192,7 @@ export function unpackHours(dayAt: number, data: Uint8Array): Bucket[] {
   return sums.map(({ at, sum }) => ({ at, rollup: sum.take() }));
 }
 
-/** Reads each hour of a day into its sink; hours without a sink are skipped. */
+/** Hours without a sink are skipped. */
 export function readHours(dayAt: number, data: Uint8Array, sinkOf: (at: number) => RollupSink | null): void {
   const reader = new ByteReader(data);
   let body = 0;

@@ -48,10 +48,7 @@ interface MadeDay {
   readonly sums: readonly HeldSum[];
 }
 
-/**
- * Clips a holding to the day, but keeps 1 ms before it, so that earlier holdings differ from those that begin
- * with the day.
- */
+/** Keeps 1 ms before the day, so that earlier holdings differ from those that begin with the day. */
 function clipped(holding: Holding, from: number, to: number): Holding | null {
   if (clip(holding, from, to) === null) return null;
   return { from: Math.max(holding.from, from - 1), to: Math.min(holding.to, to) };
@@ -74,8 +71,8 @@ const NEWEST_DUE = `SELECT kind, at FROM dirty WHERE at < ?1 AND (
 ) ORDER BY at DESC, kind LIMIT 1`;
 
 /**
- * Creates a function that packs the newest day that is due, as most queries are about recent days; returns
- * false if none is. Rejects if the store or the worker fails.
+ * Creates a function that packs the newest due day, because most queries are about recent days; returns
+ * false if none is due.
  */
 export function createDayPacker({ store, clock, query, intervals }: DayPackerDeps): () => Promise<boolean> {
   const { sqlite } = store;

@@ -69,7 +69,6 @@ export function createDenialReader(rows: Rows, now: number) {
     denials: (feature: FeatureId, start: number, end: number): number | null =>
       seenIn(start, end).has(feature.server) ? countOf(feature, start, end) : null,
     queuedRequests: createOutcomeCounts(rows, "queued"),
-    /** Returns requests that found no free seat, in time order. */
     unmetRequests: ({ server, daemon, feature }: FeatureId, start: number, end: number) =>
       rows.all<UnmetRequest>(
         `SELECT outcome, at, until, count FROM denials INDEXED BY denials_by_feature

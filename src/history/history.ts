@@ -15,9 +15,8 @@ import { type Interval, stepsOf } from "./sample-reader.ts";
 const GRACE_MS = 60_000;
 
 /**
- * Packs the samples of past hours, and rolls up hours and days. Each call does one slice of the pending work
- * in a transaction of about the given ms, and reports whether there is more. Throws StoreError if the store
- * fails; the slice is repeated then.
+ * Packs the samples of past hours, and rolls up hours and days. Each call does one slice in a transaction
+ * of about the given ms, and reports whether there is more. A failed slice is repeated.
  */
 function createPacker(
   { sqlite, transaction }: Store,
@@ -78,7 +77,7 @@ function createPacker(
     );
   }
 
-  /** Returns the earliest hour or day that ended before `overBefore`; hours come before their days. */
+  /** Hours come before their days. */
   function nextDue(overBefore: number) {
     const hour = earliest.get("hours", overBefore - HOUR_MS);
     const day = earliest.get("rollups", overBefore - DAY_MS);
@@ -102,7 +101,7 @@ function createPacker(
   }
 
   let ofSlice: Reader | null = null;
-  /** The reader of this slice; it caches names and coverage. */
+  /** Caches names and coverage for one slice. */
   const reader = () => {
     ofSlice ??= createReader(sqlite, { now: clock.now() });
     return ofSlice;
@@ -150,8 +149,8 @@ export interface HistoryDeps {
 const IDLE_MS = 30_000;
 
 /**
- * The writing side of history, one per process: records polls and packs them in the background. Without
- * `days`, it does not pack the days of all features together.
+ * Records polls and packs them in the background. Without `days`, it packs no days of all features
+ * together.
  */
 export function createHistory({
   store,
@@ -166,7 +165,7 @@ export function createHistory({
   return {
     ...createLoop(() => pack() || packDay(), IDLE_MS, "Cannot pack history", timers, log),
     recorder: createRecorder(store, dirty),
-    /** Packs everything that is due now, for back-fills and tests. `between` is called between slices. */
+    /** Packs everything that is due. `between` is called between slices. */
     packAll(between?: () => void): void {
       while (pack(20)) between?.();
     },

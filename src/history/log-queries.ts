@@ -6,7 +6,6 @@ import type { HistorySource } from "./reader.ts";
 
 /** Selects log lines; null means all. Times are epoch ms, [start, end). */
 export interface LogFilter {
-  /** At a hub: only these sites. */
   readonly sites?: readonly string[] | null;
   readonly levels: readonly LogLevel[] | null;
   readonly sources: readonly string[] | null;
@@ -43,7 +42,6 @@ function countLogs(read: LogRead, filter: LogFilter, condition: Condition): numb
   const { serverIds, start, end } = filter;
   const count = (what: string, { sql, values }: Condition) =>
     read.all<{ total: number | null }>(`SELECT ${what} AS total FROM ${sql}`, ...values)[0]?.total ?? 0;
-  // Counts by level and source are stored.
   if (serverIds === null && start === null && end === null) {
     const kinds = kindsOf(filter);
     return count("sum(count)", { ...kinds, sql: `log_counts WHERE ${kinds.sql}` });

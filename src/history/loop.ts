@@ -8,8 +8,8 @@ export type Loop = ReturnType<typeof createLoop>;
 const PAUSE_MS = 20;
 
 /**
- * Calls `step` repeatedly. It does one slice and reports whether there is more; if not, it is called again
- * after `idleMs`. A failed step is retried and logged the first time.
+ * Calls `step` repeatedly, after `idleMs` if it reports that nothing is left. A failed step is retried, and
+ * logged the first time.
  */
 export function createLoop(
   step: () => boolean | Promise<boolean>,

@@ -17,10 +17,9 @@ interface Stretch {
 }
 
 /**
- * Records the status found by each poll, in the poll's transaction. Like coverage, a status holds until the
- * next poll ends if that poll is in time (within 2 × interval + timeout, or one interval after a poll
- * postponed by back-off), else for one interval. After a clock was set back, nothing is written until it
- * passes the recorded time.
+ * Records the status found by each poll. Like coverage, a status holds until the next poll ends if that
+ * poll is in time (within 2 × interval + timeout, or one interval after a poll postponed by back-off), else
+ * for one interval. After a clock was set back, nothing is written until it passes the recorded time.
  */
 export function createStatusRecorder({ sqlite }: Pick<Store, "sqlite">) {
   const current = new Map<string, Pick<Stretch, "from" | "status">>();
@@ -81,14 +80,14 @@ export interface OutageQuery {
   readonly end: number;
   readonly servers: readonly string[] | null;
   readonly statuses: readonly Outage["status"][] | null;
-  /** Null means newest first. */
   readonly sort: SortBy<Exclude<keyof OutageRecord, "site">> | null;
   readonly limit: number;
   readonly offset: number;
 }
 
 /**
- * A stretch is ongoing while the next poll may still come in time. `?1` is now, `?2` and `?3` are the range.
+ * An outage is ongoing while the next poll may still come in time. `?1` is now, `?2` and `?3` are the
+ * range.
  */
 const UNTIL = "iif(next_by > ?1, NULL, until_at)";
 const UNTIL_NOW = `ifnull(${UNTIL}, ?1)`;

@@ -42,8 +42,8 @@ type Reading = Pick<HistorySource, "series" | "hours" | "days" | "reach">;
 type Grain = "step" | "hour" | "day";
 
 /**
- * Feeds a range with the largest pieces that its grain allows, and steps at the edges. Where samples are
- * deleted, only hours are used, regardless of the grain.
+ * Feeds a range with the largest pieces that its grain allows, and steps at the edges; where samples are
+ * deleted, only with hours.
  */
 export async function feed(
   read: Reading,
@@ -57,7 +57,6 @@ export async function feed(
   const from = Math.ceil(start / width) * width;
   const lastWhole = Math.floor(end / width) * width;
   const { samplesFrom, rollupsFrom } = await read.reach();
-  // Steps exist only where there are samples.
   const hoursAlone = (rollupsFrom ?? Infinity) < (samplesFrom ?? 0) ? hourEnd(samplesFrom ?? 0) : 0;
   const until = grain === "step" ? Math.min(lastWhole, hoursAlone) : lastWhole;
   const rest = async (a: number, b: number) => {

@@ -36,23 +36,18 @@ export interface ResolvedRange extends Range {
   readonly resolution: "exact" | "1h";
 }
 
-/** Epoch ms; null without data. */
 interface Reach {
   readonly samplesFrom: number | null;
   readonly rollupsFrom: number | null;
 }
 
-/**
- * Adapts a range to the stored history: one that begins before the samples is widened to whole hours if hours
- * are stored. A range before all history is unchanged.
- */
+/** Widens a range that begins before the samples to whole hours, if hours are stored. */
 export function resolveRange({ start, end }: Range, { samplesFrom, rollupsFrom }: Reach): ResolvedRange {
   const hoursAlone = samplesFrom !== null && rollupsFrom !== null && rollupsFrom < samplesFrom;
   if (!hoursAlone || start >= samplesFrom || end <= rollupsFrom) return { start, end, resolution: "exact" };
   return { start: hourStart(start), end: end <= samplesFrom ? hourEnd(end) : end, resolution: "1h" };
 }
 
-/** Reads history over one connection: a synchronous source, plus rows of any SELECT for lists. */
 export type Reader = ReturnType<typeof createReader>;
 
 type Later<Method> = Method extends (...asked: infer Asked) => infer Answer
@@ -60,10 +55,7 @@ type Later<Method> = Method extends (...asked: infer Asked) => infer Answer
   : never;
 type OfSqlite = "all" | "now" | "checkpoint" | "coverage" | "samples" | "holders" | "usersAmong";
 
-/**
- * Everything that statistics read from a store, as an asynchronous interface, so that stores other than
- * SQLite can implement it.
- */
+/** Everything that statistics read, as an asynchronous interface for other stores than SQLite. */
 export type HistorySource = Pick<Reader, "checkpoint"> & {
   readonly [Name in Exclude<keyof Reader, OfSqlite>]: Later<Reader[Name]>;
 };
@@ -72,13 +64,11 @@ export type HistorySource = Pick<Reader, "checkpoint"> & {
 type Users = "none" | "exact" | "hours";
 type SinkOf = (at: number) => RollupSink | null;
 
-/** Packed days of features in memory at once. */
 const SLICE_DAYS = 15_000;
 
 /**
- * Reads history over a connection. Caches (names, open buckets) are valid for one state of the database, so
- * use one reader per transaction. Times after `now` (epoch ms) are unknown. Days count from 1970-01-01 UTC,
- * ranges are [start, end). `checkpoint` throws if the client has gone or the time is up.
+ * Caches are valid for one state of the database: use one reader per transaction. Times after `now` are
+ * unknown. `checkpoint` throws if the client has gone or the time is up.
  */
 export function createReader(
   sqlite: Database,
@@ -117,10 +107,7 @@ export function createReader(
   const sessionsFrom = () =>
     all<{ value: number }>("SELECT value FROM event_marks WHERE name = 'deleted_sessions'")[0]?.value ?? 0;
 
-  /**
-   * Computes rollups of parts of a range from samples alone, reading the range once. `withUsers` decides
-   * whether a part gets its users.
-   */
+  /** Computes rollups of parts of a range from samples, reading the range once. */
   function fromSamples(feature: KnownFeature, start: number, end: number) {
     let series: Series | null = null;
     let holders: ReturnType<typeof sessions.holders> | null = null;
@@ -199,7 +186,7 @@ export function createReader(
         ...values,
       );
     },
-    /** Returns the whole UTC hours with known counts that begin in the range, ascending, without users. */
+    /** Returns the whole UTC hours with known counts that begin in the range, without users. */
     hours(feature: KnownFeature, start: number, end: number): Bucket[] {
       const buckets: Bucket[] = [];
       let last: number | null = null;
@@ -208,7 +195,6 @@ export function createReader(
         const rollup = sum.take();
         if (rollup.groups.length > 0 || rollup.denials !== null) buckets.push({ at: last, rollup });
       };
-      // Each hour is complete before the next one begins.
       addHours(feature, hourEnd(start), hourEnd(end), (at) => {
         take();
         last = at;
@@ -217,7 +203,7 @@ export function createReader(
       take();
       return buckets.sort((a, b) => a.at - b.at);
     },
-    /** Returns the covered whole UTC days that begin in the range, ascending, without users. */
+    /** Returns the covered whole UTC days that begin in the range, without users. */
     days(feature: KnownFeature, start: number, end: number): Bucket[] {
       const [first, behind] = [Math.ceil(start / DAY_MS), Math.ceil(end / DAY_MS)];
       const unsettled = open.days(first * DAY_MS, behind * DAY_MS);
@@ -273,7 +259,6 @@ export function createReader(
       samples
         .coverage(server, start, end)
         .reduce((sum, { from, until }) => sum + Math.min(until, end) - Math.max(from, start), 0),
-    /** See `site-days.ts`. */
     siteDays(first: number, behind: number) {
       const made = all<{ day: number; data: Uint8Array }>(
         `SELECT day, data FROM packed_days WHERE key >= ? AND key < ?

@@ -13,7 +13,6 @@ interface Recording {
    * sessions began may already be over: they are rolled up again, as far as the server was read then.
    */
   write(opened?: readonly Pick<Session, "beganAt">[]): void;
-  /** The next poll is compared with this one. */
   committed(): void;
 }
 
@@ -71,7 +70,6 @@ export function createRecorder({ sqlite }: Store, dirty: Pick<Dirty, "touch">) {
     };
   }
 
-  /** Marks the hours that a row of coverage reaches now, or reached before. */
   function touchCovered({ from, until }: Coverage, old: Coverage | null): void {
     const first = old?.readAt ?? from;
     dirty.touch(first, Math.max(first, Math.max(until, old?.until ?? 0) - 1));
@@ -166,7 +164,7 @@ function unread(features: ReadonlyMap<string, Known>): ReadonlyMap<string, Known
   return new Map([...features].map(([key, known]) => [key, { ...known, counts: gapAt(0) }]));
 }
 
-/** Returns the counts that this poll read; a feature that it did not read is a gap. */
+/** A feature that this poll did not read is a gap. */
 function countsOf(feature: FeaturePicture, at: number): Step {
   if (feature.collectedAt !== at || feature.state === "failed" || feature.used === null) return gapAt(at);
   const { total, used, reserved, queued, unlimited } = feature;
@@ -188,10 +186,7 @@ export interface Look {
   readonly timeoutMs: number;
 }
 
-/**
- * The stored rows around an instant: the last that begins at or before it, and the start of the first after
- * it.
- */
+/** The last row that begins at or before an instant, and the start of the next one. */
 interface Around {
   readonly before: Coverage | null;
   readonly nextFrom: number;

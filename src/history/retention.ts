@@ -30,7 +30,6 @@ interface RetentionDeps extends Omit<HistoryDeps, "clock"> {
 const ROUND_MS = 60_000;
 const STEP_ROWS = 500;
 
-/** Deletes old or excess data in small steps that block nothing else. */
 export function createRetention({ store, watch, timers, log, keep }: RetentionDeps): Loop {
   const logs = createLogs(store);
   const events = createEventRetention(store, STEP_ROWS);
@@ -79,10 +78,7 @@ export function createRetention({ store, watch, timers, log, keep }: RetentionDe
 const PACKED_BETWEEN =
   "DELETE FROM packed_days WHERE key IN (SELECT key FROM packed_days WHERE key >= ? AND key < ? ORDER BY key LIMIT ?)";
 
-/**
- * Deletes one step of samples and rollups before two instants and returns the number of rows. A day is
- * deleted when all of it is older.
- */
+/** Deletes one step of old samples and rollups, by whole days, and returns the number of rows. */
 export function createHistoryRetention(store: Store): (samplesFrom: number, rollupsFrom: number) => number {
   const { sqlite } = store;
   const packed = sqlite.query<null, [number, number, number]>(PACKED_BETWEEN);

@@ -83,7 +83,6 @@ interface SampleRow extends Omit<Step, "unlimited"> {
   readonly unlimited: number;
 }
 
-/** Times after `now` are unknown. Ranges are [start, end). */
 export function createSampleReader({ all }: Rows, open: Unsettled, now: number) {
   const coverages = new Map<string, Interval[]>();
 
@@ -125,7 +124,7 @@ export function createSampleReader({ all }: Rows, open: Unsettled, now: number) 
     return rows.flatMap(({ data }) => samplesOfDay(day * DAY_MS, data));
   }
 
-  /** Returns the samples in a range, and the last one before it. */
+  /** Includes the last sample before the range. */
   function samples(
     feature: KnownFeature,
     start: number,
@@ -165,7 +164,7 @@ export function gapsOf(rows: readonly (Holding & { readonly server: string })[])
   return Map.groupBy(rows, ({ server }) => server);
 }
 
-/** Merges two ascending lists; for equal times, the second list wins. */
+/** For equal times, the second list wins. */
 function inOrder(a: readonly Step[], b: readonly Step[]): readonly Step[] {
   if (b.length === 0) return a;
   const byTime = new Map([...a, ...b].map((one) => [one.at, one]));

@@ -12,7 +12,6 @@ const UNUSED = ["sessions_by_end", "sessions_by_start", "denials_once", "denials
 
 let statements: readonly string[] | null = null;
 
-/** Returns the statements that create the tables as the daemon's migrations leave them, without triggers. */
 function schema(): readonly string[] {
   if (statements !== null) return statements;
   const whole = new Database(":memory:");
@@ -32,14 +31,13 @@ type Value = string | number | null | Uint8Array;
 
 export type Scratch = ReturnType<typeof openScratch>;
 
-/** Opens an in-memory database with the daemon's history tables, for one query. */
+/** Opens an in-memory database with the daemon's history tables, without triggers. */
 export function openScratch() {
   const sqlite = new Database(":memory:", { strict: true });
   sqlite.run("PRAGMA journal_mode = OFF");
   for (const sql of schema()) sqlite.run(sql);
   return {
     readerAt: (now: number, checkpoint: () => void): Reader => createReader(sqlite, { now, checkpoint }),
-    /** Adds rows: values in the order of the comma-separated columns. */
     fill(table: string, columns: string, rows: readonly (readonly Value[])[]): void {
       if (rows.length === 0) return;
       const marks = columns.split(",").map(() => "?");

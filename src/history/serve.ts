@@ -5,9 +5,8 @@ import { asStoreError, type StoreError, type StoreErrorCode } from "../store/dat
 import { createReader, type Reader } from "./reader.ts";
 
 /**
- * Named history queries that run in the worker: each takes the read side and plain parameters, and returns
- * plain data. Both cross a thread by structured clone; a `body` of bytes is transferred. The worker's entry
- * point defines the queries and their source.
+ * Queries that run in the worker: each takes a source and plain parameters, and returns plain data, which
+ * cross a thread by structured clone. A `body` of bytes is transferred.
  */
 export type QueryTable<Source = never> = Readonly<Record<string, (source: Source, params: never) => unknown>>;
 export type QueryName<Queries extends QueryTable> = keyof Queries & string;
@@ -20,11 +19,9 @@ export type QueryResult<Queries extends QueryTable, Name extends QueryName<Queri
 
 export interface ToWorker {
   readonly id: number;
-  /** A file, or another description of where history is. */
   readonly path: string;
   readonly name: string;
   readonly params: unknown;
-  /** Epoch ms of the client's clock: later times are unknown. */
   readonly now: number;
   readonly timeoutMs: number;
   /** One number, set to 1 when the query is abandoned: a busy worker reads no messages. */
@@ -45,9 +42,7 @@ export interface Failure {
 export class TooMuch extends Error {}
 
 export interface Backend<Source> {
-  /**
-   * Runs a query in its own read transaction. `checkpoint` throws if the client has gone or the time is up.
-   */
+  /** `checkpoint` throws if the client has gone or the time is up. */
   run(
     asked: ToWorker,
     checkpoint: () => void,
@@ -60,7 +55,7 @@ export interface Backend<Source> {
 export function sqliteBackend(): Backend<Reader> {
   let open: { readonly path: string; readonly sqlite: Database } | null = null;
 
-  /** Returns the connection; a new one after an error, because the file may have been replaced. */
+  /** Opens a new connection after an error, because the file may have been replaced. */
   function connection(path: string): Database {
     if (open?.path === path) return open.sqlite;
     open?.sqlite.close();

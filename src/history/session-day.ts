@@ -12,7 +12,6 @@ import { ByteReader, putNumber } from "./codec.ts";
 
 const NOT_ASKED_FOR = 0xffffffff;
 
-/** Seats must be clipped to the day. */
 export function packSessionDay(
   dayAt: number,
   { names, holders, whose, from, to, byEnd }: HeldSeats,

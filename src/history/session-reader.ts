@@ -114,7 +114,6 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
       return stored?.id ?? UNSTORED_USERS + userIds.size;
     });
 
-  /** A name may occur several times. */
   function holders(feature: KnownFeature, start: number, end: number): Holder[] {
     const columns = "user, began_at AS beganAt, ended_at AS endedAt";
     const { sql, values } = sessionsOverlapping(columns, ofFeature(feature), start, end, now);
@@ -122,9 +121,8 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
   }
 
   function sessions(start: number, end: number, filter: SessionFilter | null): HeldSession[] {
-    // Sessions that ended more than a day after they were seen are long; all others held during the range
-    // ended within a day. There are at most as many long and open ones as seats, because all were held at one
-    // moment.
+    // Sessions that ended more than a day after they were seen are long. There are at most as many long and
+    // open ones as seats, because all were held at one moment.
     const soon = start + DAY_MS;
     const parts = [
       ["sessions_by_end", "ended_at >= ? AND ended_at <= ? AND first_seen_at < ?", start, soon, start],
@@ -191,7 +189,6 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
       const [ended] = endsLater(end, end)
         ? all<{ count: number }>(ENDED_IN_OR_LATER, ...values, end + DAY_MS)
         : all<{ count: number }>(ENDED, ...values);
-      // Open sessions do not count for times after now.
       const open = start < now ? openSessions(of, Number.MIN_SAFE_INTEGER, end) : 0;
       return (ended?.count ?? 0) + open;
     },

@@ -91,7 +91,6 @@ export function eachQuarter(
   }
 }
 
-/** Times come in order. */
 export type VisitFullTime = (from: number, until: number, cut: boolean) => void;
 
 /** `of` returns the visitor of a feature's id. */

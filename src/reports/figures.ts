@@ -113,7 +113,6 @@ function longestHolders(read: Reader, asked: ReportAsked) {
 
 export type ReportFigures = Awaited<ReturnType<typeof readFigures>>;
 
-/** Reads the data of a report through `ask`. Rejects like the history. */
 export async function readFigures(
   ask: (asked: ReportAsked) => ReturnType<ReportQueries["report"]>,
   { products, labels, anonymize, ...request }: ReportRequest,

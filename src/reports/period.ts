@@ -5,7 +5,6 @@ export interface Period {
   /** `2026-10`, or `2026-W43` for an ISO 8601 week. */
   readonly name: string;
   readonly title: string;
-  /** Epoch ms. */
   readonly start: number;
   readonly end: number;
 }

@@ -62,7 +62,6 @@ function contextOf(figures: ReportFigures) {
       const link = placeLink(figures.publicUrl, { server, daemon, feature });
       return { main: feature, beside: `${nameOf(server)}, ${daemon}`, link };
     },
-    /** Returns the text for a table without rows. */
     ofCounts: (none: string) => (rows.some(({ coverage }) => coverage > 0) ? none : "No counts were read."),
     unitOf: (feature: FeatureId): Unit => units.get(featureIdKey(feature)) ?? "seats",
     coverageOf: (feature: FeatureId) => percent(coverage.get(featureIdKey(feature)) ?? 0),
@@ -267,7 +266,6 @@ function whole(value: number | null): string {
   return value === null ? UNKNOWN : Math.round(value).toLocaleString("en-US");
 }
 
-/** Formats a count with its unit, except seats, which the head names. */
 function amount(value: number | null, unit: Unit): string {
   return value === null || unit === "seats" ? whole(value) : `${whole(value)} ${unit}`;
 }

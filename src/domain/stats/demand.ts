@@ -6,7 +6,6 @@ import { eachSpan } from "./spans.ts";
 
 export type Demand = EfficiencyRecord["demand"];
 
-/** Times are epoch ms. */
 export interface UnmetRequest {
   readonly outcome: "denied" | "queued";
   readonly at: number;

@@ -7,7 +7,6 @@ import { firstWhere } from "./spans.ts";
 
 export type Efficiency = Pick<EfficiencyRecord, "seats" | "whatIf">;
 
-/** Features with more seats list only the seats after which the share changes. */
 const MAX_SEATS = 1_000;
 const NEAR = 5;
 const SHARES = [-0.5, -0.25, -0.2, -0.1, 0.1, 0.2, 0.25];
@@ -53,7 +52,6 @@ function seatsToTell(last: number, histogram: Histogram): number[] {
   return [...told].sort((a, b) => a - b);
 }
 
-/** Nearest totals and fractions of `total`, ascending, without `total` itself. */
 export function totalsToTry(total: number | null): number[] {
   if (total === null || total === 0) return [];
   const tried = new Set<number>();

@@ -38,7 +38,6 @@ function peakUtilization({ groups }: Rollup): number | null {
   return ratios.length === 0 ? null : Math.max(...ratios);
 }
 
-/** No seat was free while used ≥ total > 0. */
 function saturatedSeconds({ groups }: Rollup): number | null {
   const judged = groups.filter(({ total, unlimited }) => unlimited || (total !== null && total > 0));
   if (judged.length === 0) return null;
@@ -92,10 +91,7 @@ export function timeAtLeast(histogram: Histogram): (seats: number) => number {
   return (seats) => sums[firstWhere(levels.length, (place) => (levels[place] ?? 0) < seats) - 1] ?? 0;
 }
 
-/**
- * Formats a ratio as percent with two decimals, never rounded up to 100: 99.997 % is not all. Null stays
- * null.
- */
+/** Never rounds up to 100: 99.997 % is not all. */
 export function percentOf(ratio: number | null): number | null {
   if (ratio === null) return null;
   const percent = Math.round(ratio * 10_000) / 100;
@@ -103,7 +99,6 @@ export function percentOf(ratio: number | null): number | null {
   return ratio < 1 - 1e-9 ? Math.min(percent, 99.99) : percent;
 }
 
-/** Rounds averages and seat-hours to four decimals. */
 export function fourDecimals(value: number): number {
   return Math.round(value * 10_000) / 10_000;
 }
@@ -112,10 +107,7 @@ export function seatHours(seatMs: number): number {
   return fourDecimals(seatMs / HOUR_MS);
 }
 
-/**
- * Returns a share of time, 0–1, with six decimals: half a minute of a year still shows. The share of an empty
- * range is 0.
- */
+/** Six decimals show half a minute of a year. The share of an empty range is 0. */
 export function shareOf(part: number, whole: number): number {
   return whole > 0 ? Math.round((part / whole) * 1_000_000) / 1_000_000 : 0;
 }

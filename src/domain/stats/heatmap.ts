@@ -49,8 +49,7 @@ export function createHeatmap(zone: string, start: number, end: number) {
       const first = cells[placeOf(from)] ?? 0;
       const cellSums = sums[first];
       if (cellSums !== undefined) addSums(cellSums, more);
-      // An hour may contain a clock change: otherwise its cell had more covered than total time, and the next
-      // cell less.
+      // An hour may contain a clock change; otherwise its cell had more covered than total time.
       cut(from, from + ms, (place, at, until) => {
         addWhole(cells[place] ?? 0, at - until);
         addWhole(first, until - at);

@@ -47,7 +47,6 @@ function coveredUntil(
 
 export interface Asked {
   readonly now: number;
-  /** In ms, by server. */
   readonly intervals: Readonly<Record<string, number>>;
 }
 
@@ -67,7 +66,6 @@ export function holdingsAt(
   const intervalOf = (server: string) => intervals[server] ?? DEFAULT_INTERVAL_MS;
   return {
     lastReading,
-    /** Returns the start of a session's displayed duration, epoch ms. */
     shownBegin: (session: Pick<Session, "server" | "startedAt" | "beganAt" | "firstSeenAt">): number =>
       shownBegin(session, intervalOf(session.server)),
     holdingOf: (session: Parameters<typeof holdingOf>[0] & Pick<HeldSession, "server">): Holding =>
@@ -84,10 +82,7 @@ export function holdingsAt(
   };
 }
 
-/**
- * Returns the part of a holding in [start, end), or null. A session of zero length still counts at its
- * moment.
- */
+/** A session of zero length counts at its moment. */
 export function clip({ from, to }: Holding, start: number, end: number): Holding | null {
   if (from === to) return from >= start && from < end ? { from, to } : null;
   const clipped = { from: Math.max(from, start), to: Math.min(to, end) };
@@ -101,7 +96,6 @@ export interface HeldNames {
   readonly hosts: (string | null)[];
 }
 
-/** Holders of seats: indices of names, and number of seats. */
 interface Holders {
   readonly feature: Uint32Array;
   readonly user: Uint32Array;
@@ -122,7 +116,6 @@ export interface HeldSeats {
 }
 
 export interface HeldSum extends FeatureId {
-  /** Seats × ms. */
   readonly seatMs: number;
 }
 
@@ -130,8 +123,8 @@ export interface HeldSum extends FeatureId {
 export type Gaps = ReadonlyMap<string, readonly Holding[]>;
 
 /**
- * Returns how much of [from, to) counts for a server, ms. Seat-hours cover the time in which the server was
- * read, as its counts do. Before its first reading, imported logs count.
+ * Seat-hours cover the time in which the server was read, as its counts do. Before its first reading,
+ * imported logs count.
  */
 export function countedMs(gaps: Gaps, server: string, from: number, to: number): number {
   const list = gaps.get(server);
@@ -204,7 +197,6 @@ export function heldSeatsOf(
   });
 }
 
-/** Sorts the rows by start, and their indices by end. */
 function inOrder({ names, holders, whose, from, to }: Omit<HeldSeats, "byEnd">): HeldSeats {
   const order = Uint32Array.from(whose.keys()).sort((a, b) => (from[a] ?? 0) - (from[b] ?? 0));
   const ends = Float64Array.from(order, (place) => to[place] ?? 0);
@@ -218,7 +210,6 @@ function inOrder({ names, holders, whose, from, to }: Omit<HeldSeats, "byEnd">):
   };
 }
 
-/** Combines the seats of several sites. */
 export function joinedSeats(parts: readonly HeldSeats[]): HeldSeats {
   const [only] = parts;
   if (only !== undefined && parts.length === 1) return only;

@@ -11,9 +11,7 @@ export interface Product {
   readonly currency: string | null;
 }
 
-/**
- * Returns the product of a feature: the first that matches, so that no seat counts twice. Null if none does.
- */
+/** The first product that matches, so that no seat counts twice. Null if none does. */
 type ProductOf = (feature: FeatureId) => string | null;
 
 export function createProductOf(products: readonly Product[]): ProductOf {

@@ -8,7 +8,6 @@ import { eachSpan, firstWhere } from "./spans.ts";
 export interface UsageSums {
   coveredMs: number;
   usedMs: number;
-  /** Null without coverage. */
   peakUsed: number | null;
   /** Covered time with a known total above 0, the base of utilization. */
   ratedMs: number;
@@ -16,7 +15,7 @@ export interface UsageSums {
   utilizationMs: number;
   /** Seats issued in the last covered moment; null when unlimited or unknown. */
   total: number | null;
-  /** End of the last covered moment (epoch ms); null without coverage. */
+  /** Epoch ms; null without coverage. */
   coveredUntil: number | null;
 }
 
@@ -70,12 +69,10 @@ function noteTotal(sums: UsageSums, total: number | null, until: number): void {
 export interface Rollup {
   /** One group per total in force, ascending by total; the group without a total comes first. */
   readonly groups: readonly RollupGroup[];
-  /** Seats issued in the last covered moment; null when unlimited, unknown or without coverage. */
   readonly total: number | null;
   readonly coveredUntil: number | null;
   /** Small ids of the users who had a session in the bucket, ascending. */
   readonly users: readonly number[];
-  /** Null if denials are not counted. */
   readonly denials: number | null;
 }
 
@@ -96,7 +93,6 @@ export interface Bucket {
 
 export const NO_ROLLUP: Rollup = { groups: [], total: null, coveredUntil: null, users: [], denials: null };
 
-/** Returns for how long `used` was known, in ms. */
 export function coveredMs({ groups }: Pick<Rollup, "groups">): number {
   let sum = 0;
   for (const { levels } of groups) for (const [, ms] of levels) sum += ms;
@@ -133,7 +129,6 @@ export interface RollupSink {
 }
 
 export interface RollupSum extends RollupSink {
-  /** Returns the rollup of everything added since the last call. */
   take(): Rollup;
 }
 

@@ -98,10 +98,7 @@ export function poolOfSeries(members: readonly Pick<Series, "steps" | "feature">
   return { steps };
 }
 
-/**
- * Returns the first of `count` places for which a condition holds that also holds for all later ones; `count`
- * if none.
- */
+/** The condition must hold for all places after the first one; returns `count` if it never holds. */
 export function firstWhere(count: number, holds: (place: number) => boolean): number {
   let low = 0;
   let high = count;
@@ -117,7 +114,6 @@ export function firstWhere(count: number, holds: (place: number) => boolean): nu
 export function createCutter(edges: readonly number[]) {
   let current = 0;
 
-  /** Returns the place of a time; ascending times need no search. */
   function placeOf(at: number): number {
     if (at < (edges[current] ?? 0) || at >= (edges[current + 1] ?? Infinity))
       // Uses binary search, because a long gap may jump over many places.

@@ -12,7 +12,6 @@ type NameKey = Exclude<UsageKey, "day">;
 type FeatureKey = Exclude<NameKey, "user" | "host">;
 type OfFeature = (key: FeatureKey, feature: FeatureId) => string | null;
 
-/** One group of sessions (record `usage` of the contract). */
 export interface UsageGroup {
   /**
    * One value per key: a name, or `YYYY-MM-DD` for a day. Null: a user or host that no tool printed, or a
@@ -39,7 +38,6 @@ interface Group {
   sessions: number;
   peak: number;
   lastAt: number;
-  /** Null if grouped by user. */
   readonly users: Set<number> | null;
   held: number;
   /** Holder of the latest session in the current part. */
@@ -227,7 +225,6 @@ export function createUsage(
   };
 }
 
-/** Returns the seats of each holder; 0 for features that do not count. */
 function countsOf({ names, holders }: HeldSeats, isCounted: (feature: FeatureId) => boolean): Uint32Array {
   const counted = names.features.map(([server, daemon, feature]) => isCounted({ server, daemon, feature }));
   return holders.count.map((count, holder) => (counted[holders.feature[holder] ?? 0] ? count : 0));

@@ -18,7 +18,6 @@ export interface FullTime {
  */
 export const BRIDGED_MS = HOUR_MS;
 
-/** Reports whether all seats of a known total are in use, as `saturatedSeconds` does. */
 function isFull({ used, total, unlimited }: Step): boolean {
   return used !== null && !unlimited && total !== null && total > 0 && used >= total;
 }

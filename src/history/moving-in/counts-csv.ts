@@ -1,11 +1,9 @@
 import { Database } from "bun:sqlite";
 
-/** The message is for administrators. */
 export class CountsError extends Error {
   override readonly name = "CountsError";
 }
 
-/** A feature of a server, as the file names it. */
 export interface CountSeries {
   readonly server: string;
   readonly feature: string;
@@ -33,7 +31,6 @@ const CELLS = {
 };
 
 const MAX_LINE = 64 * 1024;
-/** Interval of readings if a server has only one. */
 const USUAL_MINUTES = 10;
 
 /**
@@ -103,7 +100,6 @@ function queriesOf(sqlite: Database, name: string) {
   };
 }
 
-/** The first line names the columns. */
 function createRowReader(name: string) {
   let line = 0;
   let cells: RegExp | null = null;

@@ -78,10 +78,7 @@ export function createCountWriter({ sqlite }: Store, now: number) {
   };
 }
 
-/**
- * Returns a function that yields the parts of [from, until) without readings. `covered` must be ascending,
- * and so must the calls.
- */
+/** Yields the parts of [from, until) without readings. `covered` and the calls must be ascending. */
 export function createUnread(covered: readonly Interval[]) {
   let next = 0;
   return function* parts(from: number, until: number): Generator<Interval> {
@@ -121,7 +118,6 @@ export function createSeriesDays(covered: readonly Interval[], intervalMs: numbe
     for (const part of parts(at, until)) {
       const goesOn = part.from === reached.until && used === reached.used && total === reached.total;
       if (!goesOn) push(part.from, { used, total });
-      // Each day can be read alone.
       for (let day = Math.ceil(part.from / DAY_MS) * DAY_MS; day < part.until; day += DAY_MS)
         if (goesOn || day > part.from) push(day, { used, total });
       reached = { until: part.until, used, total };
@@ -134,7 +130,6 @@ export function createSeriesDays(covered: readonly Interval[], intervalMs: numbe
   return {
     days,
     read: read as readonly Interval[],
-    /** Returns false if the server or the series was already read at that time. */
     take(at: number, counts: Counts): boolean {
       if (last !== null && at <= last.at) return false;
       if (last !== null && at - last.at <= 2 * intervalMs + SLACK_MS) hold(at);

@@ -18,7 +18,6 @@ export const EXPORT_TABLES = ["sessions", "samples", "denials", "logs"] as const
 export type ExportTable = (typeof EXPORT_TABLES)[number];
 
 export interface ExportQuery extends Asked {
-  /** Null means unbounded. */
   readonly start: number | null;
   readonly end: number | null;
   readonly servers: readonly string[] | null;
@@ -28,7 +27,6 @@ export interface ExportQuery extends Asked {
 
 export interface Slice {
   readonly rows: readonly object[];
-  /** Progress after these rows, 0–1. */
   readonly done: number;
 }
 
@@ -74,7 +72,6 @@ export function createExport(sqlite: Database, table: ExportTable, query: Export
   }
   const held = holdingsAt(createReader(sqlite, query).lastReadings(), query);
   const recordOf = (session: Session) => sessionRecord(session, held);
-  // All rows are read anyway: an OR costs nothing here.
   const ended = compared("ended_at IS NULL OR ended_at >", start);
   const wanted = allOf([named, compared("began_at <", end), ended]);
   return { record: SessionRecord, slices: () => byId(sqlite, "sessions", SESSION_COLUMNS, wanted, recordOf) };

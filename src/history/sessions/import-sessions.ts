@@ -3,10 +3,7 @@ import type { EndReason } from "../../domain/session.ts";
 import type { Store } from "../../store/open/open.ts";
 import { createDirty } from "../buckets.ts";
 
-/**
- * Adds features from old logs to history, so that a feature that was never polled is known by name. Runs in
- * the caller's transaction.
- */
+/** Makes features from old logs known by name. Runs in the caller's transaction. */
 export function createImportedFeatures({ sqlite }: Pick<Store, "sqlite">) {
   const add = sqlite.query<null, [string, string, string]>(
     "INSERT OR IGNORE INTO history_features (server_id, daemon, name) VALUES (?, ?, ?)",
@@ -19,7 +16,7 @@ export function createImportedFeatures({ sqlite }: Pick<Store, "sqlite">) {
   };
 }
 
-/** A session from an old log. Times are epoch ms. */
+/** Times are epoch ms. */
 export interface OldSession {
   readonly daemon: string;
   readonly feature: string;
@@ -39,9 +36,8 @@ export interface OldSession {
 }
 
 /**
- * Imports sessions next to a running daemon. The daemon numbers its sessions upwards in memory, so imported
- * ones get negative ids derived from their content: importing a log again finds its rows. Ids begin with the
- * time, so that a log's rows are adjacent.
+ * Imports sessions next to a running daemon, which numbers its sessions upwards in memory. Imported ones
+ * get negative ids derived from their content, so that importing a log again finds its rows.
  */
 export function createSessionImport({ sqlite, read }: Store) {
   const finish = sqlite.query<null, [number, number, EndReason, number]>(
@@ -103,10 +99,7 @@ export function createSessionImport({ sqlite, read }: Store) {
     /** Writes the write-ahead log back as far as possible without waiting. */
     writeBack: (): void => void sqlite.run("PRAGMA wal_checkpoint(PASSIVE)"),
     observedFrom: (server: string): number | null => read(() => firstSeen.get(server)?.first ?? null),
-    /**
-     * Adds new sessions and returns their number. Polled hours are rolled up again to include their users.
-     * Runs in the caller's transaction.
-     */
+    /** Adds new sessions and returns their number. Runs in the caller's transaction. */
     add(server: string, sessions: readonly OldSession[]): number {
       polledFrom = firstPoll.get(server)?.first ?? Number.POSITIVE_INFINITY;
       const added = sessions.filter((session) => addOne(server, session)).length;

@@ -15,7 +15,6 @@ export interface PeopleQuery {
   readonly kinds: readonly PersonKind[] | null;
   readonly q: string;
   readonly start: number | null;
-  /** Users and hosts in the live picture without a stored session; a name may be empty. */
   readonly live: readonly Seen[];
   readonly sort: SortBy<keyof PersonRecord>;
   readonly limit: number;
@@ -23,9 +22,8 @@ export interface PeopleQuery {
 }
 
 export interface SeenBefore {
-  /** Those who held seats or were denied on the requested servers; a name may occur several times. */
+  /** A name may occur several times. */
   readonly seen: readonly Seen[];
-  /** Sessions that ended before this are no longer kept. */
   readonly sessionsFrom: number;
 }
 

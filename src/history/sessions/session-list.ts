@@ -18,9 +18,8 @@ export interface SessionsQuery extends Asked {
 }
 
 /**
- * Returns a page of sessions and the number of matches. Nulls come last in both directions; ties are sorted
- * by id. SQLite sorts, cuts and counts. `shown` returns the pseudonym of a name for a caller who may not see
- * names (null for other callers); sorting by user or host then uses pseudonyms.
+ * Returns a page of sessions. Nulls come last; ties are sorted by id. `shown` returns the pseudonym of a
+ * name for a caller who may not see names, and sorting by user or host then uses pseudonyms.
  */
 export function sessionsQuery(
   read: Pick<Reader, "all" | "checkpoint" | "lastReadings" | "now">,
@@ -59,10 +58,7 @@ export function sessionsQuery(
   return { rows: rows.map((session) => sessionRecord(session, held)), total: count?.total ?? 0 };
 }
 
-/**
- * Lists all names in the sessions that overlap a range, ignoring the filter's own users and hosts, to resolve
- * an anonymized caller's filter.
- */
+/** Lists the names in the sessions that overlap a range, to resolve an anonymized caller's filter. */
 export function namesOf(
   read: Pick<Reader, "all" | "now">,
   filter: SessionFilter,

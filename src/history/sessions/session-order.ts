@@ -10,7 +10,6 @@ export type SessionSort = SortBy<SessionOrder>;
 export type SessionField = Exclude<SessionOrder, "durationSeconds"> | "beganAt";
 
 export interface Dialect {
-  /** Returns the name of a bound value in the statement. */
   use(value: string | number): string;
   /** Returns a bound JSON array as a table with the column `value`. */
   items(json: string): string;
@@ -22,8 +21,8 @@ export interface Dialect {
 export interface Known extends Asked {
   readonly lastReadings: ReadonlyMap<string, number>;
   /**
-   * For callers who see no names: the rank of each user or host in the order of pseudonyms, depending on the
-   * field. Null for other callers.
+   * For callers who see no names: the rank of each user or host in the order of pseudonyms. Null for other
+   * callers.
    */
   readonly places: readonly NamePlace[] | null;
 }
@@ -91,10 +90,7 @@ function seenIn({ column, larger }: Dialect): string {
   return `CASE WHEN ${column("endedAt")} IS NULL THEN ${larger}(${seen}, coalesce(read_at, 0)) ELSE ${seen} END`;
 }
 
-/**
- * SQL for the record's `durationSeconds`: the same as `holdingOf` and `shownBegin` of the domain, without
- * reading sessions.
- */
+/** SQL for the record's `durationSeconds`, as `holdingOf` and `shownBegin` compute it. */
 function durationIn(sql: Dialect): string {
   const [startedAt, beganAt, firstSeenAt] = [
     sql.column("startedAt"),

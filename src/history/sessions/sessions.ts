@@ -62,7 +62,7 @@ export function createSessions(store: Store) {
   );
 
   return {
-    /** Returns ids for new sessions: one counter for all servers, above everything stored. */
+    /** Counts up for all servers, above everything stored. */
     nextId: () => ++last,
     open: (serverId: string): Session[] => read(() => open.all(serverId)),
     lastReading: (serverId: string) => read(() => lastReading.get(serverId)?.readAt ?? null),

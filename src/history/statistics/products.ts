@@ -88,8 +88,8 @@ function largestTotal(members: readonly { readonly total: number | null }[]): nu
 }
 
 /**
- * Returns the seats held of each product at once, and its users. Empty if sessions or samples of the range
- * are deleted.
+ * Returns the seats held of each product, and its users; empty if sessions or samples of the range are
+ * deleted.
  */
 async function heldTogether(own: HistorySource, query: ProductsQuery) {
   const { start, end, resolution } = resolveRange(query, await own.reach());

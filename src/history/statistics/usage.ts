@@ -26,7 +26,6 @@ export interface UsageQuery extends Range, Asked {
   readonly limit: number;
   readonly offset: number;
   readonly products?: readonly Product[];
-  /** By server and key (`label:location`). */
   readonly labels?: ReadonlyMap<string, ReadonlyMap<string, string>>;
 }
 
@@ -115,7 +114,6 @@ export async function usageQuery(
 /** Up to this many features are looked up one by one; for more, whole days are read. */
 const FEW = 20;
 
-/** `of` names the features if they are few. */
 export async function heldHours(
   source: HistorySource,
   range: Range & Asked,

@@ -34,7 +34,6 @@ function createLengths(start: number, end: number) {
   return { lengths, add };
 }
 
-/** Lists features that were full in the range; `total` counts them. */
 export async function waitsQuery(source: HistorySource, query: WaitsQuery) {
   const { start, end, now, filter, limit, offset, sort } = query;
   const features = await source.features(filter);
