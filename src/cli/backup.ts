@@ -6,7 +6,7 @@ import { restore as putBack, type Restored } from "../store/backup/restore.ts";
 import { type DatabaseReport, inWorker } from "../store/backup/worker.ts";
 import { command, flag } from "./command.ts";
 import { type CommandIo, Failure, listenToSignals, readConfig, warningsOn } from "./io.ts";
-import { createProgress, type Progress } from "./terminal.ts";
+import { createProgress, type Progress, printJson } from "./terminal.ts";
 
 const VERIFY = flag("only check the file and print its schema, rows, times and integrity");
 
@@ -26,10 +26,9 @@ export const backup = command({
       backUp({ directory, file, force, onStep, signal }),
     );
     const seconds = (io.now() - began) / 1000;
-    const { path, bytes, rows } = report;
-    const made = `${printBytes(bytes)}, ${rows} rows, checked, in ${seconds.toFixed(1)} s`;
-    io.err(`${escapeControls(path)}: ${made}\n`);
-    if (json) io.out(printJson(report, { seconds }));
+    const made = `${printBytes(report.bytes)}, ${report.rows} rows, checked, in ${seconds.toFixed(1)} s`;
+    io.err(`${escapeControls(report.path)}: ${made}\n`);
+    if (json) io.out(printSummary(report, { seconds }));
   },
 });
 
@@ -94,7 +93,7 @@ async function verifyFile(file: string, json: boolean, io: CommandIo): Promise<v
     onStep("check", null);
     return inWorker(signal, "examineDatabase", file);
   });
-  io.out(json ? printJson(report) : printReport(report));
+  io.out(json ? printSummary(report) : printReport(report));
 }
 
 function printReport({ schemaVersion, knownSchema, ...report }: DatabaseReport): string {
@@ -112,17 +111,11 @@ newest     ${time(report.newestAt)}
 }
 
 /** Prints a summary as JSON with ISO 8601 times, followed by the fields of `more`. */
-function printJson(
-  { tables, oldestAt, newestAt, isState: _, ...rest }: DatabaseReport,
+function printSummary(
+  { isState: _, oldestAt, newestAt, ...rest }: DatabaseReport,
   more: object = {},
 ): string {
-  const shown = {
-    ...rest,
-    tables: Object.fromEntries(tables.map(({ name, rows }) => [name, rows])),
-    integrity: "ok",
-    oldest: oldestAt === null ? null : iso(oldestAt),
-    newest: newestAt === null ? null : iso(newestAt),
-    ...more,
-  };
-  return `${JSON.stringify(shown, null, 2)}\n`;
+  const tables = Object.fromEntries(rest.tables.map(({ name, rows }) => [name, rows]));
+  const [oldest, newest] = [oldestAt, newestAt].map((at) => (at === null ? null : iso(at)));
+  return printJson({ ...rest, tables, integrity: "ok", oldest, newest, ...more });
 }

@@ -20,11 +20,10 @@ export async function manPage(createProgram: CreateProgram, version: string, dat
   const helpOf = (command: Command): string => {
     shown = "";
     command.outputHelp();
-    return example(shown);
+    return `.EX\n${escaped(shown.trimEnd())}\n.EE`;
   };
-  const sections = [...commandsOf(program, "licmond")].map(
-    ([name, command]) => `.SS ${escaped(name)}\n${helpOf(command)}`,
-  );
+  const commands = [...commandsOf(program, "licmond")];
+  const sections = commands.map(([name, command]) => `.SS ${escaped(name)}\n${helpOf(command)}`);
   return `.TH LICMOND 1 "${date}" "licmond ${escaped(version)}" "User Commands"
 .SH NAME
 licmond \\- monitoring daemon for software license servers
@@ -60,10 +59,6 @@ function* commandsOf(parent: Command, title: string): Generator<readonly [string
     yield [full, command];
     yield* commandsOf(command, full);
   }
-}
-
-function example(text: string): string {
-  return `.EX\n${escaped(text.trimEnd())}\n.EE`;
 }
 
 /** Escapes roff requests and escapes. */

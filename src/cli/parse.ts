@@ -60,7 +60,9 @@ export const managers = command({
       throw new UsageError("expected no arguments, or: show <manager>");
     if (name !== undefined) {
       const text = shippedText(name);
-      if (text === undefined) throw new UsageError(`${whyNone(name)}; see \`licmond managers\``);
+      const isCode = builtInManager(name) !== null;
+      const why = isCode ? `${name} is built in and has no profile` : `unknown profile "${name}"`;
+      if (text === undefined) throw new UsageError(`${why}; see \`licmond managers\``);
       return io.out(text);
     }
     const { config } = await readConfig(file, io);
@@ -74,12 +76,6 @@ export const managers = command({
   },
 });
 
-function whyNone(name: string): string {
-  return builtInManager(name) === null
-    ? `unknown profile "${name}"`
-    : `${name} is built in and has no profile`;
-}
-
 /** Finds a manager. Reads the config only for a manager that is not built in. */
 async function managerNamed(name: string, config: string | undefined, io: CommandIo): Promise<Manager> {
   if (MANAGERS.includes(name)) return managerOf(name);
@@ -90,12 +86,7 @@ async function managerNamed(name: string, config: string | undefined, io: Comman
 }
 
 /** Parses a text like a poll's output, with the collector's parser, rules and messages. */
-async function parseOutput(
-  bytes: Uint8Array,
-  manager: Manager,
-  server: MonitoredServer,
-  io: CommandIo,
-): Promise<void> {
+async function parseOutput(bytes: Uint8Array, manager: Manager, server: MonitoredServer, io: CommandIo) {
   const { address: name, timezone: zone } = server;
   const now = io.now();
   const reading = await readingOf(bytes, manager, { zone, now });
@@ -125,16 +116,21 @@ async function readingOf(bytes: Uint8Array, manager: Manager, context: Omit<Pars
   return apart.read(profile, bytes, context, false).finally(apart.stop);
 }
 
-export function serverOf(
-  id: string,
-  manager: ManagerName,
-  address: string,
-  timezone: string,
-): MonitoredServer {
+export function serverOf(id: string, manager: ManagerName, address: string, timezone: string) {
   const unset = { tool: null, labels: {}, secretFile: null, caFile: null, encoding: null };
   const log = { logFile: null, logCommand: null };
   const times = { timezone, intervalMs: 60_000, timeoutMs: 0 };
-  return { id, name: id, manager, address, ...unset, ...log, ...times, enabled: true };
+  const server: MonitoredServer = {
+    id,
+    name: id,
+    manager,
+    address,
+    ...unset,
+    ...log,
+    ...times,
+    enabled: true,
+  };
+  return server;
 }
 
 /** Returns the outcome of a poll whose tool has exited. `address`: address of the server; null if unknown. */
@@ -212,6 +208,4 @@ export function printPicture(picture: ServerPicture, columns?: number): string {
   return tables.filter((text) => text !== "").join("\n");
 }
 
-function known(count: number | null): string {
-  return count === null ? "?" : String(count);
-}
+const known = (count: number | null) => String(count ?? "?");

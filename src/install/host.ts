@@ -69,9 +69,8 @@ export function obstacle(host: Host, path: string): readonly [why: string, fix: 
   }
 }
 
-function isBelow(path: string, directory: string): boolean {
-  return path === directory || path.startsWith(directory === sep ? sep : `${directory}${sep}`);
-}
+const isBelow = (path: string, directory: string) =>
+  path === directory || path.startsWith(directory === sep ? sep : `${directory}${sep}`);
 
 /** Numeric owner; null = unchanged, if the installing user is not root. */
 type Owner = { readonly uid: number; readonly gid: number } | null;
@@ -87,9 +86,10 @@ export type OwnerName = "root:root" | "root:licmond" | "licmond:licmond";
 const ROOT = { uid: 0, gid: 0 };
 
 /** Returns rights with owner root, or with the installing user if that is not root. */
-export function rootsOwn(host: Host, mode: number): FileRights {
-  return { mode, owner: host.uid === 0 ? ROOT : null };
-}
+export const rootsOwn = (host: Host, mode: number): FileRights => ({
+  mode,
+  owner: host.uid === 0 ? ROOT : null,
+});
 
 /**
  * Returns the uid and gid of a name; null if this user cannot set them. Root replaces a user that is missing in an image;
@@ -191,6 +191,4 @@ export function systemRun(): Run {
   };
 }
 
-export function hasProgram(program: string): boolean {
-  return locate(program, SYSTEM_PATH) !== null;
-}
+export const hasProgram = (program: string) => locate(program, SYSTEM_PATH) !== null;

@@ -89,10 +89,8 @@ export function fileAt(pass: Pass, path: string): "missing" | "file" | null {
   if (kind === "missing" || kind === "file") return kind;
   const isUnit = path.endsWith(".service");
   const release = isUnit ? "; unmask a masked unit with `systemctl unmask licmond`" : ", and remove the link";
-  const [what, fix] =
-    kind === "symlink"
-      ? ["a symbolic link", `check its target (readlink)${release}`]
-      : [kind === "directory" ? "a directory" : "not a regular file", "move it away"];
+  const fix = kind === "symlink" ? `check its target (readlink)${release}` : "move it away";
+  const what = { symlink: "a symbolic link", directory: "a directory", other: "not a regular file" }[kind];
   pass.refuse(path, `${file} is ${what}`, fix);
   return null;
 }

@@ -87,12 +87,7 @@ async function assess(pass: Pass, file: string, allowDowngrade: boolean) {
 }
 
 /** Restores the copy of the database from before the migration, because the older version rejects the migrated one. */
-async function putDatabaseBack(
-  pass: Pass,
-  binary: string,
-  directory: string,
-  service: ServiceNow,
-): Promise<void> {
+async function putDatabaseBack(pass: Pass, binary: string, directory: string, service: ServiceNow) {
   const way = await databaseFor(pass, binary, directory);
   if (way.kind === "none") return;
   if (way.kind === "lost")

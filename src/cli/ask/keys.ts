@@ -15,9 +15,7 @@ import { command, flag, type Group, integer, option, reader, required, text } fr
 import { type CommandIo, Failure, readConfig, UsageError, warningsOn } from "../io.ts";
 import { printJson, printTable } from "../terminal.ts";
 
-type AnyKeys =
-  | Pick<Keys, "list" | "find" | "create" | "revoke">
-  | Pick<HubKeys, "list" | "find" | "create" | "revoke">;
+type AnyKeys = Pick<Keys | HubKeys, "list" | "find" | "create" | "revoke">;
 
 const expiry = reader((text) => parseDuration(text) || null, "Expected a duration of 1s or more, e.g. 90d.");
 const count = integer(1, Number.MAX_SAFE_INTEGER, "Expected a whole number of 1 or more.");
@@ -160,7 +158,4 @@ function printKeys(keys: readonly Key[]): string {
   return printTable(["id", "name", "role", "state", "created", "expires", "last used"], rows);
 }
 
-/** `2026-01-31 08:15 UTC` */
-function minute(at: string | null): string {
-  return at === null ? "never" : `${at.slice(0, 16).replace("T", " ")} UTC`;
-}
+const minute = (at: string | null) => (at === null ? "never" : `${at.slice(0, 16).replace("T", " ")} UTC`);

@@ -17,14 +17,8 @@ export interface View {
   readonly offset: number;
 }
 
-export const FIRST_VIEW: View = {
-  sort: "use",
-  isReversed: false,
-  filter: "all",
-  search: "",
-  isTyping: false,
-  offset: 0,
-};
+const UNSEARCHED = { filter: "all", search: "", isTyping: false } as const;
+export const FIRST_VIEW: View = { sort: "use", isReversed: false, ...UNSEARCHED, offset: 0 };
 
 const FILTERS = ["all", "in use", "full", "not ok"] as const;
 
@@ -38,13 +32,7 @@ const SORTS = {
   expiry: (feature: LiveFeature) => least(feature.expiresAt === null ? null : Date.parse(feature.expiresAt)),
   name: (feature: LiveFeature) => feature.name,
 };
-const SORT_KEYS: Readonly<Record<string, View["sort"]>> = {
-  u: "use",
-  w: "waiting",
-  f: "free",
-  e: "expiry",
-  n: "name",
-};
+const SORT_KEYS = new Map(Object.keys(SORTS).map((name) => [name[0], name as View["sort"]]));
 const KEYS = "q quit  / search  a filter  by u use w waiting f free e expiry n name  r reverse";
 
 /** Returns the features that a view shows, in its order. Equal ranks keep the servers' order. */
@@ -85,7 +73,7 @@ export function afterKey(view: View, key: string, page: number, count: number): 
   if (step !== undefined)
     return { ...view, offset: Math.max(0, Math.min(view.offset + step(page), count - page)) };
   const top = { ...view, offset: 0 };
-  const sort = SORT_KEYS[key];
+  const sort = SORT_KEYS.get(key);
   if (sort !== undefined) return { ...top, sort };
   if (key === "q") return "quit";
   if (key === "r") return { ...top, isReversed: !view.isReversed };

@@ -117,10 +117,10 @@ function troubleIn(directory: string): Trouble {
     return [`${directory} cannot be written by this user`, fix];
   }
   // Left by a daemon or copy that ran as root. Ignore files next to the database: they come and go.
-  const owner = statSync(directory).uid;
-  const isForeign = (name: string) =>
-    (statSync(join(directory, name), { throwIfNoEntry: false })?.uid ?? owner) !== owner;
-  const foreign = readdirSync(directory).filter((name) => /^(licmond|state)\./.test(name) && isForeign(name));
+  const ownerOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.uid ?? owner;
+  const owner: number = statSync(directory).uid;
+  const own = readdirSync(directory).filter((name) => /^(licmond|state)\./.test(name));
+  const foreign = own.filter((name) => ownerOf(join(directory, name)) !== owner);
   if (foreign.length === 0) return null;
   const belong = `${foreign.join(", ")} in ${directory} ${foreign.length === 1 ? "belongs" : "belong"}`;
   const message = `${belong} to a different user than the directory: the daemon cannot write there`;

@@ -16,11 +16,8 @@ export interface Finding {
 }
 
 /** Turns the result of a trial into findings with drop-in lines. */
-export function findingsOf(
-  { files, credentials, port }: Question,
-  trial: Trial,
-  environment: Environment,
-): Finding[] {
+export function findingsOf(asked: Question, trial: Trial, environment: Environment): Finding[] {
+  const { files, credentials, port } = asked;
   const harms = HARMS.filter(([name, value]) => trial.property(name) === value);
   const refusals = files.flatMap((need, index) => {
     const { error = null, places = [] } = trial.files[index] ?? {};
@@ -28,7 +25,6 @@ export function findingsOf(
     return need.access === "run" && trial.noNewPrivileges ? powerless(need, trial) : [];
   });
   const missing = credentials.filter(({ name }) => trial.missing.includes(name));
-  const closed = trial.mayListen ? [] : [port];
   const foreign = Object.entries(trial.environment)
     .filter(([name, value]) => /^LICMOND_(?!CONFIG$)/.test(name) && environment[name] !== value)
     .sort();
@@ -41,18 +37,21 @@ export function findingsOf(
       const lines = [`LoadCredential=${name}:/etc/licmond/secrets/${name}`];
       return { what, message: `the unit has no LoadCredential= named ${name}`, lines };
     }),
-    ...closed.map(() => {
-      const message = `the service is not allowed to listen on port ${port}, which is below 1024`;
-      const capability = "CAP_NET_BIND_SERVICE";
-      const lines = [`AmbientCapabilities=${capability}`, `CapabilityBoundingSet=${capability}`];
-      return { what: "http", message, lines };
-    }),
+    ...(trial.mayListen ? [] : [privileged(port)]),
     ...foreign.map(([name]) => {
       const message = `Environment= sets ${name} for the service but not for this command: results may differ`;
       const fix = "set it in the config instead";
       return { what: "unit", message, lines: [], fix, isWarning: true };
     }),
   ];
+}
+
+function privileged(port: number): Finding {
+  const message = `the service is not allowed to listen on port ${port}, which is below 1024`;
+  const lines = ["AmbientCapabilities", "CapabilityBoundingSet"].map(
+    (name) => `${name}=CAP_NET_BIND_SERVICE`,
+  );
+  return { what: "http", message, lines };
 }
 
 const CUT_OFF = "cuts the service off from license servers and clients";

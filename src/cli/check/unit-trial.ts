@@ -24,12 +24,7 @@ export interface Trial extends Answer {
  * Starts a copy of the unit that only answers the question, and removes it. `lines`: a drop-in to test. Throws with
  * systemd's message if the copy does not start, because then the service would not start either.
  */
-export async function tryUnit(
-  unit: string,
-  lines: readonly string[],
-  question: Question,
-  run: Run,
-): Promise<Trial> {
+export async function tryUnit(unit: string, lines: readonly string[], question: Question, run: Run) {
   const folder = await mkdtemp("/run/licmond-check-");
   const name = `${basename(folder)}.service`;
   const file = `/run/systemd/system/${name}`;
@@ -52,7 +47,7 @@ export async function tryUnit(
     const { stdout } = await run(["systemctl", "show", name]);
     return {
       ...(JSON.parse(said) as Answer),
-      property: (key) => new RegExp(`^${key}=(.*)$`, "m").exec(stdout)?.[1] ?? "",
+      property: (key: string) => new RegExp(`^${key}=(.*)$`, "m").exec(stdout)?.[1] ?? "",
     };
   } finally {
     await rm(file, { force: true });

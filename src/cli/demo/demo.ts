@@ -11,8 +11,8 @@ import { openStore } from "../../store/open/open.ts";
 import { type Command, command, flag, integer, option, optionOr, reader, text } from "../command.ts";
 import { type CommandIo, EXIT_FAILURE, listenToSignals, UsageError, warningsOn } from "../io.ts";
 import { reachableHost } from "../serve.ts";
-import { demoSite, type SiteOptions } from "./demo-site.ts";
-import type { DemoFleet, startFleet } from "./fleet.ts";
+import { demoSite } from "./demo-site.ts";
+import type { DemoFleet, FleetOptions, startFleet } from "./fleet.ts";
 import { choosePort, type DemoDaemon, freshKey, makeHistory, signInLink, startSite } from "./start-site.ts";
 
 const DEFAULT_PORT = 8080;
@@ -101,16 +101,14 @@ function removeAll(directory: string): void {
     rmSync(directory, { recursive: true, force: true });
 }
 
-interface Wanted extends SiteOptions {
-  readonly history: number;
-  readonly ahead: number;
-  readonly goOn: () => boolean;
-}
+type Wanted = Omit<FleetOptions, "createDaemon">;
 
 interface RunningDemo extends Readonly<Record<"url" | "key" | "title", string>> {
   readonly requests: readonly string[];
   stop(): Promise<void>;
 }
+
+const BUSIEST = ["/api/licenses/summary", "/api/licenses/features?sort=-utilization&limit=5"];
 
 /** Starts one daemon with all simulated servers. Returns null if interrupted before it ran. */
 async function startOne(wanted: Wanted, deps: DemoDeps, io: CommandIo): Promise<RunningDemo | null> {
@@ -126,15 +124,8 @@ async function startOne(wanted: Wanted, deps: DemoDeps, io: CommandIo): Promise<
       url: `http://${reachableHost(host)}:${port}`,
       // After the start: if another demo uses the directory, the start fails before its key would be revoked.
       key: await makeAdminKey(directory, io),
-      title: `${servers.length} simulated license servers (seed ${seed}), polled every ${collector.intervalMs / 1000} s
-
-${list.join("\n")}`,
-      requests: [
-        "/api/licenses/summary",
-        "/api/licenses/features?sort=-utilization&limit=5",
-        "/api/licenses/users?kind=queued",
-        "/api/licenses/denials?limit=5",
-      ],
+      title: `${servers.length} simulated license servers (seed ${seed}), polled every ${collector.intervalMs / 1000} s\n\n${list.join("\n")}`,
+      requests: [...BUSIEST, "/api/licenses/users?kind=queued", "/api/licenses/denials?limit=5"],
       stop,
     };
   } catch (error) {
@@ -151,15 +142,8 @@ async function startAll(wanted: Wanted, deps: DemoDeps, io: CommandIo): Promise<
   return {
     url,
     key,
-    title: `a hub over ${sites.length} sites with simulated license servers (seed ${wanted.seed}), polled every ${wanted.interval}
-
-${list.join("\n")}`,
-    requests: [
-      "/api/fleet/sites",
-      "/api/licenses/summary",
-      "/api/licenses/features?sort=-utilization&limit=5",
-      "/api/licenses/users?site=muc&kind=queued&limit=5",
-    ],
+    title: `a hub over ${sites.length} sites with simulated license servers (seed ${wanted.seed}), polled every ${wanted.interval}\n\n${list.join("\n")}`,
+    requests: ["/api/fleet/sites", ...BUSIEST, "/api/licenses/users?site=muc&kind=queued&limit=5"],
     stop,
   };
 }

@@ -31,7 +31,7 @@ const SITES: readonly { readonly site: string; readonly servers: readonly string
 const PATIENCE_MS = 60_000;
 const LOOK_MS = 100;
 
-interface FleetOptions extends SiteOptions {
+export interface FleetOptions extends SiteOptions {
   readonly history: number;
   readonly ahead: number;
   readonly createDaemon: (config: Config) => Promise<DemoDaemon>;
