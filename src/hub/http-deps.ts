@@ -41,7 +41,7 @@ interface HubParts
   readonly anonymous: HubAppDeps["pictures"]["anonymous"];
   readonly host: HostService;
   readonly lag: LoopLag;
-  readonly pushHealth: { health(check: HealthCheck): HealthCheck };
+  readonly pushHealth: (check: HealthCheck) => HealthCheck;
   readonly schemaVersion: number;
 }
 
@@ -71,7 +71,7 @@ export function hubDepsOf(parts: HubParts): HubAppDeps {
     troubleOf: databaseTrouble,
     logs: { clear: (before) => clearLogs(pool, before, clock.now()) },
     health: async () => ({
-      database: parts.pushHealth.health(parts.reads.health(await databaseHealth(pool))),
+      database: parts.pushHealth(parts.reads.health(await databaseHealth(pool))),
       collector: sitesHealth(directory),
       disk: { status: "healthy", message: "A hub stores nothing on its own disk" },
       clock: { status: "healthy", message: "Clock is in sync" },

@@ -20,10 +20,9 @@ import { createHistoryWorker } from "./history/port.ts";
 import { hubDepsOf, sitesHealth } from "./http-deps.ts";
 import { createDirectory } from "./lists/directory.ts";
 import { createOwnLines } from "./logs/own-lines.ts";
-import { createPushMeter } from "./metrics/exposition.ts";
 import { takePush } from "./push/take-push.ts";
 import { createHubRetention } from "./retention.ts";
-import { createPushHealth } from "./routes/push.ts";
+import { createPushWatch, type PushPort } from "./routes/push.ts";
 import { hubSecret } from "./secret.ts";
 import { createHubStreams } from "./streams/streams.ts";
 import { createWatch, type Watch } from "./watch.ts";
@@ -99,14 +98,12 @@ async function start(frame: Frame): Promise<Started> {
   const worker = part("history", createHistoryWorker(reads, clock, log("store")));
   const requests = createRequestCounters();
   const lag = part("event loop", createLoopLag());
-  const pushes = createPushMeter();
-  const pushHealth = createPushHealth(log("store"));
+  const pushes = createPushWatch(log("store"));
   const takeDeps = { pool, partitions, clock, pseudonyms, keep, log: log("store") };
-  const push = pushes.counted({
-    take: (batch: Parameters<typeof takePush>[1], address: string) =>
-      pushHealth.run(() => takePush(takeDeps, batch, address)),
+  const push: PushPort = {
+    take: (batch, address) => pushes.watched(batch, () => takePush(takeDeps, batch, address)),
     hold: heldAnswers.wait,
-  });
+  };
   const schema = await schemaVersion(pool);
   const deps = hubDepsOf({
     ...frame,
@@ -119,7 +116,7 @@ async function start(frame: Frame): Promise<Started> {
     host,
     lag,
     push,
-    pushHealth,
+    pushHealth: pushes.health,
     pseudonyms,
     anonymous,
     streams,

@@ -1,8 +1,7 @@
 import type { NewKey, RandomBytes } from "../../domain/keys.ts";
 import type { Clock } from "../../domain/time/clock.ts";
-import type { Role } from "../../domain/words.ts";
 import { type CreateKeyResult, createKeyBook, type KeyRow } from "../../store/key-book.ts";
-import { type Pool, whole } from "../database/connect.ts";
+import { fromRow, type Pool } from "../database/connect.ts";
 
 type Kept = KeyRow & { readonly lastUsedAt: number | null };
 
@@ -95,20 +94,10 @@ export async function createHubKeys(pool: Pool, clock: Clock, random?: RandomByt
   };
 }
 
-function keptOf(row: Record<string, unknown>): Kept {
-  return {
-    id: row.id as string,
-    name: row.name as string,
-    role: row.role as Role,
-    ...(row.site !== null && { site: row.site as string }),
-    secretHash: new Uint8Array(row.secret_hash as Buffer),
-    anonymize: row.anonymize as boolean,
-    createdAt: Number(row.created_at),
-    expiresAt: whole(row.expires_at),
-    revokedAt: whole(row.revoked_at),
-    lastUsedAt: whole(row.last_used_at),
-    dailyQuota: whole(row.daily_quota),
-    monthlyQuota: whole(row.monthly_quota),
-    requestsPerMinute: whole(row.requests_per_minute),
-  };
+function keptOf({ site, ...row }: Record<string, unknown>): Kept {
+  const key = fromRow<Kept & { secretHash: Buffer }>(row, [
+    ...(["createdAt", "expiresAt", "revokedAt", "lastUsedAt"] as const),
+    ...(["dailyQuota", "monthlyQuota", "requestsPerMinute"] as const),
+  ]);
+  return { ...key, ...(site !== null && { site: String(site) }), secretHash: new Uint8Array(key.secretHash) };
 }

@@ -7,7 +7,7 @@ import {
   type SignInBookDeps,
   type SignInRow,
 } from "../../store/sign-in-book.ts";
-import { type Pool, type Sql, whole } from "../database/connect.ts";
+import { fromRow, type Pool, type Sql, whole } from "../database/connect.ts";
 
 /** How long a request with an unknown cookie waits: another hub may have created the sign-in. */
 const PATIENCE_MS = 2_000;
@@ -125,18 +125,11 @@ export async function createHubSignIns(pool: Pool, deps: SignInBookDeps) {
   };
 }
 
-function grantOf(row: Record<string, unknown>): Grant {
-  return { keyId: row.key_id as string, role: row.role as Role | null, expiresAt: whole(row.expires_at) };
+function grantOf({ key_id: keyId, role, expires_at }: Record<string, unknown>): Grant {
+  return { keyId: keyId as string, role: role as Role | null, expiresAt: whole(expires_at) };
 }
 
 function rowOf(row: Record<string, unknown>): SignInRow {
-  return {
-    ...grantOf(row),
-    id: row.id as string,
-    tokenHash: new Uint8Array(row.token_hash as Buffer),
-    stay: row.stay as boolean,
-    createdAt: Number(row.created_at),
-    lastUsedAt: Number(row.last_used_at),
-    browser: row.browser as string | null,
-  };
+  const signIn = fromRow<SignInRow>(row, ["createdAt", "lastUsedAt", "expiresAt"]);
+  return { ...signIn, tokenHash: new Uint8Array(row.token_hash as Buffer) };
 }

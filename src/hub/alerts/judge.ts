@@ -1,5 +1,5 @@
 import { type AlertChange, isAtLeast } from "../../domain/alerts.ts";
-import { type Sql, whole } from "../database/connect.ts";
+import { fromRow, type Sql } from "../database/connect.ts";
 import { type AlertAtHubRow, type News, publish } from "./rows.ts";
 import { REFUSED_MS, SITE_ALERT_RULES, type SiteFinding, type SiteLook, type SiteRule } from "./rules.ts";
 
@@ -62,27 +62,18 @@ export function createJudge(hubVersion: string) {
 const keyOf = ({ site, rule }: { readonly site: string; readonly rule: string }) => `${rule} ${site}`;
 
 async function looksOf(tx: Sql, now: number): Promise<SiteLook[]> {
-  const rows: Record<string, string | number | null>[] = await tx`
-    SELECT t.site, t.last_push_at, t.stopped_at, t.waiting_since, t.head - t.cursor AS waiting, t.clock_offset_ms,
+  const rows: Record<string, unknown>[] = await tx`
+    SELECT t.site, t.last_push_at, t.stopped_at, t.waiting_since, t.head - t.cursor AS waiting_facts, t.clock_offset_ms,
       t.info::json ->> 'version' AS version, t.address, t.refused_at, t.refused_address,
-      coalesce(r.facts, 0)::int AS facts, r.reason
+      coalesce(r.facts, 0)::int AS refused_facts, r.reason AS refused_reason
     FROM sites t LEFT JOIN (
       SELECT site, count(*) AS facts, (array_agg(reason ORDER BY at DESC))[1] AS reason
       FROM refused WHERE at > ${now - REFUSED_MS} GROUP BY site) r USING (site)`;
-  return rows.map((row) => ({
-    site: row.site as string,
-    lastPushAt: whole(row.last_push_at),
-    stoppedAt: whole(row.stopped_at),
-    waitingSince: whole(row.waiting_since),
-    waitingFacts: Math.max(0, Number(row.waiting ?? 0)),
-    clockOffsetMs: whole(row.clock_offset_ms),
-    version: row.version as string | null,
-    address: row.address as string | null,
-    refusedAt: whole(row.refused_at),
-    refusedAddress: row.refused_address as string | null,
-    refusedFacts: Number(row.facts),
-    refusedReason: row.reason as string | null,
-  }));
+  return rows.map((row) => {
+    const times = ["lastPushAt", "stoppedAt", "waitingSince", "refusedAt"] as const;
+    const look = fromRow<SiteLook>(row, [...times, "waitingFacts", "clockOffsetMs"]);
+    return { ...look, waitingFacts: Math.max(0, look.waitingFacts) };
+  });
 }
 
 /** Fires an alert. A silence of the former alert still applies if the condition returns. */

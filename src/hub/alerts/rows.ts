@@ -1,67 +1,30 @@
 import type { AlertNews } from "../../alerts/alert-log.ts";
-import {
-  type Alert,
-  type AlertChange,
-  type AlertRule,
-  alertRecord,
-  type Severity,
-} from "../../domain/alerts.ts";
+import { type Alert, type AlertChange, alertRecord } from "../../domain/alerts.ts";
 import { serverAt } from "../../domain/server.ts";
-import { type Sql, whole } from "../database/connect.ts";
+import { fromRow, type Sql, whole } from "../database/connect.ts";
 import { storeNewEvents } from "../push/new-events.ts";
 
 /** A row of the table `alerts`. The hub's own alerts are about the site `site` and have no `site_id`. */
 export interface AlertAtHubRow
-  extends Readonly<
-    Record<
-      | "site_id"
-      | "server"
-      | "daemon"
-      | "feature"
-      | "resolved_at"
-      | "acknowledged_at"
-      | "acknowledged_by"
-      | "comment",
-      string | null
-    >
-  > {
+  extends Readonly<Record<"site_id" | "server" | "feature" | "resolved_at" | "noted", string | null>>,
+    Pick<Alert, "rule" | "severity" | "message" | "value"> {
   readonly id: string;
   readonly site: string;
-  readonly rule: AlertRule;
-  readonly severity: Severity;
-  readonly message: string;
-  readonly value: number | null;
-  readonly threshold: number | null;
-  readonly peak_value: number | null;
   readonly started_at: string;
-  readonly fired_at: string;
-  readonly silenced_until: string | null;
   readonly told: string;
-  readonly noted: string | null;
 }
 
-export function alertOf(row: AlertAtHubRow): Alert {
-  return {
-    id: Number(row.id),
-    rule: row.rule,
-    severity: row.severity,
-    server: row.server === null ? null : serverAt(row.site, row.server),
-    daemon: row.daemon,
-    feature: row.feature,
-    detail: null,
-    message: row.message,
-    value: row.value,
-    threshold: row.threshold,
-    peakValue: row.peak_value,
-    startedAt: Number(row.started_at),
-    firedAt: Number(row.fired_at),
-    resolvedAt: whole(row.resolved_at),
-    acknowledgedAt: whole(row.acknowledged_at),
-    acknowledgedBy: row.acknowledged_by,
-    comment: row.comment,
-    silencedUntil: whole(row.silenced_until),
-    told: JSON.parse(row.told) as Alert["told"],
-  };
+export function alertOf({
+  site,
+  site_id: _,
+  epoch: __,
+  noted: ___,
+  ...row
+}: AlertAtHubRow & { epoch?: unknown }): Alert {
+  const times = ["startedAt", "firedAt", "resolvedAt", "acknowledgedAt", "silencedUntil"] as const;
+  const alert = fromRow<Omit<Alert, "told"> & { told: string }>({ ...row }, ["id", ...times]);
+  const server = row.server === null ? null : serverAt(site, row.server);
+  return { ...alert, server, detail: null, told: JSON.parse(alert.told) };
 }
 
 export const ownerOf = ({ site, site_id }: AlertAtHubRow) => ({ site, siteId: whole(site_id) });

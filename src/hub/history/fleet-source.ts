@@ -10,7 +10,7 @@ import type { Named } from "../../store/conditions.ts";
 import { ofSites } from "../answers/people.ts";
 import type { Question } from "../database/transaction.ts";
 import { createConditions, partsOf } from "../lists/conditions.ts";
-import { createGarbageCollector, type Row } from "./pages.ts";
+import { createGarbageCollector, readRows } from "./pages.ts";
 import { createSessionSource } from "./sessions.ts";
 import { openSiteHistory, type SiteHistory } from "./site-history.ts";
 import type { SiteMarks } from "./sites.ts";
@@ -81,27 +81,26 @@ export function createFleetSource(
       return site === null ? otherwise : await ask(site, ...asked);
     };
 
-  let known: Promise<Gaps> | null = null;
-  const gaps = () => {
-    known ??= readGaps();
-    return known;
-  };
-  async function readGaps(): Promise<Gaps> {
-    const conditions = createConditions();
-    conditions.oneOf(
-      "site",
-      sites.map(({ site }) => site),
+  const all = createConditions();
+  all.oneOf("site", [...marks.keys()]);
+  /** Reads coverage of all sites; the text has their condition in place of `@`. */
+  const readCoverage = (text: string) =>
+    readRows(
+      question,
+      text.replace("@", () => all.where()),
+      all.values,
     );
-    const rows = (await sql
-      .unsafe(
-        `SELECT server, "from", "to" FROM (
-           SELECT ${SERVER} AS server, until_at::float8 AS "from", coalesce(lead(from_at) OVER own, 9e15)::float8 AS "to",
-             bool_or(looks IS NULL OR looks > 0) OVER own AS is_own
-           FROM coverage WHERE ${conditions.where()} WINDOW own AS (PARTITION BY site, server ORDER BY from_at)) spans
-         WHERE is_own AND "to" > "from" ORDER BY server, "from"`,
-        conditions.values,
-      )
-      .values()) as Row[];
+
+  let known: Promise<Gaps> | null = null;
+  const gaps = () => (known ??= readGaps());
+  async function readGaps(): Promise<Gaps> {
+    const rows = await readCoverage(
+      `SELECT server, "from", "to" FROM (
+         SELECT ${SERVER} AS server, until_at::float8 AS "from", coalesce(lead(from_at) OVER own, 9e15)::float8 AS "to",
+           bool_or(looks IS NULL OR looks > 0) OVER own AS is_own
+         FROM coverage WHERE @ WINDOW own AS (PARTITION BY site, server ORDER BY from_at)) spans
+       WHERE is_own AND "to" > "from" ORDER BY server, "from"`,
+    );
     return gapsOf(
       rows.map(([server, from, to]) => ({ server: String(server), from: Number(from), to: Number(to) })),
     );
@@ -123,30 +122,21 @@ export function createFleetSource(
     },
     sessionsFrom: () => Math.max(keptFrom, ...sites.map((one) => one.sessionsFrom)),
     async features(named: Partial<Named> = {}) {
-      checkpoint();
       const conditions = createConditions();
       ofSites(conditions, { servers: null, ...named });
       conditions.oneOf("daemon", named.daemons);
       conditions.oneOf("name", named.features);
-      const rows = (await sql
-        .unsafe(
-          `SELECT id::float8, ${SERVER}, daemon, name, unit, seat_group FROM history_features
-           WHERE ${conditions.where()} ORDER BY site, server, daemon, name LIMIT ${MAX_FEATURES + 1}`,
-          conditions.values,
-        )
-        .values()) as Row[];
+      const rows = await readRows<[number, string, string, string, Unit, string | null]>(
+        question,
+        `SELECT id::float8, ${SERVER}, daemon, name, unit, seat_group FROM history_features
+         WHERE ${conditions.where()} ORDER BY site, server, daemon, name LIMIT ${MAX_FEATURES + 1}`,
+        conditions.values,
+      );
       if (rows.length > MAX_FEATURES)
         throw new TooMuch(`The history query would read more than ${MAX_FEATURES} features`);
-      const found = rows.map(
-        ([id, server, daemon, feature, unit, seatGroup]): KnownFeature => ({
-          id: Number(id),
-          server: String(server),
-          daemon: String(daemon),
-          feature: String(feature),
-          unit: unit as Unit,
-          seatGroup: seatGroup as string | null,
-        }),
-      );
+      const found = rows.map(([id, server, daemon, feature, unit, seatGroup]): KnownFeature => {
+        return { id, server, daemon, feature, unit, seatGroup };
+      });
       features = Map.groupBy(found, ({ server }) => partsOf(server)[0]);
       return found;
     },
@@ -179,18 +169,8 @@ export function createFleetSource(
     unmetRequests: (of, start, end) =>
       at(({ reader }) => reader.unmetRequests(of, start, end), [])(of.server),
     async lastReadings() {
-      const conditions = createConditions();
-      conditions.oneOf(
-        "site",
-        sites.map(({ site }) => site),
-      );
-      const rows = (await sql
-        .unsafe(
-          `SELECT ${SERVER}, max(read_at)::float8 FROM coverage WHERE ${conditions.where()} GROUP BY site, server`,
-          conditions.values,
-        )
-        .values()) as Row[];
-      return new Map(rows.map(([server, readAt]) => [String(server), Number(readAt)]));
+      const text = `SELECT ${SERVER}, max(read_at)::float8 FROM coverage WHERE @ GROUP BY site, server`;
+      return new Map((await readCoverage(text)).map(([server, at]) => [String(server), Number(at)]));
     },
     ...createSessionSource(question, sites, gaps),
     siteDays: () => new Map(),

@@ -1,9 +1,19 @@
-import type { Sql } from "../database/connect.ts";
+import type { Question } from "../database/transaction.ts";
 
 /** Rows in memory at once; PostgreSQL's client buffers whole answers. */
 const PAGE = 5_000;
 
 export type Row = (string | number | null)[];
+
+/** Reads rows as arrays. */
+export async function readRows<R = Row>(
+  { sql, checkpoint }: Pick<Question, "sql" | "checkpoint">,
+  text: string,
+  values: readonly unknown[],
+): Promise<R[]> {
+  checkpoint();
+  return (await sql.unsafe(text, [...values]).values()) as R[];
+}
 
 let last = 0;
 
@@ -19,18 +29,16 @@ export function createGarbageCollector(every: number): () => void {
 }
 
 export async function* inPages(
-  sql: Sql,
+  question: Pick<Question, "sql" | "checkpoint">,
   text: string,
   values: readonly unknown[],
-  checkpoint: () => void,
 ): AsyncGenerator<Row[]> {
   const name = `pages_${++last}`;
-  checkpoint();
   const collectSometimes = createGarbageCollector(10);
-  await sql.unsafe(`DECLARE ${name} NO SCROLL CURSOR FOR ${text}`, [...values]);
+  question.checkpoint();
+  await question.sql.unsafe(`DECLARE ${name} NO SCROLL CURSOR FOR ${text}`, [...values]);
   for (;;) {
-    checkpoint();
-    const rows = (await sql.unsafe(`FETCH ${PAGE} FROM ${name}`).values()) as Row[];
+    const rows = await readRows(question, `FETCH ${PAGE} FROM ${name}`, []);
     if (rows.length > 0) yield rows;
     collectSometimes();
     if (rows.length < PAGE) return;

@@ -19,7 +19,7 @@ import type { SessionFilter } from "../../store/conditions.ts";
 import { arrayText, personConditions } from "../answers/people.ts";
 import type { Question } from "../database/transaction.ts";
 import { createConditions, partsOf } from "../lists/conditions.ts";
-import { createGarbageCollector, inPages, type Row } from "./pages.ts";
+import { createGarbageCollector, inPages, type Row, readRows } from "./pages.ts";
 import type { SiteMarks } from "./sites.ts";
 
 /** Maximum number of sessions in memory, some hundred bytes each. */
@@ -54,10 +54,11 @@ export function overlapping(
 }
 
 export function createSessionSource(
-  { sql, checkpoint }: Question,
+  question: Question,
   sites: readonly SiteMarks[],
   gaps: () => Promise<Gaps>,
 ) {
+  const { sql, checkpoint } = question;
   const marks = new Map(sites.map((one) => [one.site, one]));
   const collectSometimes = createGarbageCollector(COLLECT_AFTER);
   const names = new Map<string, string>();
@@ -97,7 +98,7 @@ export function createSessionSource(
     conditions.add(`site = ANY(${conditions.use(arrayText(asked))}::text::text[])`);
     const statement = overlapping(HELD, conditions.where(), begin, start, end);
     const found: HeldSession[] = [];
-    for await (const rows of inPages(sql, statement, conditions.values, checkpoint)) {
+    for await (const rows of inPages(question, statement, conditions.values)) {
       for (const row of rows) found.push(sessionOf(row));
       if (found.length > MAX_SESSIONS)
         throw new TooMuch(`The history query would read more than ${MAX_SESSIONS} sessions at once`);
@@ -109,14 +110,8 @@ export function createSessionSource(
     sessionsBy("first_seen_at", start, end, filter ?? EVERYTHING);
 
   async function packedDay(day: number, asked: readonly string[]) {
-    checkpoint();
-    const rows = (await sql
-      .unsafe(`SELECT site, data FROM ${PACKED_DAYS} AND day = $1 AND site = ANY($2::text::text[])`, [
-        day,
-        arrayText(asked),
-      ])
-      .values()) as [string, Uint8Array][];
-    return new Map(rows);
+    const text = `SELECT site, data FROM ${PACKED_DAYS} AND day = $1 AND site = ANY($2::text::text[])`;
+    return new Map(await readRows<[string, Uint8Array]>(question, text, [day, arrayText(asked)]));
   }
 
   /** Counts the sessions of each feature of a site that overlap a range. */
@@ -149,13 +144,12 @@ export function createSessionSource(
 
   async function daysPacked(first: number, behind: number): Promise<ReadonlySet<number>> {
     const all = [...marks.keys()];
-    const rows = (await sql
-      .unsafe(
-        `SELECT day FROM ${PACKED_DAYS} AND site = ANY($1::text::text[]) AND day >= $2 AND day < $3
-         GROUP BY day HAVING count(*) = $4`,
-        [arrayText(all), first, behind, all.length],
-      )
-      .values()) as number[][];
+    const rows = await readRows<number[]>(
+      question,
+      `SELECT day FROM ${PACKED_DAYS} AND site = ANY($1::text::text[]) AND day >= $2 AND day < $3
+       GROUP BY day HAVING count(*) = $4`,
+      [arrayText(all), first, behind, all.length],
+    );
     return new Set(rows.flat());
   }
 

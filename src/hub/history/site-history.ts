@@ -11,7 +11,7 @@ import {
 import { type Range, resolveRange } from "../../history/reader.ts";
 import { openScratch } from "../../history/scratch.ts";
 import type { Sql } from "../database/connect.ts";
-import { inPages } from "./pages.ts";
+import { inPages, readRows } from "./pages.ts";
 import { overlapping } from "./sessions.ts";
 import type { SiteMarks } from "./sites.ts";
 
@@ -48,10 +48,7 @@ export async function openSiteHistory({ sql, marks, window, features, checkpoint
   const held = new Map<Kind, { readonly days: readonly Days[]; readonly ids: ReadonlySet<number> }>();
   let sessionsFor = "";
 
-  const ask = async (text: string, ...values: unknown[]) => {
-    checkpoint();
-    return (await sql.unsafe(text, [site, ...values]).values()) as (string | number | null)[][];
-  };
+  const ask = (text: string, ...values: unknown[]) => readRows({ sql, checkpoint }, text, [site, ...values]);
 
   await fillBase();
   return {
@@ -259,7 +256,7 @@ export async function openSiteHistory({ sql, marks, window, features, checkpoint
     const columns = `site || ':' || server, daemon, feature, user_name, count::float8, began_at::float8, first_seen_at::float8,
       last_seen_at::float8`;
     const text = overlapping(columns, "site = $1 AND user_name IS NOT NULL", "began_at", from, to);
-    for await (const rows of inPages(sql, text, [site], checkpoint)) {
+    for await (const rows of inPages({ sql, checkpoint }, text, [site])) {
       for (const row of rows) users.add(String(row[3]));
       scratch.fill(
         "sessions",

@@ -20,7 +20,7 @@ import { createConditions } from "../lists/conditions.ts";
 import { logStats, logs } from "../logs/answers.ts";
 import { storedSecret } from "../secret.ts";
 import { createFleetSource } from "./fleet-source.ts";
-import type { Row } from "./pages.ts";
+import { readRows } from "./pages.ts";
 import { type SiteMarks, sitesOf } from "./sites.ts";
 
 type Params<Name extends keyof HistoryAnswers> = Parameters<HistoryAnswers[Name]>[1];
@@ -103,9 +103,10 @@ async function uncountedOf(
 const STATUSES = "server_id, from_at, status, reason, read_at, until_at, next_by";
 
 async function outages(
-  { sql, now: hubNow, checkpoint }: Question,
+  question: Question,
   asked: Params<"outages"> & { readonly filter?: Named },
 ): Promise<Answer> {
+  const { sql, now: hubNow, checkpoint } = question;
   const { filter = { servers: asked.servers, daemons: null, features: null }, start, end } = asked;
   const now = nowOf(await sitesOf(sql, filter, hubNow), hubNow);
   const conditions = createConditions();
@@ -113,14 +114,12 @@ async function outages(
   conditions.add(`from_at < ${conditions.use(end)}`);
   // A current period ends later than its row says.
   conditions.add(`greatest(until_at, next_by) >= ${conditions.use(start)}`);
-  checkpoint();
-  const rows = (await sql
-    .unsafe(
-      `SELECT site || ':' || server, from_at::float8, status, reason, read_at::float8, until_at::float8, next_by::float8
-       FROM statuses WHERE ${conditions.where()}`,
-      conditions.values,
-    )
-    .values()) as Row[];
+  const rows = await readRows(
+    question,
+    `SELECT site || ':' || server, from_at::float8, status, reason, read_at::float8, until_at::float8, next_by::float8
+     FROM statuses WHERE ${conditions.where()}`,
+    conditions.values,
+  );
   const scratch = openScratch();
   try {
     scratch.fill("server_statuses", STATUSES, rows);
@@ -132,18 +131,14 @@ async function outages(
   }
 }
 
-async function people(
-  { sql, now, keptFrom, checkpoint }: Question,
-  asked: Params<"people">,
-): Promise<Answer> {
+async function people(question: Question, asked: Params<"people">): Promise<Answer> {
+  const { sql, now, keptFrom } = question;
   const { filter } = asked;
   const conditions = createConditions();
   ofSites(conditions, filter);
   const where = conditions.where();
-  const ask = async (text: string, values = conditions.values) => {
-    checkpoint();
-    return (await sql.unsafe(text, values).values()) as [kind: Seen["kind"], name: string, at: number][];
-  };
+  const ask = (text: string, values = conditions.values) =>
+    readRows<[kind: Seen["kind"], name: string, at: number]>(question, text, values);
   const before = await ask(
     `SELECT kind, name, max(at)::float8 FROM last_seen WHERE ${where} GROUP BY kind, name`,
   );
@@ -171,11 +166,8 @@ async function people(
      GROUP BY ${column}`;
   const live = await ask(`${shown("user", "r.user_name")} UNION ALL ${shown("host", "r.host")}`);
   const sites = await sitesOf(sql, filter, now);
-  const seen = [...before, ...open, ...denied, ...live].map(([kind, name, lastSeenAt]) => ({
-    kind,
-    name,
-    lastSeenAt,
-  }));
+  const all = [...before, ...open, ...denied, ...live];
+  const seen = all.map(([kind, name, lastSeenAt]) => ({ kind, name, lastSeenAt }));
   const sessionsFrom = Math.max(keptFrom, ...sites.map((site) => site.sessionsFrom));
   return peopleAnswer({ seen, sessionsFrom }, asked, asked.anonymize ? await pseudonymsOf(sql) : null);
 }

@@ -9,7 +9,7 @@ import type { PictureHead } from "../../fleet/protocol.ts";
 import type { SITE } from "../../http/lists/lists.ts";
 import { type NAMED, shown, type Values } from "../../http/query.ts";
 import { closestWords, namedServers } from "../../http/snapshot.ts";
-import { type Pool, whole } from "../database/connect.ts";
+import { fromRow, type Pool } from "../database/connect.ts";
 import type { Sum, Sums } from "../push/sums.ts";
 import { SILENT_MS } from "../push/take-push.ts";
 
@@ -48,18 +48,13 @@ export function createDirectory(pool: Pool, clock: Clock) {
   }
 
   async function renewSince(from: string): Promise<string> {
-    const rows: Record<"site" | "last_push_at" | "stopped_at" | "allow", string | null>[] = await pool`
+    const rows: Record<string, string | null>[] = await pool`
       SELECT site, last_push_at, stopped_at, info::json ->> 'allow' AS allow FROM sites`;
     sites = new Map(
-      rows.map(({ site, last_push_at, stopped_at, allow }): [string, SiteRow] => [
-        site ?? "",
-        {
-          site: site ?? "",
-          lastPushAt: whole(last_push_at),
-          stoppedAt: whole(stopped_at),
-          allow: JSON.parse(allow ?? "[]"),
-        },
-      ]),
+      rows.map((row) => {
+        const site = fromRow<SiteRow>(row, ["lastPushAt", "stoppedAt"]);
+        return [site.site, { ...site, allow: JSON.parse(row.allow ?? "[]") }];
+      }),
     );
     const [{ horizon }] = await pool`SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon`;
     // Later commits have higher transaction ids, or ids from the horizon on.

@@ -1,5 +1,4 @@
 import type { AlertRule, Severity } from "../../domain/alerts.ts";
-import { ApiError } from "../../domain/errors.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
 import { serverAt } from "../../domain/server.ts";
 import { SITE_STATES, type SiteRecord } from "../../domain/service/sites.ts";
@@ -12,7 +11,6 @@ import {
   emitOneOf,
   gauge,
   type Labels,
-  labelsOf,
   NO_LABELS,
   seconds,
   type TextFormat,
@@ -29,7 +27,6 @@ import { createConditions, partsOf } from "../lists/conditions.ts";
 import { type Directory, serversIn, sumOf } from "../lists/directory.ts";
 import { featureOf } from "../lists/features-and-users.ts";
 import { fleetSummary } from "../lists/summary.ts";
-import type { PushPort } from "../routes/push.ts";
 import { type SitesDeps, siteRecords } from "../routes/sites.ts";
 
 /** Approximate number of lines, of 100 bytes each, per server and per feature. */
@@ -219,29 +216,4 @@ function emitSite(site: SiteRecord, emit: Emit): void {
   emit(SITE.refused, labels, site.refusedFacts);
   emitKnown(emit, SITE.daysLeft, labels, site.daysLeft);
   emitKnown(emit, SITE.clock, labels, seconds(clockOffsetMs));
-}
-
-export function createPushMeter() {
-  const pushes = { taken: 0, conflict: 0, failed: 0 };
-  let facts = 0;
-  return {
-    counted: ({ take, hold }: PushPort): PushPort => ({
-      hold,
-      async take(batch, address) {
-        try {
-          const answer = await take(batch, address);
-          pushes.taken++;
-          facts += batch.facts.length;
-          return answer;
-        } catch (error) {
-          pushes[error instanceof ApiError && error.code === "CONFLICT" ? "conflict" : "failed"]++;
-          throw error;
-        }
-      },
-    }),
-    emit(emit: Emit): void {
-      for (const [outcome, count] of Object.entries(pushes)) emit(HUB.pushes, labelsOf({ outcome }), count);
-      emit(HUB.facts, NO_LABELS, facts);
-    },
-  };
 }

@@ -78,50 +78,40 @@ export async function storeFacts(
   }
 }
 
+/** What identifies the row of a fact. */
+const KEY_OF: { readonly [Kind in FactKind]?: (fact: FactOf<Kind>) => unknown } = {
+  session: ({ id }) => id,
+  step: (step) => `${featureIdKey(step)}\0${step.at}`,
+  coverage: ({ server, from }) => `${from} ${server}`,
+  status: ({ server, from }) => `${from} ${server}`,
+  denial: ({ id }) => id,
+  outcome: ({ command }) => command,
+};
+
 /** Stores facts without removals; the last fact about a row wins. */
 async function storeRun(tx: Sql, origin: Origin, facts: readonly Fact[], now: number): Promise<void> {
-  const last = <Kind extends FactKind>(kind: Kind, keyOf: (fact: FactOf<Kind>) => unknown) => {
+  const last = <Kind extends FactKind>(kind: Kind) => {
     const rows = facts.filter((fact): fact is FactOf<Kind> => fact.kind === kind);
-    return [...new Map(rows.map((row) => [keyOf(row), row])).values()];
+    return [...new Map(rows.map((row) => [KEY_OF[kind]?.(row), row])).values()];
   };
-  const sessionIds = await storeSessions(
-    tx,
-    origin,
-    last("session", ({ id }) => id),
-  );
-  const steps = last("step", (step) => `${featureIdKey(step)}\0${step.at}`);
+  const { site, epoch } = origin;
+  const sessionIds = await storeSessions(tx, origin, last("session"));
+  const steps = last("step");
   await noteFeatures(tx, origin, steps);
   await writeRows(tx, STEPS, origin, steps);
-  await storeCoverage(
-    tx,
-    origin,
-    last("coverage", ({ server, from }) => `${from} ${server}`),
-  );
-  await storeStatuses(
-    tx,
-    origin,
-    last("status", ({ server, from }) => `${from} ${server}`),
-  );
-  const denials = last("denial", ({ id }) => id);
-  const { site, epoch } = origin;
+  await storeCoverage(tx, origin, last("coverage"));
+  await storeStatuses(tx, origin, last("status"));
+  const denials = last("denial");
   const told = await newlyTold(tx, site, epoch, denials);
   await storeDenials(tx, origin, denials);
-  const events = facts.filter((fact) => fact.kind === "event");
-  const alerts = events.flatMap(({ event }) =>
-    event.type === "alert" ? [[event.alert, event] as const] : [],
+  const alerts = facts.flatMap((fact) =>
+    fact.kind === "event" && fact.event.type === "alert" ? [[fact.event.alert, fact.event] as const] : [],
   );
-  await storeAlerts(
-    tx,
-    origin,
-    [...new Map(alerts)].map(([id, event]) => ({ ...event, id })),
-  );
+  const newest = [...new Map(alerts)].map(([id, event]) => ({ ...event, id }));
+  await storeAlerts(tx, origin, newest);
   await storeNewEvents(tx, site, epoch, await eventsOf(tx, site, facts, sessionIds, told), now);
-  await writeRows(
-    tx,
-    OUTCOMES,
-    origin,
-    last("outcome", ({ command }) => command).map((row) => ({ ...row, now })),
-  );
+  const outcomes = last("outcome").map((row) => ({ ...row, now }));
+  await writeRows(tx, OUTCOMES, origin, outcomes);
 }
 
 const SESSION = `server text, daemon text, feature text, user_name of "user" text, host text, version text, count bigint,

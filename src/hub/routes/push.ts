@@ -3,11 +3,13 @@ import { messageOf } from "../../domain/error-code.ts";
 import { ApiError } from "../../domain/errors.ts";
 import type { Log } from "../../domain/log.ts";
 import type { HealthCheck } from "../../domain/service/status.ts";
+import { type Emit, labelsOf, NO_LABELS } from "../../export/family.ts";
 import { Answer, MAX_PACKED_BYTES, PUSH_PATH } from "../../fleet/protocol.ts";
 import { documented } from "../../http/docs/documented.ts";
 import { gated } from "../../http/exchange.ts";
 import type { HeldAnswers } from "../commands/held-answers.ts";
 import { isAway, sqlState } from "../database/connect.ts";
+import { HUB } from "../metrics/exposition.ts";
 import { type Batch, readBatch, readPacked } from "../push/batch.ts";
 
 /** Pushes processed at once, and pushes that may wait; further ones get a 429. */
@@ -78,34 +80,40 @@ const WORDS: Readonly<Record<string, string>> = {
   "53100": "The disk of the hub's database is full",
 };
 
-/** Tracks whether the database accepts pushes. Logs the first failure and the recovery. */
-export function createPushHealth(log: Log) {
+/** Watches pushes: counts them, and logs the first one that the database refuses, and the recovery. */
+export function createPushWatch(log: Log) {
+  const counts = { taken: 0, conflict: 0, failed: 0 };
+  let facts = 0;
   let problem: string | null = null;
 
-  function failed(error: unknown): string {
+  function failed(error: unknown): ApiError {
     const words = WORDS[sqlState(error) ?? ""] ?? "The hub's database is not available";
     if (words !== problem)
       log.error("Cannot store pushes; sites will retry", { problem: words, error: messageOf(error) });
     problem = words;
-    return words;
+    return new ApiError("SERVICE_UNAVAILABLE", `${words}.`, { retryAfterSeconds: STORE_RETRY_SECONDS });
   }
 
   return {
-    async run<Answer>(work: () => Promise<Answer>): Promise<Answer> {
+    async watched(batch: Batch, take: () => Promise<Answer>): Promise<Answer> {
       try {
-        const answer = await work();
+        const answer = await take();
         if (problem !== null) log.info("Storing pushes again");
         problem = null;
+        counts.taken++;
+        facts += batch.facts.length;
         return answer;
       } catch (error) {
-        if (!isAway(error)) throw error;
-        throw new ApiError("SERVICE_UNAVAILABLE", `${failed(error)}.`, {
-          retryAfterSeconds: STORE_RETRY_SECONDS,
-        });
+        counts[error instanceof ApiError && error.code === "CONFLICT" ? "conflict" : "failed"]++;
+        throw isAway(error) ? failed(error) : error;
       }
     },
     /** Adds the result of the last push; a read-only database may look healthy. */
     health: (check: HealthCheck): HealthCheck =>
       problem === null || check.status === "unhealthy" ? check : { status: "unhealthy", message: problem },
+    emit(emit: Emit): void {
+      for (const [outcome, count] of Object.entries(counts)) emit(HUB.pushes, labelsOf({ outcome }), count);
+      emit(HUB.facts, NO_LABELS, facts);
+    },
   };
 }

@@ -13,7 +13,7 @@ import { callerOf, type Exchange, gated } from "../../http/exchange.ts";
 import { queryOf, STORED_LIST, shown, sortBy, storedPage, wordList } from "../../http/query.ts";
 import type { RouteDeps } from "../../http/routes/deps.ts";
 import { closestWords } from "../../http/snapshot.ts";
-import { whole } from "../database/connect.ts";
+import { fromRow } from "../database/connect.ts";
 import type { Reads } from "../database/reads.ts";
 import { createConditions, partsOf } from "../lists/conditions.ts";
 import { type Directory, sumOf } from "../lists/directory.ts";
@@ -43,7 +43,7 @@ export async function siteRecords(
 ): Promise<SiteRecord[]> {
   const { oneOf, values, where } = createConditions();
   oneOf("t.site", sites);
-  const rows: Row[] = await reads.pool().unsafe(
+  const rows: (Record<string, unknown> & { readonly site: string })[] = await reads.pool().unsafe(
     `SELECT t.*, (SELECT count(*)::int FROM refused r WHERE r.site = t.site) AS refused, a.*
     FROM sites t, LATERAL (SELECT count(*) FILTER (WHERE severity = 'info')::int AS infos,
       count(*) FILTER (WHERE severity = 'warning')::int AS warnings,
@@ -53,11 +53,10 @@ export async function siteRecords(
     values,
   );
   const servers = Map.groupBy(directory.snapshot().servers, ({ server }) => partsOf(server.id)[0]);
-  const of = (pictures: readonly ServerPicture[]) => ({
-    pictures,
-    sums: directory.sums(pictures.map(({ server }) => server.id)),
+  return rows.map((row) => {
+    const pictures = servers.get(row.site) ?? [];
+    return siteRecord(row, pictures, directory.sums(pictures.map(({ server }) => server.id)), now);
   });
-  return rows.map((row) => siteRecord(row, of(servers.get(row.site) ?? []), now));
 }
 
 export function siteRoutes({ clock }: Pick<RouteDeps, "clock">, deps: SitesDeps) {
@@ -104,47 +103,48 @@ export function siteRoutes({ clock }: Pick<RouteDeps, "clock">, deps: SitesDeps)
     );
 }
 
-interface Row
-  extends Readonly<
-    Record<
-      "cursor" | "head" | "waiting_since" | "last_push_at" | "stopped_at" | "joined_at" | "clock_offset_ms",
-      string | null
-    >
-  > {
+interface Row {
   readonly site: string;
-  readonly days_left: number | null;
+  readonly daysLeft: number | null;
   readonly info: string | null;
+  readonly cursor: number;
+  readonly head: number | null;
+  readonly waitingSince: number | null;
+  readonly lastPushAt: number | null;
+  readonly stoppedAt: number | null;
+  readonly joinedAt: number;
+  readonly clockOffsetMs: number | null;
   readonly refused: number;
   readonly infos: number;
   readonly warnings: number;
   readonly criticals: number;
 }
+const TIMES = ["waitingSince", "lastPushAt", "stoppedAt", "joinedAt", "clockOffsetMs"] as const;
 
-interface Servers {
-  readonly pictures: readonly ServerPicture[];
-  readonly sums: readonly Sums[];
-}
-
-function siteRecord(row: Row, { pictures, sums }: Servers, now: number): SiteRecord {
+function siteRecord(
+  sent: Record<string, unknown>,
+  pictures: readonly ServerPicture[],
+  sums: readonly Sums[],
+  now: number,
+): SiteRecord {
+  const row = fromRow<Row>(sent, ["cursor", "head", ...TIMES]);
+  const { waitingSince, lastPushAt, stoppedAt } = row;
   const statuses = { up: 0, degraded: 0, down: 0, unknown: 0 };
   for (const { status } of pictures) statuses[status]++;
   const info = row.info === null ? null : JSON.parse(row.info);
-  const lastPushAt = whole(row.last_push_at);
-  const waitingSince = whole(row.waiting_since);
   const lagMs = waitingSince === null ? 0 : Math.max(0, now - waitingSince);
-  const stoppedAt = whole(row.stopped_at);
   const isSilent = stoppedAt !== null || lastPushAt === null || now - lastPushAt > SILENT_MS;
   return {
     site: row.site,
     state: isSilent ? "silent" : lagMs > BEHIND_MS ? "behind" : "connected",
-    lagFacts: isSilent || row.head === null ? null : Math.max(0, Number(row.head) - Number(row.cursor)),
+    lagFacts: isSilent || row.head === null ? null : Math.max(0, row.head - row.cursor),
     lagSeconds: isSilent ? null : Math.floor(lagMs / 1000),
-    daysLeft: row.days_left,
+    daysLeft: row.daysLeft,
     lastPushAt: iso(lastPushAt),
     stoppedAt: iso(stoppedAt),
-    joinedAt: iso(Number(row.joined_at)),
+    joinedAt: iso(row.joinedAt),
     version: info?.version ?? null,
-    clockOffsetMs: whole(row.clock_offset_ms),
+    clockOffsetMs: row.clockOffsetMs,
     servers: pictures.length,
     statuses,
     features: sumOf(sums, "features"),
