@@ -21,7 +21,6 @@ const FOLDERS: Readonly<Record<ManagerName, readonly string[]>> = {
   "beta-lm": ["published/other"],
 };
 
-/** Returns the outputs of a manager by file name. */
 export function outputsIn(manager: ManagerName): readonly (readonly [name: string, text: string])[] {
   return [manager, ...(FOLDERS[manager] ?? [])]
     .map((folder) => join(FIXTURES, folder))
@@ -35,7 +34,7 @@ export function outputsIn(manager: ManagerName): readonly (readonly [name: strin
 
 /** Input of the contract suite that depends on the manager. Managers in code need one, profiles do not. */
 export interface ContractCase {
-  /** Any readings that the tool can print, each with the zone of its text. */
+  /** Readings that the tool can print, each with the zone of its text. */
   readonly readings: fc.Arbitrary<{ readonly reading: Reading; readonly zone: string }>;
   readonly address: string;
   readonly context: Pick<ParseContext, "zone"> & Partial<ParseContext>;
@@ -47,7 +46,6 @@ export interface ContractCase {
   readonly detectsMissingLines?: true;
   /** If a text contains everything twice, every feature is marked as cut. */
   readonly marksCopies?: true;
-  /** Arguments that the simulated tool rejects. */
   readonly misuse: readonly (readonly string[])[];
   /** A large output with this number of checkouts, and lines that are slow to parse if the work is quadratic. */
   readonly large: { readonly checkouts: number; readonly text: string; readonly hostile: Iterable<string> };

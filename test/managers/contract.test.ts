@@ -195,14 +195,13 @@ describe.each([...MANAGERS])("%s", (manager) => {
   );
 });
 
-/** Checks the properties of every reading, including readings of damaged text. */
 function expectSound({ features, unparsed, unparsedLines }: Reading): void {
   expect(unparsed).toHaveLength(Math.min(200, unparsedLines));
   for (const { checkouts, reservations, queue, pools, consistency, used, total } of features) {
     for (const { count, pool } of [...checkouts, ...reservations, ...queue])
       expect(count >= 1 && (pool ?? 0) < Math.max(1, pools.length)).toBe(true);
     const held = [...checkouts, ...reservations].reduce((sum, { count }) => sum + count, 0);
-    // A text that contains everything twice is in doubt ("short") whether or not it states a use.
+    // A copied feature is "short" even without a use.
     if (used === null) expect(consistency).not.toBe("shared");
     if (consistency === "shared") expect(held).toBeGreaterThanOrEqual(used ?? 0);
     for (const count of [used, total]) expect(count === null || count >= 0).toBe(true);
@@ -267,7 +266,6 @@ function versionOf(feature: FeatureReading): string {
   return `${idOf(feature)} ${feature.pools[0]?.version}`;
 }
 
-/** Returns the counts of all features, by name. */
 function countsOf({ features }: Reading): string[] {
   return features
     .map((feature) => `${idOf(feature)} ${feature.used}/${feature.total} ${feature.checkouts.length}`)

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { createKnownHosts, MAX_HOSTS } from "../../src/managers/manager.ts";
 
-test("hosts are known whatever their case", () => {
+test("compares hosts case-insensitively", () => {
   const hosts = createKnownHosts(["Lic1"]);
   hosts.add("PC0001.example.com");
   expect(hosts.has("pc0001.EXAMPLE.com")).toBe(true);
@@ -11,7 +11,7 @@ test("hosts are known whatever their case", () => {
   expect(hosts.list()).toEqual(["lic1", "pc0001.example.com"]);
 });
 
-test("there are never more than the bound, and those seen lately stay", () => {
+test("keeps the newest hosts up to the bound", () => {
   const hosts = createKnownHosts();
   for (let index = 0; index < 5 * MAX_HOSTS; index++) {
     hosts.add(`h${index}`);
@@ -23,13 +23,13 @@ test("there are never more than the bound, and those seen lately stay", () => {
   for (let back = 1; back <= MAX_HOSTS / 4; back++) expect(hosts.has(`h${5 * MAX_HOSTS - back}`)).toBe(true);
 });
 
-test("a list taken out can be put in again", () => {
+test("restores a list", () => {
   const hosts = createKnownHosts(["b", "a", "Ü-host"]);
   expect(createKnownHosts(hosts.list()).list()).toEqual(hosts.list());
 });
 
 // Runs in a separate process, so that the heap contains only this test.
-test("neither a host nor a session keeps the output alive that it was cut from", () => {
+test("hosts and sessions do not keep outputs in memory", () => {
   const ended = Bun.spawnSync([process.execPath, join(import.meta.dir, "hosts-of-large-outputs.ts")]);
   const { kept, bytes } = JSON.parse(ended.stdout.toString());
   expect(kept).toBe(true);

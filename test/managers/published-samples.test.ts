@@ -295,7 +295,7 @@ const SAMPLES: Readonly<Record<string, readonly [manager: string, sample: Sample
   ],
 };
 
-/** Complete on its own only below the line of a module. */
+/** Part of an output; the line of its module is missing. */
 const FRAGMENT = "olicense/omni-unknown-clients-lines.txt";
 
 describe("published samples", () => {

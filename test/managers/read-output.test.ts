@@ -11,7 +11,6 @@ import { readAs } from "./read-as.ts";
 
 const NOTHING = readAs("flexnet", "");
 
-/** A parser that records its input. */
 function listener() {
   const lines: string[] = [];
   const ends: OutputEnd[] = [];
@@ -52,7 +51,7 @@ describe("line ends", () => {
     expect(linesOf(utf8(text))).toEqual(expected);
   });
 
-  test("a file of lone CRs over many chunks is no single line", () => {
+  test("splits lone CRs over many chunks", () => {
     const expected = Array.from({ length: 40_000 }, (_, index) => `line ${index} ${"x".repeat(40)}`);
     expect(linesOf(utf8(expected.join("\r")))).toEqual(expected);
   });
@@ -144,7 +143,7 @@ describe("a line that is longer than 1 MiB", () => {
     ["without an end", `a\n${long}`, ["a"], null, [2]],
     ["twice", `${long}\n${long}\nb\n`, ["", "", "b"], null, [1, 2]],
     ["alone", long, [], null, [1]],
-  ])("%s is one unparsed line, and never handed on in pieces", (_, text, lines, rest, numbers) => {
+  ])("%s is one unparsed line", (_, text, lines, rest, numbers) => {
     const heard = listener();
     const reading = readOutputSync(utf8(text), heard.parser);
     expect(heard.lines).toEqual(lines);
@@ -153,13 +152,13 @@ describe("a line that is longer than 1 MiB", () => {
     expect(reading.unparsed).toEqual(numbers.map((line) => ({ line, text: cut })));
   });
 
-  test("up to there a line is handed on whole", () => {
+  test("a line of 1 MiB is passed on", () => {
     const line = "x".repeat(2 ** 20);
     expect(linesOf(utf8(`${line}\n`))).toEqual([line]);
   });
 });
 
-test("a parser of the whole text gets it at once, in whatever encoding it comes", async () => {
+test("a parser of whole texts gets the decoded text at once", async () => {
   const heard: [string, boolean][] = [];
   const parser: TextParser = {
     text(whole, truncated) {
@@ -185,18 +184,18 @@ test.each([
   expect(decodeOutput(recode(Uint8Array.from(bytes), encoding, (each) => each))).toBe(text);
 });
 
-test("an output in which nothing changes stays what it is", () => {
+test("recoding returns the same bytes if nothing changes", () => {
   const bytes = Uint8Array.from([0xfc, 0x41]);
   expect(recode(bytes, null)).toBe(bytes);
   expect(decodeOutput(recode(bytes, null, (text) => text.toLowerCase()))).toBe("üa");
 });
 
 // Quadratic work on a million characters would take minutes and time out.
-test("many CRs are read in time that grows with their number alone", () => {
+test("reads many CRs in linear time", () => {
   expect(linesOf(utf8(`${"\r".repeat(500_000)}x${"\r".repeat(500_000)}`)).join("")).toBe("x");
 });
 
-test("reading in slices feeds the same and lets others in between", async () => {
+test("readOutput yields to the event loop", async () => {
   const bytes = utf8(Array.from({ length: 30_000 }, (_, index) => `line ${index}`).join("\n"));
   const whole = listener();
   readOutputSync(bytes, whole.parser, true);

@@ -10,7 +10,7 @@ const ahead = fc.integer({ min: -84 * HOUR_MS, max: 84 * HOUR_MS });
 const instants = fc.integer({ min: Date.parse("2020-01-01"), max: Date.parse("2035-01-01") });
 
 describe("weeks", () => {
-  test("every instant lies in its week, and weeks follow without a gap", () => {
+  test("every instant is in its week, without gaps", () => {
     fc.assert(
       fc.property(fc.constantFrom(...zones), ahead, instants, (zone, ahead, instant) => {
         const clock = { zone, ahead };
@@ -69,7 +69,7 @@ describe("the week that a demo shows", () => {
     expect(shown(now, at)).toEqual(wanted);
   });
 
-  test("is the nearest one, at a moment of it that is worth looking at", () => {
+  test("is the nearest working time", () => {
     fc.assert(
       fc.property(fc.constantFrom(...zones), instants, (zone, now) => {
         const moved = now + aheadFor(zone, now, null);

@@ -27,7 +27,7 @@ describe("the simulated debug log", () => {
     ["UTC", "2026-11-16T00:00:00Z"],
     ["Europe/Berlin", "2026-10-23T00:00:00Z"],
     ["America/New_York", "2026-12-28T00:00:00Z"],
-  ])("in %s: every line is understood, and tells of the seats that the readings tell of", (zone, start) => {
+  ])("in %s: every line is parsed and agrees with the readings", (zone, start) => {
     const site = createSite({ seed: 5, zone });
     const from = Date.parse(start);
     const to = from + 5 * DAY;
@@ -61,7 +61,7 @@ describe("the simulated debug log", () => {
     expect(requests).toBeGreaterThan(50);
   });
 
-  test("pieces that touch make the whole, also over the end of a week", () => {
+  test("adjacent pieces make the whole log", () => {
     const site = createSite({ seed: 5, zone: "UTC" });
     const [eda] = LOGGED;
     if (eda === undefined) throw new Error("no server has a log");

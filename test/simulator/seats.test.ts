@@ -19,7 +19,7 @@ function ask(user: string, from: number, minutes: number, more: Partial<Request>
   };
 }
 
-/** Holders and their times, in minutes. */
+/** Returns holders with their times in minutes. */
 function played(requests: Request[], rules: SeatRules) {
   const { grants, waits, denials } = seat(requests, rules);
   const minutes = (from: number, to: number) => `${from / MINUTE_MS}-${to / MINUTE_MS}`;
@@ -81,12 +81,12 @@ describe("seats", () => {
     expect(played(requests, rules)).toMatchObject(expected);
   });
 
-  test("uncounted pools have room for everybody", () => {
+  test("uncounted pools have room for all", () => {
     const requests = Array.from({ length: 50 }, (_, index) => ask(`u${index}`, index, 1000));
     expect(played(requests, rules("queue", [null])).held).toHaveLength(50);
   });
 
-  test("at no instant more seats than there are, and each request ends in one way", () => {
+  test("never grants more seats than there are, and each request ends once", () => {
     const request = fc.record({
       askedAt: fc.integer({ min: 0, max: 500 * MINUTE_MS }),
       wantedMs: fc.integer({ min: MINUTE_MS, max: 200 * MINUTE_MS }),

@@ -19,7 +19,7 @@ const read = (manager: "flexnet" | "rlm", text: string) =>
   readAs(manager, text, { zone: "Europe/Berlin", now: NOW });
 
 describe("lmstat", () => {
-  test("-a -i -c prints the report under the names asked for, and exits with 0", () => {
+  test("-a -i -c prints the report under the given names", () => {
     const { stdout, stderr, exitCode } = lmstat("eda", "-a", "-i", "-c", "2700@elsewhere");
     expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
     expect(stdout).toContain("Flexible License Manager status on Wed 11/18/2026 11:01");
@@ -29,7 +29,7 @@ describe("lmstat", () => {
     expect(reading.unparsedLines).toBe(0);
   });
 
-  test("works as lmutil lmstat, and as what the collector runs", () => {
+  test("answers lmutil lmstat like the collector's command", () => {
     const [step] = managerOf("flexnet").steps(["licmond", "--server", "eda", ...OWN], "27000@lic-eda");
     const argv = step !== undefined && "argv" in step ? step.argv : [];
     const asCollected = run("flexnet", NOW, ...argv.slice(1));
@@ -38,7 +38,7 @@ describe("lmstat", () => {
     expect(run("flexnet", NOW, ...query)).toEqual(asCollected);
   });
 
-  test("-f and -S narrow it down, without -a there are no features", () => {
+  test("-f and -S filter; without -a there are no features", () => {
     expect(read("flexnet", lmstat("plm", "-S", "vaultlmd").stdout).features.map(({ name }) => name)).toEqual([
       "server",
       "viewer",
@@ -48,7 +48,7 @@ describe("lmstat", () => {
     expect(read("flexnet", lmstat("plm", "-c", "28000@lic-plm").stdout).features).toEqual([]);
   });
 
-  test("nobody answers: the tool's words, and lmutil's exit code of -15", () => {
+  test("an unreachable server has lmutil's error and exit code", () => {
     const remote = SERVERS.find(({ id }) => id === "remote");
     let minute = 0;
     while (remote !== undefined && minute < 60 && !isSilent(7, remote, NOW + minute * 60_000)) minute++;
@@ -75,7 +75,7 @@ describe("rlmstat", () => {
   });
 });
 
-describe("lstc_qrun, of a manager that is a profile", () => {
+describe("lstc_qrun", () => {
   const impact = SERVERS.find(({ id }) => id === "impact");
   const answer = (args: readonly string[], minutes = 0) => {
     if (impact === undefined) throw new Error("no impact");
@@ -112,7 +112,7 @@ test.each([
   [["--seed", "one"], "--seed"],
   [["--seed"], "--seed needs a value"],
   [["--timezone", "Mars/Olympus"], "Mars/Olympus"],
-])("%j is a mistake of ours, not of the tool", (args, words) => {
+])("%j is an error of the simulator", (args, words) => {
   expect(() => simulate(managerOf("flexnet"), args, "", NOW)).toThrow(SimulateUsageError);
   expect(() => simulate(managerOf("flexnet"), args, "", NOW)).toThrow(words);
 });

@@ -12,7 +12,6 @@ import { readAs } from "../managers/read-as.ts";
 
 const ZONE = "Europe/Berlin";
 const CLOCK = { zone: ZONE, ahead: 0 };
-/** A Wednesday. */
 const NOON = Date.parse("2026-11-18T11:00:00Z");
 const site = createSite({ seed: 7, zone: ZONE });
 
@@ -37,7 +36,6 @@ function nameOf({ handle, pid, user, host, startedAt }: CheckoutReading): string
   return String(handle ?? pid ?? `${user} ${host} ${startedAt}`);
 }
 
-/** Checkouts by identity. */
 function checkoutsOf(reading: Reading): Map<string, CheckoutReading> {
   const found = new Map<string, CheckoutReading>();
   for (const { daemon, name, checkouts } of reading.features) {
@@ -51,7 +49,7 @@ function usedAt(id: string, instant: number): number {
 }
 
 describe("a reading", () => {
-  test("is the same from every process, and another for another seed", () => {
+  test("depends only on the seed", () => {
     const [again, other] = [7, 8].map((seed) => createSite({ seed, zone: ZONE }));
     for (const spec of SERVERS) {
       // The second site has simulated other weeks before.
@@ -62,7 +60,7 @@ describe("a reading", () => {
     }
   });
 
-  test("text of every server has no line that the parser does not know, and says the same", () => {
+  test("of every server survives printing and parsing", () => {
     fc.assert(
       fc.property(servers, instants, (spec, instant) => {
         const manager = managerOf(spec.manager);
@@ -78,7 +76,7 @@ describe("a reading", () => {
     );
   });
 
-  test("never holds more than there is, and adds up", () => {
+  test("never has more seats than issued, and adds up", () => {
     fc.assert(
       fc.property(servers, instants, (spec, instant) => {
         const reading = site.reading(spec, instant);
@@ -89,7 +87,7 @@ describe("a reading", () => {
           expect(used).toBe(sum(checkouts) + sum(reservations));
           if (!spec.queues) expect(queue).toEqual([]);
         }
-        // Without a printed handle, one person may take two features in the same minute.
+        // Without a handle or PID, two checkouts of one minute are distinguished by feature.
         const handles = [...checkoutsOf(reading)].map(([name, { handle, pid }]) =>
           String(handle ?? pid ?? name),
         );
@@ -99,7 +97,7 @@ describe("a reading", () => {
     );
   });
 
-  test("a minute later, what goes on is the same", () => {
+  test("a minute later, checkouts are the same", () => {
     let kept = 0;
     fc.assert(
       fc.property(servers, instants, (spec, instant) => {
@@ -124,7 +122,7 @@ describe("a reading", () => {
     expect(kept).toBeGreaterThan(100);
   });
 
-  test("seats held over the change of weeks go on", () => {
+  test("seats are held over the change of weeks", () => {
     const { endsAt } = weekAt(CLOCK, NOON);
     const before = checkoutsOf(site.reading(server("cae"), endsAt - 1000));
     const after = checkoutsOf(site.reading(server("cae"), endsAt + 1000));
@@ -134,7 +132,7 @@ describe("a reading", () => {
 });
 
 describe("people", () => {
-  test("live in a week that is ahead of the real one, and tools print the real time", () => {
+  test("have a week that is ahead of the real one", () => {
     // A Sunday evening shows the previous Wednesday at noon.
     const sunday = NOON + 4 * DAY_MS + 9 * HOUR_MS;
     const moved = createSite({ seed: 7, zone: ZONE, ahead: NOON - sunday });
@@ -163,14 +161,14 @@ describe("people", () => {
     expect(checkouts.some(({ count, host }) => count > 4 && host?.startsWith("cn-"))).toBe(true);
   });
 
-  test("somebody holds for days, and somebody has borrowed", () => {
+  test("some hold seats for days, and some have borrowed them", () => {
     const held = SERVERS.flatMap((spec) => [...checkoutsOf(site.reading(spec, NOON)).values()]);
     expect(held.some(({ startedAt }) => (startedAt ?? NOON) < NOON - 2 * DAY_MS)).toBe(true);
     expect(held.some(({ borrowed, lingerSeconds }) => borrowed && (lingerSeconds ?? 0) > 0)).toBe(true);
   });
 });
 
-describe("what each server shows", () => {
+describe("each server", () => {
   test("eda: seats run out and people wait, on every working day of three weeks", () => {
     for (let week = 0; week < 3; week++) {
       for (let day = -2; day <= 2; day++) {
@@ -184,7 +182,7 @@ describe("what each server shows", () => {
     }
   });
 
-  test("eda: who waits finds no seat, and reserved seats are kept", () => {
+  test("eda: users in the queue find no seat, and reserved seats are kept", () => {
     let waiting = 0;
     for (let minute = 0; minute < 600; minute += 5) {
       const reading = site.reading(server("eda"), NOON - 4 * HOUR_MS + minute * MINUTE_MS);
@@ -233,7 +231,7 @@ describe("what each server shows", () => {
     expect(last.checkouts).toBeGreaterThan(last.denials);
   });
 
-  test("styling: seats by name, of which those count that somebody uses, and tokens", () => {
+  test("styling: named seats and tokens", () => {
     const morning = site.reading(server("styling"), NOON - HOUR_MS);
     const named = feature(morning, "FSX");
     expect(named.assigned).toHaveLength(34);

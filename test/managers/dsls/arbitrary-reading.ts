@@ -34,7 +34,6 @@ const set = fc.record({
   isNamed: fc.boolean(),
   words: fc.tuple(text, fc.option(text), fc.option(text)),
   version: fc.option(text),
-  // DSLS prints no permanent licenses.
   expiry: expiryIn(ZONE).map((expiry) => (expiry === PERMANENT ? UNKNOWN_EXPIRY : expiry)),
   total: fc.option(count, { freq: 9 }),
   used: fc.option(count),

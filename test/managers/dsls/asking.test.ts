@@ -13,7 +13,7 @@ const dsls = managerOf("dsls");
 const JAVA = "-Duser.language=en -Duser.country=US -Dfile.encoding=UTF-8 -Dstdout.encoding=UTF-8";
 
 describe("steps", () => {
-  test("one server: its words behind -run, in a restricted session", () => {
+  test("passes the commands of one server after -run", () => {
     expect(dsls.steps(["/opt/DSLicSrv"], "lic1")).toEqual([
       {
         name: "4084@lic1",
@@ -28,13 +28,13 @@ describe("steps", () => {
     ]);
   });
 
-  test("a failover cluster: each in turn until one answers", () => {
+  test("queries the servers of a cluster in turn until one answers", () => {
     expect(dsls.steps(["t"], "a,4085@b,c").map(({ name }) => name)).toEqual(["4084@a", "4085@b", "4084@c"]);
     expect(dsls.until).toBe("first answer");
     expect([1, 2, 3].map((count) => dsls.quorum(count))).toEqual([1, 1, 2]);
   });
 
-  test("with a secret, on stdin, and the secret stands in no argv", () => {
+  test("passes commands and secret on stdin", () => {
     expect(dsls.steps(["t"], "lic1", true)).toEqual([
       {
         name: "4084@lic1",
@@ -46,7 +46,7 @@ describe("steps", () => {
   });
 });
 
-test("a server of a cluster that did not answer before another did is a member that is down", async () => {
+test("an unreachable server of a cluster is a member that is down", async () => {
   const texts = [fixture("unreachable.txt"), fixture("run.txt")];
   const run = {
     started: true,
@@ -74,7 +74,7 @@ test("a server of a cluster that did not answer before another did is a member t
   expect(reading?.features).toHaveLength(6);
 });
 
-test("status is asked of the server that is up", () => {
+test("queries the status of a server that is up", () => {
   const entry = catalogueOf([], [dsls]).get("status");
   const cluster = picture("cad", {
     server: monitored("cad", { manager: "dsls", address: "a,b,4085@c" }),
@@ -95,7 +95,7 @@ test("status is asked of the server that is up", () => {
   expect(plan({ ...cluster, members: [] })[3]).toStartWith("connect a 4084 ");
 });
 
-describe("what an error means", () => {
+describe("explains errors", () => {
   test.each([
     ["text.txt", "printed its usage as text"],
     ["not-ready.txt", "is not ready"],
@@ -104,13 +104,13 @@ describe("what an error means", () => {
     expect(error === undefined ? null : dsls.explain(error)).toContain(words);
   });
 
-  test("the tool's own words say enough of a server that is gone", () => {
+  test("does not explain an unreachable server", () => {
     const [error] = parse(fixture("unreachable.txt")).errors;
     expect(error === undefined ? undefined : dsls.explain(error)).toBeNull();
   });
 });
 
-describe("the fake tool", () => {
+describe("simulated DSLicSrv", () => {
   const known = parse(fixture("run.txt"), { step: "4084@lic-shape" });
   const serverOf = (hosts: readonly string[], down: readonly string[] = []): ToolTarget => ({
     address: hosts.join(","),
@@ -134,7 +134,7 @@ describe("the fake tool", () => {
     );
   };
 
-  test.each([[false], [true]])("answers what the steps ask (with a secret: %p)", (hasSecret) => {
+  test.each([[false], [true]])("answers the steps (with a secret: %p)", (hasSecret) => {
     const [step] = dsls.steps(["t"], "4084@lic-shape", hasSecret);
     const answer = step === undefined ? undefined : ask(step, serverOf(["lic-shape"]));
     expect(answer).toMatchObject({ stderr: "", exitCode: 0 });
@@ -143,7 +143,7 @@ describe("the fake tool", () => {
     expect(parse(answer?.stdout ?? "", { step: "4084@lic-shape" })).toEqual(known);
   });
 
-  test("of a cluster each answers for itself", () => {
+  test("each server of a cluster has its own answer", () => {
     const server = serverOf(["a", "b", "c"], ["a"]);
     const [first, second] = dsls.steps(["t"], "a,b,c").map((step) => ask(step, server));
     expect(first).toMatchObject({ exitCode: 1 });

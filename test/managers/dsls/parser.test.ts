@@ -12,7 +12,7 @@ const TRUTH = [
 ];
 const named = (text: string, name: string) => parse(text).features.find((one) => one.name === name);
 
-describe("one table, however it was asked for", () => {
+describe("one table", () => {
   test.each(["run.txt", "stdin.txt"])("%s", (name) => {
     const reading = parse(fixture(name));
     expect(reading).toMatchObject({ unparsed: [], cut: false, recognised: true, toolVersion: "6.426.1" });
@@ -20,7 +20,7 @@ describe("one table, however it was asked for", () => {
     expect(summary(reading)).toEqual(TRUTH);
   });
 
-  test("prompts glued to the header and to each other, no line end behind the last", () => {
+  test("prompts before the header and before each other, without a last line end", () => {
     const reading = parse(fixture("glued.txt"));
     expect(reading).toMatchObject({ unparsed: [], cut: false });
     expect(summary(reading)).toEqual(TRUTH.slice(0, 1));
@@ -61,8 +61,8 @@ describe("one table, however it was asked for", () => {
   });
 });
 
-describe("who has what", () => {
-  test("a set of licenses is a pool, with its release, end, model and customer", () => {
+describe("holders", () => {
+  test("a set of licenses is a pool", () => {
     expect(named(fixture("run.txt"), "SHD")?.pools).toMatchObject([
       {
         version: "29",
@@ -78,7 +78,7 @@ describe("who has what", () => {
     ]);
   });
 
-  test("programs of one person are one license, held since the person got it", () => {
+  test("programs of one user share a license", () => {
     const held = named(fixture("run.txt"), "SHD")?.checkouts ?? [];
     expect(held.map(({ user, host, pid, handle, count }) => [user, host, pid, handle, count])).toEqual([
       ["mreuter", "ws-041", 4711, "02F1A01", 1],
@@ -90,7 +90,7 @@ describe("who has what", () => {
   });
 
   test.each(["FEX", "OPT"])("tokens and credits are held since they were granted: %s", (name) => {
-    // The program took them again later.
+    // `Granted At` is later, because the program took the tokens again.
     const text = fixture("run.txt").replaceAll(
       /,(2026-05-0\d \d\d:\d\d:\d\d),\n/g,
       ",2026-05-04 10:00:30,\n",
@@ -100,13 +100,13 @@ describe("who has what", () => {
     expect(starts(text)?.at(-1)).toBe(Date.UTC(2026, 4, 4, 1, 12));
   });
 
-  test("who waits holds nothing", () => {
+  test("queued clients hold nothing", () => {
     expect(named(fixture("run.txt"), "SHD")?.queue).toMatchObject([
       { user: "quinn", host: "ws-011", count: 1, pool: 0 },
     ]);
   });
 
-  test("a named license is assigned, and used only while a program of its owner runs", () => {
+  test("a named license is used only while a program of its owner runs", () => {
     const feature = named(fixture("run.txt"), "PLN");
     expect(feature).toMatchObject({ total: 10, used: 2, pools: [{ used: 2 }] });
     expect(feature?.assigned?.map(({ user, host }) => `${user} on ${host}`)).toEqual([
@@ -116,7 +116,6 @@ describe("who has what", () => {
       'Jürgen "Jay" O\'Neill, Jr. on ws-011',
     ]);
     expect(new Date(feature?.assigned?.[1]?.since ?? 0).toISOString()).toBe("2026-02-02T10:30:00.000Z");
-    // Since the start of the owner's first program, not since the assignment.
     const started = feature?.checkouts.map(({ user, startedAt }) => [
       user,
       new Date(startedAt ?? 0).toISOString(),
@@ -127,13 +126,13 @@ describe("who has what", () => {
     ]);
   });
 
-  test("times are those of the zone", () => {
+  test("times are in the server's zone", () => {
     const [first] = parse(fixture("run.txt"), { zone: "Europe/Berlin" }).features;
     expect(new Date(first?.checkouts[0]?.startedAt ?? 0).toISOString()).toBe("2026-05-04T06:12:40.000Z");
     expect(new Date(first?.pools[0]?.expiry.expiresAt ?? 0).toISOString()).toBe("2027-03-31T21:59:59.999Z");
   });
 
-  test("one name with licenses of two units is two features", () => {
+  test("one name with two units makes two features", () => {
     const text = changed("run.txt", ",FEY,Token,", ",FEX,ConcurrentUser,");
     expect(summary(parse(text)).slice(3, 5)).toEqual([
       `${K} V5/FEX [tokens] 610 of 1200 tokens pools 1 held 610 ok`,
@@ -141,14 +140,14 @@ describe("who has what", () => {
     ]);
   });
 
-  test("a newline and quotes within a cell", () => {
+  test("a line end and quotes within a cell", () => {
     const text = changed("run.txt", ",batch,FEX,", ',"bat\nch, ""2""",FEX,');
     expect(parse(text)).toMatchObject({ unparsed: [], cut: false });
     expect(named(text, "FEX")?.checkouts[0]?.user).toBe('bat\nch, "2"');
   });
 });
 
-describe("what does not add up is told", () => {
+describe("inconsistent rows", () => {
   test.each<[string, string | RegExp, string, string]>([
     ["rows of tokens below Inuse", ",1200,610,360,", ",1200,610,300,", "FEX"],
     ["a person is missing of those that have one", /.*,okafor,okafor,.*\n/, "", "PLN"],
@@ -206,7 +205,7 @@ describe("what does not add up is told", () => {
     expect(TRUTH).toEqual(expect.arrayContaining(kept));
   });
 
-  test("a quote that nobody closes costs its own line alone", () => {
+  test("an unclosed quote loses only its own line", () => {
     const reading = parse(changed("run.txt", ",batch,FEX,", ',"batch,FEX,'));
     expect(reading).toMatchObject({ unparsedLines: 1, cut: true });
     expect(reading.unparsed[0]?.text).toContain('"batch');
@@ -224,14 +223,14 @@ describe("what does not add up is told", () => {
 });
 
 describe("no table", () => {
-  test("no server answers", () => {
+  test("an unreachable server", () => {
     const message = "Cannot connect to server lic-shape on port 4084";
     const error = { message, kind: "unreachable" };
     const down = { members: [{ host: "lic-shape", port: 4084, status: "down", error }], errors: [error] };
     expect(parse(fixture("unreachable.txt"))).toMatchObject({ ...down, unparsedLines: 0, recognised: true });
   });
 
-  test("one server of a cluster is gone, and the next one answers, kept in one text", () => {
+  test("one text with an unreachable server of a cluster and the answer of the next", () => {
     const both = `==> 4084@lic-a: DSLicSrv (1)\n${fixture("unreachable.txt").replace("lic-shape", "lic-a")}\n==> 4084@lic-b: DSLicSrv (0)\n`;
     const reading = parse(both + fixture("glued.txt"));
     expect(reading).toMatchObject({ unparsed: [], cut: false });
@@ -253,7 +252,7 @@ describe("no table", () => {
     expect(reading.members).toMatchObject([{ host: "lic-b", port: 4084, status: "down" }]);
   });
 
-  test("the form for people is told, and not guessed at", () => {
+  test("the text form is an error", () => {
     const reading = parse(fixture("text.txt"));
     expect(reading).toMatchObject({ features: [], errors: [{ kind: "query" }], recognised: true });
     expect(reading.members).toMatchObject([{ status: "unknown" }]);

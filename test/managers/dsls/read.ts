@@ -14,7 +14,7 @@ export function summary({ features }: Reading): string[] {
   });
 }
 
-/** Returns a fixture with a text replaced, which must occur in it. */
+/** Replaces a part of a fixture. Throws if the fixture does not have it. */
 export function changed(name: string, from: string | RegExp, to: string): string {
   const text = fixture(name);
   const other = text.replace(from, to);

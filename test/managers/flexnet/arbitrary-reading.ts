@@ -1,16 +1,15 @@
 import fc from "fast-check";
 import type {
   DaemonReading,
-  Expiry,
   FeatureReading,
   MemberReading,
   PoolReading,
-  Reading,
   ToolError,
 } from "../../../src/domain/reading.ts";
-import { PERMANENT, RESERVATION_TYPES, UNKNOWN_EXPIRY } from "../../../src/domain/reading.ts";
-import { endOfDay } from "../../../src/domain/time/zone.ts";
+import { RESERVATION_TYPES, UNKNOWN_EXPIRY } from "../../../src/domain/reading.ts";
 import { parseToolError } from "../../../src/managers/flexnet/status-lines.ts";
+import { daemonUp, memberReading } from "../../../src/managers/reading-parts.ts";
+import { completeReading, expiryIn, type Value } from "../arbitraries.ts";
 
 /**
  * Readings that lmstat's format can express. Excluded are: other blanks in names and line ends; users whose words
@@ -112,22 +111,7 @@ const activated = fc.record({
   handle: optional(fc.nat(99_999).map(String)),
 });
 
-function expiryOf(zone: string): fc.Arbitrary<Expiry> {
-  const days = {
-    min: new Date("1970-01-01T00:00Z"),
-    max: new Date("2200-01-01T00:00Z"),
-    noInvalidDate: true,
-  };
-  const dated = fc.date(days).map((day) => {
-    const [y, m, d] = [day.getUTCFullYear(), day.getUTCMonth() + 1, day.getUTCDate()];
-    return {
-      expiresOn: day.toISOString().slice(0, 10),
-      expiresAt: endOfDay(zone, y, m, d),
-      permanent: false,
-    };
-  });
-  return fc.oneof(dated, fc.constant(PERMANENT));
-}
+const knownExpiry = (zone: string) => expiryIn(zone).filter((expiry) => expiry !== UNKNOWN_EXPIRY);
 
 interface Context {
   readonly zone: string;
@@ -172,14 +156,13 @@ function groupOf({ reportTime }: Context, index: number | null) {
     ),
   });
 }
-type Group = ReturnType<typeof groupOf> extends fc.Arbitrary<infer T> ? T : never;
+type Group = Value<ReturnType<typeof groupOf>>;
 
 const seatsOf = ({ checkouts, reservations }: Group) =>
   [...checkouts, ...reservations].reduce((sum, { count }) => sum + count, 0);
 
 const vendorString = optional(fc.oneof(words(0, 4), fc.constant("x pc (a/1 2), start Fri 10/20 1:00")));
 
-/** A feature without contents. */
 const bare = {
   total: null,
   used: null,
@@ -198,11 +181,11 @@ function featureOf(context: Context, daemon: string, name: string): fc.Arbitrary
     version: optional(version),
     vendorString,
     kind: fc.constantFrom("floating", "nodelocked", "uncounted"),
-    expiry: fc.oneof(expiryOf(context.zone), fc.constant(UNKNOWN_EXPIRY)),
+    expiry: expiryIn(context.zone),
     total: optional(between(1, 9999)),
   });
-  // The table has only versions and expiries, and a row of a version also matches a pool with unknown expiry.
-  // Without a daemon's line, the block would get the daemon of its pool line.
+  // The table cannot distinguish pools of one version. Without a daemon, the block would get the one of its
+  // pool line.
   const maxLength = daemon === "" ? 0 : 3;
   const drafts = fc.uniqueArray(draft, { maxLength, selector: (pool) => `${pool.version}`.toLowerCase() });
   const outcomes = fc.constantFrom("ok", "short", "shared", "uncounted");
@@ -260,7 +243,7 @@ function failedOf(daemon: string, name: string): fc.Arbitrary<FeatureReading> {
 
 /** A feature that is in the license file but not in the daemon's list. */
 function unlistedOf({ zone }: Context, daemon: string, name: string): fc.Arbitrary<FeatureReading> {
-  const row = fc.record({ version, expiry: expiryOf(zone), total: optional(between(1, 500)) });
+  const row = fc.record({ version, expiry: knownExpiry(zone), total: optional(between(1, 500)) });
   const several = {
     minLength: 1,
     maxLength: 3,
@@ -295,22 +278,22 @@ function daemonOf(name: string): fc.Arbitrary<DaemonReading> {
   const answered = fc.record({ status: fc.constantFrom("up", "down"), version: printed });
   const failed = suffixed.map(parseToolError).map((error) => {
     const status = error.kind === "unreachable" ? ("down" as const) : ("unknown" as const);
-    return { name, status, version: null, error, totals: null };
+    return { ...daemonUp(name, null), status, error };
   });
   return fc.oneof(
-    { weight: 2, arbitrary: answered.map((part) => ({ name, ...part, error: null, totals: null })) },
+    { weight: 2, arbitrary: answered.map(({ status, version }) => ({ ...daemonUp(name, version), status })) },
     { weight: 1, arbitrary: failed },
   );
 }
 
 function memberOf(name: string): fc.Arbitrary<MemberReading> {
-  const silent = { status: "unknown", version: null, error: null } as const;
   return fc
     .tuple(daemonOf(name), optional(between(1, 65_535)), fc.boolean(), fc.boolean())
     .map(([part, port, isMaster, seen]) => {
-      const { status, version: printed, error } = seen || part.error !== null ? part : silent;
+      if (!seen && part.error === null) return memberReading(name, port, "unknown");
+      const { status, version, error } = part;
       const master = isMaster && error === null && status === "up";
-      return { host: name, port, status, master, version: printed, error };
+      return { ...memberReading(name, port, status, version, error), master };
     });
 }
 
@@ -351,18 +334,13 @@ const raw = fc
     });
   });
 
-/** Readings with the zone of their text. */
 export const arbitraryReading = raw.map(({ zone, listed, unlisted, isQuiet, daemons, ...rest }) => {
-  const quiet = { name: "quiet", status: "up", version: null, error: null, totals: null } as const;
-  const reading: Reading = {
+  const quiet = daemonUp("quiet", null);
+  const reading = completeReading({
     manager: "flexnet",
     ...rest,
     daemons: isQuiet ? [...daemons, quiet] : daemons,
     features: isQuiet && daemons.length > 0 ? [...listed, ...unlisted] : listed,
-    unparsedLines: 0,
-    unparsed: [],
-    cut: false,
-    recognised: true,
-  };
+  });
   return { reading, zone };
 });

@@ -25,7 +25,7 @@ describe("an identity is split by its evidence", () => {
     ["1 pc-1 pc-1", ["1", "pc-1", "pc-1", null], []],
     ["DOM\\amira$ pc-1 display", ["DOM\\amira$", "pc-1", "display", null], []],
     ["amira /dev/tty batch", ["amira", null, "/dev/tty", "batch"], []],
-    // The successor equals or extends the host.
+    // The word after the host equals or extends it.
     ["Jane Doe Jr. pc-1 pc-1", ["Jane Doe Jr.", "pc-1", "pc-1", null], []],
     ["amira PC-1 pc-1.0 VLS_GXL", ["amira", "PC-1", "pc-1.0", "VLS_GXL"], []],
     ["amira pc-1 pc-1:0.0 Single Core Engine", ["amira", "pc-1", "pc-1:0.0", "Single Core Engine"], []],
@@ -140,7 +140,7 @@ describe("pool lines", () => {
     expect(permanent ? "permanent" : (expiresOn ?? "unknown")).toBe(expiry);
   });
 
-  test("an expiry that nobody can read is unknown, never permanent", () => {
+  test("an unreadable expiry is unknown", () => {
     expect(parsePool('"F" v1, vendor: V, expiry: when pigs fly', "UTC")).toMatchObject({
       expiry: { expiresOn: null, permanent: false },
       understood: false,
@@ -243,7 +243,7 @@ describe("start times", () => {
     expect(times.read("Mon 10/26 0:00", 0)).toBe(at("2026-10-25T23:00Z"));
   });
 
-  test("a new reference forgets what was resolved by the old one", () => {
+  test("a new reference clears the cache", () => {
     const times = createStartTimes("UTC", at("2026-10-26T12:00Z"));
     expect(times.read("Fri 10/20 16:44", 0)).toBeNull();
     times.setReference(at("2017-10-20T17:02Z"));

@@ -32,7 +32,7 @@ describe("a modern output", () => {
     expect(reading.features.map(({ name }) => name)).toEqual(["Solver", "111", "Viewer", "Broken", "Idle"]);
   });
 
-  test("pools of one feature, each with what stands under it", () => {
+  test("pools of one feature", () => {
     const solver = featureOf(reading, "Solver");
     expect(solver).toMatchObject({ daemon: "solverd", total: 20, used: 17, unlimited: false });
     expect(solver.consistency).toBe("ok");
@@ -82,7 +82,7 @@ describe("a modern output", () => {
     expect(featureOf(reading, "Broken")).toMatchObject({ ...unknown, unlimited: false, pools: [], error });
   });
 
-  test("a row of the table that no pool line stands for becomes a pool, and glued text behind its year is reported", () => {
+  test("a row of the table without a pool line becomes a pool", () => {
     const own = { number: null, vendorString: null, kind: "unknown", unlimited: false } as const;
     expect(featureOf(reading, "Idle").pools).toEqual([
       { ...own, version: "v3.0", total: 5, used: 0, expiry: endOf("2026-04-30") },
@@ -95,7 +95,7 @@ describe("a modern output", () => {
 describe("a triad with a member down and several daemons", () => {
   const reading = readText(fixture("triad-two-daemons"));
 
-  test("one error line brings down its member, not the server; short and long names are one host", () => {
+  test("an error line marks its member as down", () => {
     const members = reading.members.map(({ error, ...member }) => Object.values(member).join(" "));
     expect(members).toEqual([
       "alpha 27000 up false v9.2",
@@ -109,7 +109,7 @@ describe("a triad with a member down and several daemons", () => {
     expect(reading.unparsedLines).toBe(0);
   });
 
-  test("equal feature names belong to the daemon whose list they stand in", () => {
+  test("equal feature names belong to the daemon above them", () => {
     const features = reading.features.map(
       ({ daemon, name, total, used }) => `${daemon}/${name} ${used} of ${total}`,
     );
@@ -123,7 +123,7 @@ describe("a triad with a member down and several daemons", () => {
     expect(daemons).toEqual(["cadd up", "simd up", "deadd down"]);
   });
 
-  test("features of a daemon that is down are errors, not zeros", () => {
+  test("features of a daemon that is down are errors", () => {
     const message = "Cannot get users of Gone: No such feature exists. (-5,222)";
     const error = { message, major: -5, minor: 222 };
     expect(featureOf(reading, "Gone")).toMatchObject({ total: null, used: null, error });
@@ -192,7 +192,7 @@ describe("shapes that other parsers trip over", () => {
     expect(featureOf(reading, "F").checkouts).toMatchObject([{ count, lingerSeconds, borrowed, pid }]);
   });
 
-  describe("a row with an unknown tail is kept with what is known, and its line is counted", () => {
+  describe("a line with an unknown tail", () => {
     const rows: [string, number, number | null, number | null][] = [
       [", 0 licenses", 1, null, null],
       [", 2 licenses, 3 licenses", 2, null, null],
@@ -304,7 +304,7 @@ describe("shapes that other parsers trip over", () => {
     ]);
   });
 
-  describe("a server that was asked by another name than its own", () => {
+  describe("a server with an alias", () => {
     const asked = (spec: string, ...lines: string[]) =>
       readText(
         around([])
@@ -328,12 +328,12 @@ describe("shapes that other parsers trip over", () => {
       expect(triad).toEqual(["1@a up", "2@b up", "3@c down"]);
     });
 
-    test("one name for a whole triad stands for none of its members", () => {
+    test("one name for a whole triad is replaced by its members", () => {
       const triad = asked("27000@triad.example", up("a"), up("b"), up("c"));
       expect(triad).toEqual(["27000@a up", "27000@b up", "27000@c up"]);
     });
 
-    test("whose line is missing stays unknown", () => {
+    test("without a line is unknown", () => {
       expect(asked("1@a,2@b,3@c", up("a"), up("b"))).toEqual(["1@a up", "2@b up", "3@c unknown"]);
       const strange = asked("1@a,2@b,3@c", up("x"));
       expect(strange).toEqual(["1@a unknown", "2@b unknown", "3@c unknown", "null@x up"]);
@@ -380,12 +380,12 @@ describe("shapes that other parsers trip over", () => {
     ]);
   });
 
-  test("in use beyond issued is what the tool says", () => {
+  test("more seats in use than issued", () => {
     const reading = readText(around(block("F", 2, [`${SEAT}, 2 licenses`], 1)));
     expect(featureOf(reading, "F")).toMatchObject({ total: 1, used: 2, consistency: "ok" });
   });
 
-  test("without a readable banner our own clock tells the year", () => {
+  test("without a readable banner, `now` decides the year", () => {
     const text = around(block("F", 1, [SEAT]), "Fri 10/20/XXXX 10:00");
     const reading = readText(text, { now: Date.parse("2017-11-01T00:00Z") });
     expect(reading).toMatchObject({ reportTime: null, unparsedLines: 0 });
@@ -420,7 +420,7 @@ describe("hosts", () => {
 
 const OPTIONS = { address: "27000@lic", zone: "UTC" };
 
-test("the text looks like a modern lmstat's", () => {
+test("prints a modern lmstat's text", () => {
   const printed = flexnet.render(readText(fixture("modern")), OPTIONS).split("\n");
   const real = new Set(fixture("modern").split("\n"));
   // The differences are data that readings do not keep: file path, spelling of expiries, locks, linger's second
@@ -430,7 +430,7 @@ test("the text looks like a modern lmstat's", () => {
   expect(printed.join("\n")).not.toMatch(/undefined|null/);
 });
 
-test("the path of a license file that was asked for is repeated", () => {
+test("prints the path of the license file", () => {
   const text = flexnet.render(readText(fixture("modern")), { address: "/srv/a.lic", zone: "UTC" });
   expect(text).toContain("    License file(s) on lic1.example.com: /srv/a.lic:\n");
 });

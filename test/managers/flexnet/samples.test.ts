@@ -31,7 +31,7 @@ describe("every lmstat sample", () => {
     })),
   );
 
-  test("stands in the table", () => {
+  test("is in the table", () => {
     expect(files.map(({ name }) => name).sort()).toEqual([...TRUTH.keys()].sort());
   });
 

@@ -7,7 +7,7 @@ const seat = (handle: number, user = "amira", server = "lic/27000") =>
   `    ${user} pc-1 pc-1 (v1.0) (${server} ${handle}), start Fri 10/20 16:44`;
 const IDLE = "Users of Idle:  (Total of 10 licenses issued;  Total of 0 licenses in use)";
 
-/** One license server's part of a text, with one daemon. */
+/** Returns the part of one license server with one daemon. */
 function part(spec: string, lines: readonly string[], state = "UP v11.13.1"): string {
   return around(lines)
     .replace("License server status: 27000@lic", `License server status: ${spec}`)
@@ -40,12 +40,12 @@ describe("several license servers in one text", () => {
     expect(sums(twice)).toEqual(["vend/F 100 0 0", "vend/Idle 10 0 0"]);
   });
 
-  test("what stands before the first border is a part of its own", () => {
+  test("text before the first status line is a part of its own", () => {
     const headless = around(idle).split("\n").slice(8).join("\n");
     expect(sums(readText(headless + part("27000@lic", idle)))[0]).toBe("vend/F 200 0 0");
   });
 
-  test("borders that name nobody separate too", () => {
+  test("status lines without members separate parts", () => {
     expect(sums(readText(part("/a.lic", idle) + part("/b.lic", idle)))[0]).toBe("vend/F 200 0 0");
   });
 
@@ -70,7 +70,7 @@ describe("several license servers in one text", () => {
     expect(members(readText(text))).toEqual(["27000@lic up", "27001@lic down"]);
   });
 
-  test("are all read, rows with unknown tails too", () => {
+  test("of one text are all parsed", () => {
     const reading = readText(fixture("two-lmgrds"));
     expect(members(reading)).toEqual(["27000@lic up", "27001@lic up", "27002@lic down"]);
     const found = ["solverd/Solver 20 3 2", "solverd/Mesher 10 0 0", "solverd/Viewer null 0 0"];
@@ -79,7 +79,7 @@ describe("several license servers in one text", () => {
     expect(reading.features.every(({ cut, consistency }) => !cut && consistency === "ok")).toBe(true);
   });
 
-  test("daemons of one name are told apart", () => {
+  test("daemons of one name in two parts are different", () => {
     const reading = readText(part("27000@lic", idle) + part("27001@lic", idle, "Down. (-97,121)"));
     expect(reading.daemons.map(({ name, status }) => `${name} ${status}`)).toEqual(["vend up", "vend down"]);
   });
@@ -102,14 +102,14 @@ describe("the same blocks under two daemons", () => {
     expect(sums(two(used, used))).toEqual(["vend/F 100 1 1", "vend/Idle 10 0 0"]);
   });
 
-  test("whatever their pool lines say, which only tell whose they are", () => {
+  test("pool lines decide the daemon", () => {
     const named = (vendor: string) => used.map((line) => line.replace("vendor: vend", `vendor: ${vendor}`));
     expect(sums(two(used, named("second")))[0]).toBe("vend/F 100 1 1");
     expect(sums(two(named("other"), named("other")))[0]).toBe("vend/F 100 1 1");
     expect(sums(two(named("second"), named("second")))).toEqual(["vend/Idle 10 0 0", "second/F 100 1 1"]);
   });
 
-  test("a request that waits tells it too", () => {
+  test("by their queue", () => {
     const queued = "    bo pc-2 pc-2 (v1.0) (lic/27000 102) queued for 2 licenses";
     expect(sums(two(block("F", 0, [queued]), block("F", 0, [queued])))).toHaveLength(1);
   });
@@ -165,7 +165,7 @@ describe("the same blocks under two daemons", () => {
     expect(sums(reading)).toHaveLength(4);
   });
 
-  test("rows of the license file make no features for the daemon whose list was the other's", () => {
+  test("rows of the license file make no features for the dropped list", () => {
     const table = ["Feature   Version     #licenses    Vendor        Expires", "F 1.0 5 second permanent"];
     expect(sums(two(used, [...used, ...table]))).toHaveLength(2);
   });

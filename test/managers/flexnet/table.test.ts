@@ -106,7 +106,7 @@ describe("the table of -i joins the pools of -a", () => {
   });
 });
 
-describe("features that stand in the table alone", () => {
+describe("features that only the table has", () => {
   const G = table(["G 1.0 5 vend permanent"]);
 
   const unserved = { used: null, consistency: "ok", checkouts: [], fromFile: true, cut: true };

@@ -9,7 +9,7 @@ import { fixture, parse, render, ZONE } from "./read.ts";
 
 const HAL = "6200@a,6201@b,6200@c";
 
-test("each member is asked by itself, with a limit on its time", () => {
+test("queries each member with a time limit", () => {
   const env = { LMX_CONNECTION_TIMEOUT: "8" };
   expect(lmx.steps(["/opt/lmx/lmxendutil"], HAL)).toEqual(
     ["a 6200", "b 6201", "c 6200"].map((pair) => {
@@ -36,11 +36,11 @@ describe("the answers of a high-availability set", () => {
   const statuses = (reading: Reading | undefined) =>
     reading?.members.map(({ host, status }) => `${host} ${status}`).join(", ");
 
-  test("a sentence without a name is of the member that was asked", () => {
+  test("an answer without a name belongs to the queried member", () => {
     expect(gone.members).toMatchObject([{ host: "c", port: 6200, status: "down" }]);
   });
 
-  test("the features of the first that has any, the state of all", () => {
+  test("has the state of all members and the features of the first that has any", () => {
     for (const order of [
       [busy, idle, gone],
       [gone, idle, busy],
@@ -53,19 +53,19 @@ describe("the answers of a high-availability set", () => {
     expect(statuses(lmx.merge?.([busy, idle, gone]))).toBe("a up, b up, c down");
   });
 
-  test("nobody answers: every error counts", () => {
+  test("has every error if no member answers", () => {
     const other = parse(fixture("unreachable.txt"));
     const merged = lmx.merge?.([other, gone]);
     expect(merged).toMatchObject({ features: [], errors: { length: 2 } });
     expect(statuses(merged)).toBe("gone.example.org down, c down");
   });
 
-  test("one of several may serve nothing, a server alone may not", () => {
+  test("only one of several members may serve no features", () => {
     expect(idle.cut).toBe(false);
     expect(asked(IDLE, "6201@b").cut).toBe(true);
   });
 
-  test("each step is printed by itself, and merged again", () => {
+  test("prints each step, and merges them again", () => {
     const whole = parse(fixture("several-servers.txt"));
     const steps = whole.members.map(({ host, port }) => `${port}@${host} of several`);
     const merged = lmx.merge?.(steps.map((step) => asked(render(whole, step), step)));
@@ -74,7 +74,7 @@ describe("the answers of a high-availability set", () => {
   });
 });
 
-describe("the fake lmxendutil", () => {
+describe("simulated lmxendutil", () => {
   const whole = parse(fixture("several-servers.txt"));
   const hosts = whole.members.map(({ host, port }) => ({ host, port: port ?? 0 }));
   const site = (members: ToolTarget["members"], reading: ToolTarget["reading"]): ToolTarget => {
@@ -82,7 +82,7 @@ describe("the fake lmxendutil", () => {
   };
   const answer = (args: string[], server: ToolTarget) => lmx.simulatedTool?.answer(args, "", server);
 
-  test("one of several answers for itself", () => {
+  test("each member has its own answer", () => {
     const server = site(hosts, () => whole);
     const up = answer(["lmxendutil", "-licstat", "-host", "gamma.example.org", "-port", "6200"], server);
     expect(up).toMatchObject({ stderr: "", exitCode: 0 });
@@ -95,7 +95,7 @@ describe("the fake lmxendutil", () => {
     expect(parse(stranger?.stdout ?? "")).toMatchObject({ members: [{ host: "delta", status: "down" }] });
   });
 
-  test("a single server answers under the name that it was called by", () => {
+  test("a single server answers to any name", () => {
     const units = parse(fixture("units.txt"));
     const server = site([{ host: "units.example.com", port: 6200 }], (members) => ({
       ...units,

@@ -31,7 +31,7 @@ describe("a server in use", () => {
   const reading = parse(fixture("in-use.txt"));
   const [pro, old, mesh] = reading.features;
 
-  test("server, features, and what they count", () => {
+  test("server and features", () => {
     expect(reading).toMatchObject({ unparsed: [], cut: false, errors: [], toolVersion: "v4.9.5" });
     expect(reading.members).toMatchObject([{ host: "keys.example.org", status: "up", version: "v4.9.5" }]);
     expect(reading.daemons).toMatchObject([{ name: "WINDLAB", status: "up", totals: null }]);
@@ -43,7 +43,7 @@ describe("a server in use", () => {
     ]);
   });
 
-  test("versions of one feature are pools, each with its expiry", () => {
+  test("versions of one feature are pools", () => {
     expect(pro?.pools).toMatchObject([
       { version: "7.2", kind: "floating", expiry: { expiresOn: "2025-12-31" } },
     ]);
@@ -53,7 +53,7 @@ describe("a server in use", () => {
     expect(whole).toMatchObject({ total: 8, used: 4, state: "ok", pools: { length: 2 } });
   });
 
-  test("holders: the user before the last @, their address, the checkout by the server's clock", () => {
+  test("holders: user, address and checkout time", () => {
     expect(pro?.checkouts[0]).toMatchObject({ host: "ws-01.example.org_ver2025", display: "192.0.2.11" });
     expect(pro?.checkouts[1]).toMatchObject({ host: "WS-02", display: "2001:db8::7", qualifier: null });
     expect(pro?.checkouts[0]?.startedAt).toBe(Date.UTC(2025, 5, 4, 6, 17));
@@ -61,12 +61,12 @@ describe("a server in use", () => {
     expect(mesh?.checkouts.map(({ qualifier }) => qualifier)).toEqual(Array(2).fill("job 17: kim:node7"));
   });
 
-  test("denials of a window of 24 hours are no counter, and are not kept", () => {
+  test("denials of the last 24 hours are ignored", () => {
     expect(reading.features.map(({ totals }) => totals)).toEqual(Array(4).fill(undefined));
   });
 });
 
-test("units of Altair are tokens, a product with a limit of its own counts seats", () => {
+test("units of Altair are tokens, products with a limit count seats", () => {
   expect(summary(parse(fixture("units.txt")))).toEqual([
     "ALTAIR/GlobalZoneAM 33000/120000 tokens tom 21000, eve 12000 ok",
     "ALTAIR/HWSolverX 21000/unlimited tokens tom 21000 ok",
@@ -75,7 +75,7 @@ test("units of Altair are tokens, a product with a limit of its own counts seats
   ]);
 });
 
-test("several servers in one output: one of them is down", () => {
+test("several servers in one output, one of them down", () => {
   const reading = parse(fixture("several-servers.txt"));
   const members = reading.members.map(({ host, port, status }) => `${port}@${host} ${status}`);
   expect(members).toEqual([
@@ -99,12 +99,12 @@ describe("errors", () => {
     expect(reading).toMatchObject({ cut: false, unparsed: [] });
   });
 
-  test("no server: told of the member that was asked", () => {
+  test("no server", () => {
     const reading = parse(fixture("none-available.txt"));
     expect(reading).toMatchObject({ members: [], cut: false, errors: [{ kind: "unreachable" }] });
   });
 
-  test("a server that breaks off: what it said before is cut", () => {
+  test("a server that stops in the middle of its answer", () => {
     const text = `${HEAD}${block("1 of 2 license(s) used:", ...holder(1))}XF Error: Connection lost!\n`;
     const reading = parse(text);
     expect(reading).toMatchObject({ cut: true, errors: [{ kind: "unreachable" }], features: { length: 1 } });
@@ -122,8 +122,8 @@ describe("the check: used = Σ counts of the holders", () => {
   });
 });
 
-describe("lines that no rule knows", () => {
-  test("within a feature: it is cut; elsewhere the whole may lack something", () => {
+describe("unknown lines", () => {
+  test("cut their feature, or are stray outside of features", () => {
     const inside = parse(`${HEAD}${block("0 of 1 license(s) used", "Mood: fine")}`);
     expect(inside).toMatchObject({ unparsedLines: 1, cut: false, features: [{ cut: true }] });
     const outside = parse(`${HEAD}Mood: fine\n${block("0 of 1 license(s) used")}`);
@@ -141,13 +141,13 @@ describe("lines that no rule knows", () => {
     expect(reading).toMatchObject({ unparsedLines: 1, features: [{ used: 0, total: 1, cut: true }] });
   });
 
-  test("a holder without times before another: the feature is cut", () => {
+  test("a holder without times cuts the feature", () => {
     const lines = ["1 license(s) used by u@h [192.0.2.1]", ...holder(1)];
     const reading = parse(`${HEAD}${block("2 of 2 license(s) used:", ...lines)}`);
     expect(reading).toMatchObject({ cut: false, features: [{ cut: true, checkouts: { length: 2 } }] });
   });
 
-  test("a time that no calendar has: the holder stays", () => {
+  test("a holder with an impossible time is kept", () => {
     const lines = holder(1).map((line) => line.replaceAll("2025-06-04", "2025-02-30"));
     const reading = parse(`${HEAD}${block("1 of 1 license(s) used:", ...lines)}`);
     expect(reading).toMatchObject({ unparsedLines: 1, features: [{ cut: false, consistency: "ok" }] });

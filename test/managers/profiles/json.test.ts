@@ -21,7 +21,7 @@ start = "at"
 const answer = (features: unknown, more = {}) => JSON.stringify({ data: { pools: [{ features }] }, ...more });
 
 describe("paths", () => {
-  test("lead to lists, features and people", () => {
+  test("lead to lists, features and users", () => {
     const sessions = [{ who: "mia@home@ws1", n: 2, at: "2026-01-02T03:04:05+01:00" }, { who: "tom" }];
     const reading = readBy(
       SEATS,
@@ -39,20 +39,20 @@ describe("paths", () => {
     });
   });
 
-  test("to nothing make the answer unreadable", () => {
+  test("without a value make the answer unreadable", () => {
     expect(readBy(SEATS, '{"data": {}}')).toMatchObject({
       recognised: false,
       problem: 'The answer contains no list at "data.pools[].features".',
     });
   });
 
-  test("take no key that every object has", () => {
+  test("ignore inherited keys", () => {
     const profile = jsonProfile('features = "constructor"\nfields = { name = "toString" }');
     expect(readBy(profile, "{}").recognised).toBe(false);
   });
 });
 
-test("a list may be empty: the server is up", () => {
+test("an empty list means that the server is up", () => {
   const reading = readBy(SEATS, answer([]), { step: "8080@fls" });
   expect(reading).toMatchObject({ features: [], members: [{ host: "fls", port: 8080, status: "up" }] });
 });
@@ -64,7 +64,7 @@ test("an answer may be an error", () => {
   });
 });
 
-test("what has no name is told", () => {
+test("features without a name are unparsed", () => {
   const reading = readBy(SEATS, answer([{ title: "solver" }, { seats: { total: 1 } }, "odd"]));
   expect(reading.unparsed).toEqual([
     { line: 2, text: '{"seats":{"total":1}}' },
@@ -72,7 +72,7 @@ test("what has no name is told", () => {
   ]);
 });
 
-test("people may stand beside the features", () => {
+test("users may have their own list", () => {
   const profile = jsonProfile(`features = "features"
 users = "/sessions"
 fields = { name = "n", total = "t", used = "u" }
@@ -84,7 +84,7 @@ user_fields = { name = "feature", user = "login" }`);
   expect(summary(readBy(profile, text))).toEqual(["solver 2/1 ? ada@?×1"]);
 });
 
-test("only the elements that are wanted are features", () => {
+test("`where` filters features", () => {
   const profile = jsonProfile(`features = ""
 where = { type = ["float", "token"], id = "*" }
 fields = { name = "id" }`);
@@ -92,7 +92,7 @@ fields = { name = "id" }`);
   expect(summary(readBy(profile, text))).toEqual(["a ?/? ?"]);
 });
 
-describe("an answer that is no JSON", () => {
+describe("an answer that is not JSON", () => {
   test.each(["", "<html>login</html>", '{"data": ', "[1, 2", "nul"])("%j is told", (text) => {
     expect(readBy(SEATS, text)).toMatchObject({
       recognised: false,
@@ -100,14 +100,14 @@ describe("an answer that is no JSON", () => {
     });
   });
 
-  test("or is nested without end is told", () => {
+  test("deep nesting is a problem", () => {
     const deep = "[".repeat(1_000_000);
     expect(readBy(SEATS, deep).problem).toBe("The answer is nested more than 64 deep.");
     expect(readBy(SEATS, answer([{ title: deep }])).features).toHaveLength(1);
   });
 });
 
-test("cut at every byte, an answer is no answer", () => {
+test("an answer that is cut at any byte is not recognized", () => {
   const text = answer([{ title: "sølver", seats: { total: 5, used: 1 } }]);
   const bytes = new TextEncoder().encode(text);
   for (let end = 0; end < bytes.length; end++)
@@ -115,7 +115,7 @@ test("cut at every byte, an answer is no answer", () => {
   expect(readBy(SEATS, bytes, { truncated: true }).cut).toBe(true);
 });
 
-test("whatever the answer holds, nothing is thrown", () => {
+test("no answer makes the parser throw", () => {
   fc.assert(
     fc.property(fc.json({ maxDepth: 5 }), fc.array(fc.jsonValue()), (text, features) => {
       expect(readBy(SEATS, text).manager).toBe("own");
@@ -124,8 +124,8 @@ test("whatever the answer holds, nothing is thrown", () => {
   );
 });
 
-describe("profiles that come along", () => {
-  test("JetBrains FLS: total is what is used and free", () => {
+describe("shipped profiles", () => {
+  test("JetBrains FLS: the total is the sum of used and free seats", () => {
     const text = JSON.stringify({
       licenses: [{ name: "IDE", available: 3, allocated: 2, type: "COMMERCIAL" }],
     });

@@ -9,7 +9,7 @@ const NOW = Date.parse("2030-01-01T12:00:00Z");
 const answer = (more: object) => JSON.stringify({ asOf: "2030-01-01T12:00:00Z", complete: true, ...more });
 const read = (more: object, options = {}) => readBy(OWN, answer(more), { now: NOW, ...options });
 
-test("the least that a script has to say", () => {
+test("a minimal answer", () => {
   const reading = read({
     features: [{ name: "solver", total: 5, used: 2, expiresOn: "2031-02-03" }],
     users: [
@@ -21,7 +21,7 @@ test("the least that a script has to say", () => {
   expect(summary(reading)).toEqual(["solver 5/2 2031-02-03 ada@ws1×1 bob@?×1"]);
 });
 
-test("all that a script can say", () => {
+test("an answer with all fields", () => {
   const user = { feature: "solver", daemon: "acme", user: "ada", host: "ws1" };
   const reading = read({
     servers: [
@@ -68,7 +68,7 @@ test("all that a script can say", () => {
   });
 });
 
-test("what `licmond parse` prints is such an answer, but for asOf and complete", async () => {
+test("accepts the output of `licmond parse` with asOf and complete", async () => {
   const text = `rlmutil v12.2
 rlm status on lic (port 5053), up 3d 02:00:00
 rlm software version v12.2 (build:2)
@@ -121,7 +121,7 @@ describe("an answer is refused", () => {
     expect(refused(text).problem).toMatch(problem);
   });
 
-  test("that is older than two polls, or as far ahead", () => {
+  test("that is older than two polls or as far ahead", () => {
     const maxAgeMs = 2 * 60_000 + 30_000;
     const made = (ms: number) =>
       read({ asOf: new Date(NOW - ms).toISOString(), features: [{ name: "solver" }] }, { maxAgeMs });
@@ -133,12 +133,12 @@ describe("an answer is refused", () => {
   });
 });
 
-test("an answer that is not said to be complete is cut", () => {
+test("an answer without `complete` is cut", () => {
   expect(read({ complete: false, features: [] }).cut).toBe(true);
   expect(read({ complete: "true", features: [] }).cut).toBe(true);
 });
 
-test("counts that are no whole numbers are unknown", () => {
+test("counts that are not integers are unknown", () => {
   for (const count of ["5", 2.5, -1, null, 1e300, true])
     expect(read({ features: [{ name: "solver", total: count, used: count }] }).features[0]).toMatchObject({
       total: null,
@@ -146,7 +146,7 @@ test("counts that are no whole numbers are unknown", () => {
     });
 });
 
-test("what cannot be placed is told", () => {
+test("records without a feature are unparsed", () => {
   const reading = read({
     features: [{ total: 1 }, 5],
     users: [{ user: "ada" }, { user: "bob", feature: "x" }],
@@ -154,7 +154,7 @@ test("what cannot be placed is told", () => {
   expect(reading).toMatchObject({ unparsedLines: 4, stray: true });
 });
 
-test("an error of the script's, or of a server that it asked", () => {
+test("errors of the script and of a server", () => {
   expect(read({ error: "the portal is closed" })).toMatchObject({
     errors: [{ kind: "query", message: "the portal is closed" }],
   });
@@ -162,7 +162,7 @@ test("an error of the script's, or of a server that it asked", () => {
   expect(read({ servers: [{ error }], features: [] }).errors).toMatchObject([{ kind: "unreachable" }]);
 });
 
-test("whatever the answer holds, nothing is thrown", () => {
+test("no answer makes the parser throw", () => {
   const part = fc.array(
     fc.dictionary(fc.constantFrom("name", "feature", "user", "count", "pools", "kind"), fc.jsonValue()),
   );

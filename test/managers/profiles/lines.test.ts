@@ -9,14 +9,14 @@ const SEATS = linesProfile(`${FEATURE}\n${USER}`);
 const read = (text: string, profile = SEATS) => readBy(profile, text);
 
 describe("a line", () => {
-  test("is taken by the first expression that fits", () => {
+  test("matches the first expression that fits", () => {
     const profile = linesProfile(`ignore = "^total"\n${FEATURE}`);
     expect(summary(read("total: 1 of 2\nsolver: 1 of 2\n", profile))).toEqual(["solver 2/1 ?"]);
     const reversed = linesProfile(`${FEATURE}\nignore = "^total"`);
     expect(summary(read("total: 1 of 2\n", reversed))).toEqual(["total 2/1 ?"]);
   });
 
-  test("that no expression knows is told, and its feature may lack it", () => {
+  test("that matches no rule is unparsed and cuts its feature", () => {
     const reading = read("?\nsolver: 1 of 2\n\tada on ws1\n\tada at ws2\n");
     expect(reading.unparsed).toEqual([
       { line: 1, text: "?" },
@@ -25,12 +25,12 @@ describe("a line", () => {
     expect(reading).toMatchObject({ stray: true, features: [{ cut: true }], cut: false });
   });
 
-  test("of more than 64 kB is not tried", () => {
+  test("of more than 64 kB is unparsed", () => {
     const reading = read(`solver: 1 of 2\n\tada on ws1\n${"a".repeat(70_000)}: 1 of 2\n`);
     expect(reading).toMatchObject({ unparsedLines: 1, features: [{ name: "solver", cut: true }] });
   });
 
-  test("without its end is not believed", () => {
+  test("without a line end is ignored", () => {
     expect(read("solver: 1 of 2\n\tada on ws1 ×8")).toMatchObject({
       cut: true,
       features: [{ checkouts: [] }],
@@ -39,12 +39,12 @@ describe("a line", () => {
 });
 
 describe("counts", () => {
-  test("that are no numbers are unknown", () => {
+  test("that are not numbers are unknown", () => {
     for (const text of ["-", "n/a", "1.5", "1,000", "-1", "0x10", "1e3", "9".repeat(17)])
       expect(read(`solver: ${text} of ${text}\n`).features[0]).toMatchObject({ used: null, total: null });
   });
 
-  test("are unlimited by the profile's own words", () => {
+  test("are unlimited by words of the profile", () => {
     const profile = linesProfile(FEATURE, "unlimited = [99999, 'no limit', 'oo']");
     for (const text of ["99999", "OO"])
       expect(read(`solver: 3 of ${text}\n`, profile).features[0]).toMatchObject({
@@ -54,7 +54,7 @@ describe("counts", () => {
       });
   });
 
-  test("follow from what is free", () => {
+  test("follow from free seats", () => {
     const profile = linesProfile(
       String.raw`feature = '^(?<name>\w+)(?: used (?<used>\S+))?(?: free (?<free>\S+))?(?: total (?<total>\S+))?$'`,
     );
@@ -68,7 +68,7 @@ describe("counts", () => {
     expect(counts("solver total 5")).toEqual({ total: 5, used: null });
   });
 
-  test("and people are compared", () => {
+  test("are compared with the users", () => {
     const state = (lines: string) => read(`${lines}\n`).features[0]?.consistency;
     expect(state("solver: 2 of 4\n\tada on ws1\n\tbob on ws2")).toBe("ok");
     expect(state("solver: 2 of 4\n\tada on ws1")).toBe("short");
@@ -76,7 +76,7 @@ describe("counts", () => {
     expect(state("solver: 3 of 4\n\tada on ws1 ×3")).toBe("ok");
   });
 
-  test("of people that are no numbers are no row: it is told", () => {
+  test("of users that are not numbers are unparsed", () => {
     expect(read("solver: 3 of 4\n\tada on ws1 ×many\n")).toMatchObject({
       unparsedLines: 1,
       features: [{ checkouts: [], cut: true }],
@@ -87,7 +87,7 @@ describe("counts", () => {
     });
   });
 
-  test("of a feature are those of its people where the profile says so", () => {
+  test("are the sums of users with `sum_users`", () => {
     const profile = linesProfile(`feature = '^(?<name>\\w+) (?<total>\\d+)$'\n${USER}`, "sum_users = true");
     const text = "idle 3\nbusy 3\n\tada on ws1 ×2\n";
     expect(summary(read(text, profile))).toEqual(["idle 3/0 ?", "busy 3/2 ? ada@ws1×2"]);
@@ -97,7 +97,7 @@ describe("counts", () => {
     ]);
   });
 
-  test("of tokens are not compared with people of whom none is printed", () => {
+  test("of tokens are not compared with users without counts", () => {
     const profile = linesProfile(`${FEATURE}\n${USER}`, 'unit = "tokens"');
     const [feature] = read("solver: 40 of 100\n\tada on ws1\n", profile).features;
     expect(feature).toMatchObject({ unit: "tokens", consistency: "ok" });
@@ -116,7 +116,7 @@ EXPLICIT         01/31/2030          0     20     50 |     0
                    LICENSE GROUP  ${sum}     20     50 |     1
 `;
 
-  test("has each feature's own use, and one name", () => {
+  test("has a name and the use of each feature", () => {
     const reading = readBy("lsdyna", DYNA("-", "20"));
     expect(summary(reading)).toEqual([
       "IMPLICIT 50/20 (lsdyna) 2030-01-31 mia  s@node-1×20",
@@ -126,12 +126,12 @@ EXPLICIT         01/31/2030          0     20     50 |     0
     expect(reading).toMatchObject({ unparsedLines: 0, cut: false });
   });
 
-  test("whose sum differs from its features' is not whole", () => {
+  test("with another sum than its features is short", () => {
     const [first, second] = readBy("lsdyna", DYNA("-", "30")).features;
     expect([first?.consistency, second?.consistency]).toEqual(["short", "short"]);
   });
 
-  test("of a text that contains everything twice counts once, and is in doubt", () => {
+  test("counts once if the text contains it twice", () => {
     const once = readBy("lsdyna", DYNA("-", "20"));
     const twice = readBy("lsdyna", DYNA("-", "20").repeat(2));
     expect(summary(twice)).toEqual(summary(once).map((line) => `${line} cut`));
@@ -139,13 +139,13 @@ EXPLICIT         01/31/2030          0     20     50 |     0
     expect(readBy("lsdyna", DYNA("-", "20") + other).features).toHaveLength(4);
   });
 
-  test("of two keeps its features apart", () => {
+  test("separates the features of two groups", () => {
     const text = DYNA("-", "20").replace(/(EXPLICIT[^\n]*\n)/, "          LICENSE GROUP 20 20 50 | 1\n$1");
     const groups = readBy("lsdyna", text).features.map(({ seatGroup }) => seatGroup);
     expect(groups).toEqual(["lsdyna", "lsdyna 2"]);
   });
 
-  test("by name has what its own line says", () => {
+  test("has its own line", () => {
     const profile = linesProfile(
       String.raw`group = '^package (?<name>\w+) until (?<expires>\S+)$'
 feature = '^(?<group>\w+):(?<name>\w+) (?<used>\d+)/(?<total>\d+)$'`,
@@ -160,7 +160,7 @@ feature = '^(?<group>\w+):(?<name>\w+) (?<used>\d+)/(?<total>\d+)$'`,
 });
 
 describe("people", () => {
-  test("who name their feature may stand above it, or nowhere near", () => {
+  test("may name their feature", () => {
     const profile = linesProfile(
       String.raw`checkout = '^(?<user>\w+) has (?<name>\w+)$'
 feature = '^(?<name>\w+) (?<used>\d+)/(?<total>\d+)$'`,
@@ -173,7 +173,7 @@ feature = '^(?<name>\w+) (?<used>\d+)/(?<total>\d+)$'`,
     ]);
   });
 
-  test("wait, or may use a feature by name", () => {
+  test("may be queued or assigned", () => {
     const profile = linesProfile(
       String.raw`${FEATURE}
 queued = '^  waits: (?<user>\w+) (?<count>\d+)$'
@@ -187,7 +187,7 @@ assigned = '^  may: (?<user>\w+) since (?<start>\S+)$'`,
     });
   });
 
-  test("have names of any kind, or none", () => {
+  test("may have any name", () => {
     const name = fc.string({ unit: "binary", minLength: 1, maxLength: 30 });
     const fits = name.filter(
       (text) => /^[^\n\r\t@]+$/u.test(text) && text.isWellFormed() && text === text.trim(),
@@ -228,7 +228,7 @@ ${FEATURE}`,
     });
   });
 
-  test("that is down, or has an error, needs no end mark", () => {
+  test("with an error needs no end mark", () => {
     expect(read("server 7@lic\nno answer: 3\n", profile)).toMatchObject({
       members: [{ status: "down", error: { message: "no answer: 3" } }],
       errors: [{ kind: "unreachable" }],
@@ -238,20 +238,20 @@ ${FEATURE}`,
     expect(read("server 7@lic\nfailed: no such key\n", profile)).toMatchObject(failed);
   });
 
-  test("is the one that was asked where the answer names none", () => {
+  test("has the step's name if the answer has none", () => {
     const at = (step: string) => readBy(SEATS, "solver: 1 of 2\n", { step }).members;
     expect(at("7@lic")).toMatchObject([{ host: "lic", port: 7, status: "up" }]);
     expect(at("lic")).toMatchObject([{ host: "lic", port: null }]);
     expect(readBy(SEATS, "what?\n", { step: "7@lic" }).members).toEqual([]);
   });
 
-  test("whose text lacks the end mark is cut", () => {
+  test("without an end mark is cut", () => {
     expect(read("solver: 1 of 2\n", profile)).toMatchObject({ cut: true, features: [{ cut: true }] });
     expect(read("solver: 1 of 2\nbye", profile)).toMatchObject({ cut: true });
   });
 });
 
-test("dates are read by their patterns, in the server's zone; others are told", () => {
+test("dates follow patterns in the server's zone; others are unparsed", () => {
   const profile = profileOf(String.raw`[[managers]]
 name = "own"
 argv = ["own"]
@@ -277,7 +277,7 @@ start = "EEE MMM d HH:mm:ss yyyy"
   expect(reading.unparsed).toEqual([{ line: 4, text: "c until 13/30/2030" }]);
 });
 
-test("OLicense: the line about unknown clients is a heading like the other", () => {
+test("OLicense: unknown clients have their own heading", () => {
   const text = `Server: <lic1:31212:0> (Proxy: <>)
   tire;\tFreeFloating;\t4;\t2030-01-01 00:00:00;
     1 FloatsLockedBy:

@@ -90,8 +90,8 @@ test("an address needs a port where the profile has none", () => {
   expect(own('argv = ["x"]').parseAddress("/srv/a")).toEqual({ members: [] });
 });
 
-describe("profiles that come along", () => {
-  test.each([...SHIPPED])("%s is a table as an administrator writes it", (name) => {
+describe("shipped profiles", () => {
+  test.each([...SHIPPED])("%s is a valid config table", (name) => {
     const text = shippedText(name) ?? "";
     // The name is taken, so rename it, as an administrator who copies it must do.
     const copied = profileOf(text.replace(/^name = ".*"$/m, 'name = "copied"'));
@@ -100,7 +100,7 @@ describe("profiles that come along", () => {
     expect(text.split("\n").filter((line) => line.length > 240)).toEqual([]);
   });
 
-  test("are read when they are asked for", () => {
+  test("are loaded on demand", () => {
     expect(managerOf("lsdyna")).toBe(managerOf("lsdyna"));
     expect(managerOf("beta-lm")).toMatchObject({
       title: "BETA LM",
@@ -112,7 +112,7 @@ describe("profiles that come along", () => {
     expect(() => managerOf("nosuch")).toThrow('unknown manager "nosuch"');
   });
 
-  test("and the config's own have names of their own", () => {
+  test("do not take the names of the config's profiles", () => {
     const profile = profileOf('[[managers]]\nname = "own"\nargv = ["x"]\nformat = "licmond"\n');
     expect(managerNames([profile])).toEqual([...MANAGERS, "own"]);
     expect(managerOf("own", [profile]).title).toBe("own");

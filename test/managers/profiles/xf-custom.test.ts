@@ -5,7 +5,6 @@ import { profileOf, readBy, summary } from "./read.ts";
 const OWN = profileOf('[[managers]]\nname = "own"\nargv = ["own"]\nformat = "xf-custom"\n');
 const read = (text: string, options = {}) => readBy(OWN, text, options);
 
-/** In the form of X-Formation's own example. */
 const XML = `<?xml version="1.0" encoding="UTF-8"?>
 <CUSTOM_STAT VENDOR="custom_site">
   <USAGE FEATURE="Mill &amp; Lathe" VERSION="12.3" USED_LICENSES="2" TOTAL_LICENSES="100" BORROWED_LICENSES="1"
@@ -37,7 +36,7 @@ test("features, people, reserved and borrowed licenses are read", () => {
   ]);
 });
 
-test("an element that is not known is told", () => {
+test("unknown elements are unparsed", () => {
   const reading = read('<CUSTOM_STAT VENDOR="custom_x"><USAGE/><OTHER A="1"/></CUSTOM_STAT>');
   expect(reading.unparsed).toEqual([
     { line: 1, text: "<USAGE {}>" },
@@ -45,7 +44,7 @@ test("an element that is not known is told", () => {
   ]);
 });
 
-test("cut at every byte, it never looks whole", () => {
+test("an answer that is cut at any byte is never complete", () => {
   const end = XML.indexOf("</CUSTOM_STAT>") + "</CUSTOM_STAT>".length;
   for (let at = 0; at < end; at++) {
     const reading = read(XML.slice(0, at));
@@ -54,14 +53,14 @@ test("cut at every byte, it never looks whole", () => {
   expect(read(XML.slice(0, end))).toEqual(read(XML));
 });
 
-describe("an answer that is none", () => {
+describe("invalid answers", () => {
   test.each([
     ["<html><body>login</body></html>", "The answer has no root element CUSTOM_STAT."],
     ["{}", "The answer is not valid XML (line 1)."],
     ["<a>".repeat(1_000_000), "The answer has no root element CUSTOM_STAT."],
-  ])("%# is told", (text, problem) => expect(read(text)).toMatchObject({ recognised: false, problem }));
+  ])("%# has a problem", (text, problem) => expect(read(text)).toMatchObject({ recognised: false, problem }));
 
-  test("deep ones are not followed", () => {
+  test("deep nesting ends the answer", () => {
     const deep = `<CUSTOM_STAT VENDOR="x">${"<USAGE FEATURE='a'>".repeat(100_000)}`;
     expect(read(deep).features.length).toBeLessThan(65);
   });
@@ -80,7 +79,7 @@ describe("a hostile text", () => {
     expect(reading.cut || !reading.recognised).toBe(true);
   });
 
-  test("throws nothing", () => {
+  test("never makes the parser throw", () => {
     const pieces = [
       "<CUSTOM_STAT>",
       "<USAGE FEATURE='a'>",

@@ -73,7 +73,7 @@ describe("a whole log", () => {
     expect(reader.lastAt).toBe(Date.UTC(2026, 0, 1, 8, 4));
   });
 
-  test("times are those of the zone", () => {
+  test("times are in the server's zone", () => {
     const [first] = readLog(fixture("debug-log.txt"), {
       zone: "America/New_York",
       lastWrite: Date.UTC(2026, 0, 1, 20),

@@ -21,7 +21,7 @@ function isv(rows: string[], usage: string[]): string {
 describe("a whole output with two ISV servers", () => {
   const reading = parse(fixture("two-isv-servers.txt"));
 
-  test("nothing is left unread, nothing is cut", () => {
+  test("is complete", () => {
     expect(reading.unparsed).toEqual([]);
     expect(reading).toMatchObject({ cut: false, recognised: true, errors: [], toolVersion: "v14.1" });
   });
@@ -35,14 +35,14 @@ describe("a whole output with two ISV servers", () => {
     expect(reading.daemons[2]?.totals).toBeNull();
   });
 
-  test("the clock of the server is since when it counts plus how long", () => {
+  test("computes the server's clock from the statistics", () => {
     expect(reading.reportTime).toBe(Date.UTC(2025, 5, 4, 9, 30, 15));
     expect(parse(fixture("two-isv-servers.txt"), { zone: "America/New_York" }).reportTime).toBe(
       Date.UTC(2025, 5, 4, 13, 30, 15),
     );
   });
 
-  test("features are products of one ISV server, their numbers the sums of the pools", () => {
+  test("features are products with the sums of their pools", () => {
     expect(summary(reading)).toEqual([
       "paintco/brush-pro 19/3 reserved 3 pools 3 seats 4 shared",
       "paintco/view.free unlimited/2 reserved null pools 1 seats 2 ok",
@@ -68,7 +68,7 @@ describe("a whole output with two ISV servers", () => {
     expect(bundle?.pools[0]).toMatchObject({ kind: "token", unlimited: false, total: null, used: null });
   });
 
-  test("usage lines: user before the last @, host behind it, year by the server's clock", () => {
+  test("usage lines: user, host, start and pool", () => {
     const brush = reading.features[0]?.checkouts ?? [];
     expect(brush.map(({ user, host, handle }) => [user, host, handle])).toEqual([
       ["ann.lee", "ws-01.example.org", "36a5"],
@@ -117,7 +117,7 @@ describe("other layouts", () => {
 });
 
 describe("errors", () => {
-  test("nobody answers: the member is down and so is the query", () => {
+  test("an unreachable server", () => {
     const reading = parse(fixture("unreachable.txt"));
     const error = {
       message: [
@@ -136,14 +136,14 @@ describe("errors", () => {
     expect(reading.members).toMatchObject([{ host: "gone.example.org", port: 5053, status: "down", error }]);
   });
 
-  test("an ISV server that does not answer is down, the manager is not", () => {
+  test("an unreachable ISV server", () => {
     const reading = parse(fixture("isv-unreachable.txt"));
     const error = { major: -17, minor: -4, kind: "unreachable" };
     expect(reading).toMatchObject({ unparsed: [], errors: [], cut: false, members: [{ status: "up" }] });
     expect(reading.daemons).toMatchObject([{ name: "paintco", status: "down", error }]);
   });
 
-  test("of two failover servers one answers: data and no error of the whole, and a cut is known", () => {
+  test("one of two failover servers answers", () => {
     const failed = fixture("unreachable.txt").split("\n").slice(5, 12).join("\n");
     const whole = fixture("two-isv-servers.txt");
     const reading = parse(`${failed}\n${whole}`);
@@ -215,7 +215,7 @@ test("a user without a host", () => {
   expect(reading.features[0]?.checkouts[0]).toMatchObject({ user: "batch", host: null });
 });
 
-test("of two members of one name in other case there is one, however often it is printed", () => {
+test("host names ignore case", () => {
   const text = "\trlm status on LIC (port 5053), up 00:00:01\n\trlm status on lic (port 5053), up 00:00:01\n";
   expect(parse(text).members).toHaveLength(1);
 });
@@ -243,35 +243,35 @@ function states(reading: Reading): { server: string; features: Record<string, st
   return { server: picture.state, features: Object.fromEntries(features) };
 }
 
-describe("an unknown line is missing where it stands", () => {
+describe("an unknown line", () => {
   const text = fixture("two-isv-servers.txt");
   const whole = states(parse(text)).features;
   const swap = (from: string, to: string) => states(parse(text.replace(from, to)));
 
-  test("below a pool: its product is partial, every other stays ok", () => {
+  test("below a pool makes its product partial", () => {
     const found = swap("min_remove: 120, total checkouts: 5\n\tview", "min_remove: 120, kept ?\n\tview");
     expect(found).toEqual({ server: "partial", features: { ...whole, "paintco/brush-pro": "partial" } });
   });
 
-  test("in the usage section: the product that the line names", () => {
+  test("in the usage section makes the named product partial", () => {
     const found = swap("ws-06 1/0 at", "ws-06 one seat at");
     const features = { ...whole, "paintco/brush lite: EDU": "partial" };
     expect(found).toEqual({ server: "partial", features });
   });
 
-  test("under no product: the server alone, and nothing counts as cut", () => {
+  test("outside of products makes the server partial", () => {
     const odd = text.replace("\tpaintco comm version: v1.2", "\tpaintco mood: fine");
     expect(states(parse(odd))).toEqual({ server: "partial", features: whole });
     expect(parse(odd)).toMatchObject({ unparsedLines: 1, cut: false });
   });
 
-  test("a row that is kept without its unknown tail: nothing is missing", () => {
+  test("at the end of a known row makes nothing partial", () => {
     const found = parse(text.replace("exp: permanent", "exp: permanent, colour: red"));
     expect(found.unparsedLines).toBe(1);
     expect(states(found)).toEqual({ server: "ok", features: whole });
   });
 
-  test("rows without their heading: the text is cut", () => {
+  test("rows without their heading cut the text", () => {
     const found = parse(text.slice(text.indexOf("\tbrush-pro v2025.06, pool: 1\n")));
     expect(found).toMatchObject({ cut: true, unparsedLines: 16 });
     const { "paintco/bundle": missing, ...rest } = whole;
@@ -280,7 +280,7 @@ describe("an unknown line is missing where it stands", () => {
     expect(states(found)).toEqual({ server: "partial", features });
   });
 
-  test("a usage section without the pools before it: the text is cut", () => {
+  test("a usage section without pools cuts the text", () => {
     const found = parse(text.slice(text.indexOf("\tpaintco license usage"), text.indexOf("\tsoundlab ISV")));
     expect(found).toMatchObject({ cut: true, unparsedLines: 0 });
   });
@@ -328,7 +328,7 @@ describe("a text that contains everything twice", () => {
   });
 });
 
-describe("lines that no rule knows", () => {
+describe("unknown lines", () => {
   test("are counted and kept with their number", () => {
     const odd = "\tsomething new";
     const text = fixture("two-isv-servers.txt").replace("\tview.free v1.0, pool: 3", `${odd}\n$&`);

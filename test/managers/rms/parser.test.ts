@@ -50,7 +50,7 @@ describe("a server in use, as lsmon prints it on Windows", () => {
     expect(reading.features.map(({ reserved }) => reserved)).toEqual([6, 0, 0]);
   });
 
-  test("versions of one feature are pools, each with its expiry", () => {
+  test("versions of one feature are pools", () => {
     expect(plant?.pools).toMatchObject([{ kind: "floating", expiry: { expiresOn: "2025-12-31" } }]);
     expect(old?.pools).toMatchObject([{ kind: "uncounted", unlimited: true, expiry: PERMANENT }]);
     const picture = applyPoll(null, server({ manager: "rms" }), outcome({ reading }), null);
@@ -58,7 +58,7 @@ describe("a server in use, as lsmon prints it on Windows", () => {
     expect(whole).toMatchObject({ used: 6, unlimited: true, state: "ok", pools: { length: 2 } });
   });
 
-  test("clients: since when by the server's clock, what they share, who took a token along", () => {
+  test("clients: start, sharing and commuter tokens", () => {
     expect(plant?.checkouts[0]).toMatchObject({ host: "PC-0101", display: "local", qualifier: null });
     expect(plant?.checkouts[0]?.startedAt).toBe(Date.UTC(2025, 5, 4, 6, 15, 9));
     expect(plant?.checkouts.map(({ borrowed }) => borrowed)).toEqual([false, false, true]);
@@ -67,12 +67,12 @@ describe("a server in use, as lsmon prints it on Windows", () => {
     expect(old?.checkouts[1]?.startedAt).toBeNull();
   });
 
-  test("who waits is in the queue, and in use by nobody", () => {
+  test("queued clients", () => {
     expect(plant?.queue).toMatchObject([{ user: "kim", host: "pc-0110", count: 2 }]);
   });
 });
 
-test("on Unix the text has no end mark, and days may stand behind two blanks", () => {
+test("the Unix output without an end mark", () => {
   const reading = parse(fixture("unix.txt"));
   expect(reading).toMatchObject({ unparsed: [], cut: false });
   expect(summary(reading)).toEqual(["STATS 270 2/25 ida 1, jan 1 ok", "STATS-ADV 270 0/unlimited - ok"]);
@@ -94,7 +94,7 @@ describe("numbers", () => {
     expect(found).toMatchObject({ unlimited, total: unlimited ? null : Number(maximum), cut: false });
   });
 
-  test("one that is none is not 0: the feature is cut, and the line is told", () => {
+  test("an invalid count is unknown", () => {
     const reading = parse(CONTACT + feature({ "Unreserved tokens in use": "drei" }) + END);
     expect(reading).toMatchObject({ unparsedLines: 1, features: [{ used: null, cut: true }] });
   });
@@ -140,14 +140,14 @@ describe("errors", () => {
     expect(parse(`${message}\n`)).toMatchObject({ members: [], errors: [{ message, kind }] });
   });
 
-  test("a server that breaks off: what it said before is cut", () => {
+  test("a server that stops in the middle of its answer", () => {
     const reading = parse(
       `${CONTACT + feature({})}Error[5]: Cannot talk to the license server on host "h".\n`,
     );
     expect(reading).toMatchObject({ cut: true, errors: [{ kind: "unreachable" }], features: { length: 1 } });
   });
 
-  test("a server without a license answers all the same", () => {
+  test("a server without licenses is up", () => {
     const reading = parse(fixture("no-license.txt"));
     expect(reading).toMatchObject({ features: [], errors: [], cut: false, members: [{ status: "up" }] });
     expect(parse(`${CONTACT}There is no license in the server h\n`)).toMatchObject({
@@ -169,26 +169,26 @@ describe("the check: tokens in use = Σ tokens of the clients", () => {
   });
 });
 
-describe("what no rule knows", () => {
-  test("a key of a newer version is told, and its feature is whole", () => {
+describe("unknown text", () => {
+  test("a key of a newer version is unparsed", () => {
     const reading = parse(CONTACT + feature({ "Tokens on the moon": "1" }) + END);
     expect(reading).toMatchObject({ unparsedLines: 1, features: [{ cut: false, used: 0 }] });
   });
 
-  test("a section of a newer version: its keys are not those of the feature", () => {
+  test("the keys of an unknown section are not the feature's", () => {
     const keys = ["Maximum concurrent user(s)     : 1", "Sharing limit                  : 3"];
     const other = ["   |- Team Information", ...keys.map((key) => `     |- ${key}`)];
     const reading = parse(CONTACT + feature({}, ...other) + END);
     expect(reading).toMatchObject({ unparsedLines: 3, features: [{ cut: true, total: 9 }] });
   });
 
-  test("entries of a feature whose heading is missing: the one above them is cut", () => {
+  test("entries without their heading cut the feature above", () => {
     const below = feature({ "Feature name": '"b"', "Maximum concurrent user(s)": "1" }).split("\n").slice(1);
     const reading = parse(CONTACT + feature({}, ...client(), ...below) + END);
     expect(reading).toMatchObject({ unparsedLines: 6, features: [{ name: "a", cut: true, total: 9 }] });
   });
 
-  test("in another language the feature is not recognised, and nothing looks whole", () => {
+  test("another language is never complete", () => {
     const german = fixture("windows.txt").replaceAll("tokens in use", "Token in Benutzung");
     expect(parse(german).features.map(({ cut, used }) => `${used} ${cut}`)).toEqual(
       Array(3).fill("null true"),
@@ -244,7 +244,7 @@ test.each(FIXTURES)("%s has the same reading with tabs around colons", (name) =>
   expect(parse(text.replaceAll(/ +: /g, "\t:\t"))).toEqual(parse(text));
 });
 
-describe("the fake lsmon", () => {
+describe("simulated lsmon", () => {
   const whole = parse(fixture("windows.txt"));
   const site: ToolTarget = {
     address: "keys.example.org",
@@ -279,7 +279,6 @@ describe("a block that is cut in its middle", () => {
     expect(isCut(whole)).toEqual(["a false", "b false"]);
   });
 
-  // With the lines between.
   test.each([
     [
       "a feature's maximum to the next feature",

@@ -80,7 +80,7 @@ describe("days", () => {
     },
   );
 
-  test("what was counted: days that were missing, events that were moved", () => {
+  test("counts missing days and moved events", () => {
     const jump = readLog(stamp("9:00:00", "1/30/2026") + stamp("10:00:00", "2/3/2026")).reader.counts;
     expect(jump).toMatchObject({ dateJumps: 1, redated: 0 });
     const moved = readLog(stamp("20:00:00", "1/30/2026") + out("14:00:00") + stamp("14:10:00", "1/31/2026"));
@@ -88,7 +88,7 @@ describe("days", () => {
     expect(readLog(out("14:00:00")).reader.counts).toMatchObject({ inferredDates: 1 });
   });
 
-  test("lines read as they are written take the day that comes closest", () => {
+  test("lines of a growing log take the closest day", () => {
     const events: number[] = [];
     const reader = createDebugLogReader({
       zone: "Europe/Berlin",
@@ -108,12 +108,12 @@ describe("days", () => {
   });
 });
 
-test("a log with a date every six hours gives back the times it was made of", () => {
+test("a log with a date every six hours restores all times", () => {
   const gaps = fc.array(fc.integer({ min: 0, max: 9 * 3600 }), { minLength: 1, maxLength: 60 });
   const zones = fc.constantFrom("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata");
   fc.assert(
     fc.property(gaps, zones, (seconds, zone) => {
-      // A winter month without a repeated hour.
+      // Clocks do not change in January.
       let at = Date.UTC(2026, 0, 5, 7);
       let nextStamp = at;
       let text = "";
@@ -135,7 +135,7 @@ test("a log with a date every six hours gives back the times it was made of", ()
   );
 });
 
-test("encrypted report logs are told from text", () => {
+test("distinguishes encrypted report logs from text", () => {
   expect(natureOf(new TextEncoder().encode(out("1:00:00")))).toBe("text");
   expect(natureOf(Uint8Array.from({ length: 600 }, (_, index) => (index * 37) % 256))).toBe("binary");
   expect(natureOf(new Uint8Array([0xff, 0xfe, 0x31, 0]))).toBe("utf-16");

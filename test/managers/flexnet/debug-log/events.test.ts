@@ -13,7 +13,7 @@ function cut(pieces: Iterable<Uint8Array>): string[] {
   return lines;
 }
 
-test("a hole of NULs is no line, whatever its size, and the line behind it is whole", () => {
+test("NULs before a line are skipped", () => {
   const hole = new Uint8Array(256 * 1024);
   function* log() {
     for (let index = 0; index < 400; index++) yield hole;
@@ -101,7 +101,7 @@ test.each<[string, string, object]>([
   expect(reader.counts).toMatchObject({ malformed: 0, withoutHead: 0 });
 });
 
-test("what is wrapped onto the next line belongs to the event before", () => {
+test("wrapped lines belong to the event before", () => {
   const { events, reader } = readLog(
     `${HEAD}12:00:01 (acmed) DENIED: DOORS ada@ws01  [x] \n(Licensed number of users already reached. (-4,342:10054 )) \n` +
       '12:00:02 (acmed) OUT: TOKENS ada@ws01  [DOORS] \n(3 licenses)\n12:00:03 (acmed) DENIED: "f" bob@ws02  (Licensed number of users\nalready reached. (-4,342))\n',
@@ -132,7 +132,7 @@ test("daemons that begin and end", () => {
   expect(told).toBe("UP null, UP acmed, DOWN acmed, DOWN acmed, UP acmed, DOWN acmed, DOWN null");
 });
 
-test("what is not understood is counted, and shown", () => {
+test("unknown lines are counted", () => {
   const { events, reader } = readLog(
     `${HEAD}no head at all\n12:00:01 (acmed) OUT: \n12:00:0x (acmed) OUT: "f" a@h  \n12:00:02 (acmed) Something else\n\n`,
   );
@@ -165,7 +165,7 @@ const seat = fc.record({
   reason: fc.option(fc.constantFrom("SHUTDOWN", "INACTIVE", "Not in the license file.")),
 });
 
-test("what is printed is read, however it is cut into pieces", () => {
+test("parses printed events in pieces of any size", () => {
   fc.assert(
     fc.property(fc.array(seat, { maxLength: 20 }), fc.integer({ min: 1, max: 200 }), (seats, chunk) => {
       const text = seats
@@ -185,7 +185,7 @@ test("what is printed is read, however it is cut into pieces", () => {
   );
 });
 
-test("it never throws and counts every line", () => {
+test("never throws and counts every line", () => {
   const heads = ["", "1:02:03 (d) ", "1:02:03 (d) OUT: ", '1:02:03 (d) DENIED: "f" a@h ('];
   const line = fc
     .tuple(fc.constantFrom(...heads), fc.string({ maxLength: 60 }))

@@ -88,7 +88,7 @@ describe("OUT and IN", () => {
     expect(paired.counts).toMatchObject(counts);
   });
 
-  test("no seat is lost or made, whatever comes", () => {
+  test("pairing keeps the number of seats", () => {
     const count = fc.integer({ min: 1, max: 4 });
     const seat = fc.record({ out: fc.boolean(), user: fc.constantFrom("a", "b"), count });
     fc.assert(
