@@ -32,36 +32,23 @@ export type Fault =
   | "cut"
   | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: object };
 
-/** Data of a site at the hub: facts in the order of arrival, and the rows from facts and days. */
-export interface Epoch {
-  cursor: number;
-  readonly facts: Fact[];
-  readonly sessions: Map<number, SessionRow>;
-  readonly denials: Map<number, DenialRow>;
-  readonly alerts: Map<number, AlertRow>;
-  readonly coverage: Map<string, CoverageRow>;
-  readonly statuses: Map<string, StatusRow>;
-  /** Steps of each feature by time. */
-  readonly steps: Map<string, Map<number, Step>>;
-  /** Packed rollups by table, day and feature. */
-  readonly packed: Map<string, string>;
-  readonly users: Map<number, string>;
-}
+export type Epoch = ReturnType<typeof newEpoch>;
 
-function newEpoch(cursor: number): Epoch {
-  return {
-    cursor,
-    facts: [],
-    sessions: new Map(),
-    denials: new Map(),
-    alerts: new Map(),
-    coverage: new Map(),
-    statuses: new Map(),
-    steps: new Map(),
-    packed: new Map(),
-    users: new Map(),
-  };
-}
+/** Data of a site at the hub: facts in the order of arrival, and the rows from facts and days. */
+const newEpoch = (cursor: number) => ({
+  cursor,
+  facts: [] as Fact[],
+  sessions: new Map<number, SessionRow>(),
+  denials: new Map<number, DenialRow>(),
+  alerts: new Map<number, AlertRow>(),
+  coverage: new Map<string, CoverageRow>(),
+  statuses: new Map<string, StatusRow>(),
+  /** Steps of each feature by time. */
+  steps: new Map<string, Map<number, Step>>(),
+  /** Packed rollups by table, day and feature. */
+  packed: new Map<string, string>(),
+  users: new Map<number, string>(),
+});
 
 const dayOf = (at: number) => Math.floor(at / DAY_MS);
 const spanKey = ({ server, from }: { server: string; from: number }) => `${server} ${from}`;

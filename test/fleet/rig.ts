@@ -17,18 +17,7 @@ import type { FakeHub } from "./fake-hub.ts";
 /** Shortens all pauses by a factor of 200. */
 const quickTimers: Timers = { after: (ms, run) => systemTimers.after(ms / 200, run) };
 
-export interface SiteRig extends AsyncDisposable {
-  readonly rig: ReturnType<typeof createRig>;
-  readonly log: ReturnType<typeof recordingLog>;
-  readonly site: ReturnType<typeof createSite>;
-  readonly done: string[];
-  /** Applies a poll with these users, one minute after the later of the last poll and the clock. */
-  poll(users: readonly string[], change?: Partial<PollOutcome>): Promise<void>;
-  /** Waits until the hub has every fact and all days. */
-  told(): Promise<void>;
-  /** Stops without a farewell, as `kill -9` would, and starts another process on the same store. */
-  restart(change?: Partial<FleetSettings>): Promise<void>;
-}
+export type SiteRig = Awaited<ReturnType<typeof createSiteRig>>;
 
 export const checkouts = (users: readonly string[]): CheckoutReading[] =>
   users.map((user, at) => a.checkout({ user, handle: String(100 + at), startedAt: null }));
@@ -38,7 +27,7 @@ export async function createSiteRig(
   hub: FakeHub,
   change: Partial<FleetSettings> = {},
   directory = temporaryDirectory(),
-): Promise<SiteRig> {
+) {
   const rig = createRig([a.server()], directory);
   const log = recordingLog();
   const done: string[] = [];
@@ -109,11 +98,13 @@ export async function createSiteRig(
       return site;
     },
     done,
-    async poll(users, more = {}) {
+    /** Applies a poll with these users, one minute after the later of the last poll and the clock. */
+    async poll(users: readonly string[], more: Partial<PollOutcome> = {}) {
       at = Math.max(at, rig.clock.time) + 60_000;
       const features = [a.feature({ used: users.length, checkouts: checkouts(users) })];
       await rig.poll(a.outcome({ reading: a.reading({ features }), ...more, finishedAt: at }));
     },
+    /** Waits until the hub has every fact and all days. */
     async told() {
       await until("the hub has everything", () => {
         const { state, waitingFacts, daysLeft } = site.status();
@@ -127,7 +118,8 @@ export async function createSiteRig(
         return isTold && hub.latest().cursor >= head ? true : undefined;
       });
     },
-    async restart(more = {}) {
+    /** Stops without a farewell, as `kill -9` would, and starts another process on the same store. */
+    async restart(more: Partial<FleetSettings> = {}) {
       await site.stop();
       rig.restart();
       site = make({ ...change, ...more });

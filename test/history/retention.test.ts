@@ -127,70 +127,65 @@ test("deletes history of the future, and keeps readings of a correct clock", asy
   expect(before.length).toBeGreaterThan(1);
 });
 
-const sameTime = (at: number) => ({ began: at, first: at, last: at, ended: at });
+type Times = readonly [began: number, first: number, last: number, ended: number | null];
 
-test("no session holds its seats until a future time", async () => {
-  const { rig, first, now, takeBack } = await afterWrongClock();
-  const { sqlite } = rig.store;
-  const insert = sqlite.query(
-    `INSERT INTO sessions (id, server_id, daemon, feature, user, count, began_at, first_seen_at, last_seen_at, ended_at, end_reason)
-     VALUES (?, 'eda', 'snpslmd', 'compiler', 'ann', 1, ?, ?, ?, ?, ?)`,
-  );
-  const wrong = first + AHEAD_MS;
-  const rows: [number, number, number, number, number | null, string | null][] = [
-    [1_001, first, first, first, first + HOUR_MS, "checkin"],
-    [1_002, first, first, wrong, wrong + 1, "checkin"],
-    [1_003, wrong, wrong, wrong, wrong + 1, "checkin"],
-    [1_004, first, wrong, wrong, null, null],
-    // This start is less than a day ahead and is kept, so the session cannot end before it.
-    [1_005, now + HOUR_MS, now + HOUR_MS, wrong, wrong + 1, "checkin"],
-    // Times from an imported log are kept, even in the future.
-    [-1, wrong, wrong, wrong, wrong + 1, "checkin"],
-  ];
-  for (const row of rows) insert.run(...row);
-
-  while (takeBack.step(now) > 0);
-  const left = sqlite
-    .query<Record<string, unknown>, []>(
-      `SELECT id, began_at AS began, first_seen_at AS first, last_seen_at AS last, ended_at AS ended, end_reason AS reason
-       FROM sessions WHERE id > 1000 OR id < 0 ORDER BY id`,
-    )
-    .all();
-  expect(left).toEqual([
-    { id: -1, began: wrong, first: wrong, last: wrong, ended: wrong + 1, reason: "checkin" },
-    { id: 1_001, began: first, first, last: first, ended: first + HOUR_MS, reason: "checkin" },
-    { id: 1_002, began: first, first, last: now, ended: now, reason: "unobserved" },
-    { id: 1_004, began: first, first: now, last: now, ended: null, reason: null },
-    { id: 1_005, ...sameTime(now + HOUR_MS), reason: "unobserved" },
-  ]);
-});
-
-test("sessions of a doubted clock get corrected times", async () => {
+/** Inserts sessions, takes the effects of the wrong clock back, and returns the sessions. */
+async function takenBack(
+  rows: (at: { first: number; now: number; wrong: number }) => Record<number, Times>,
+  doubtMs: number | null = null,
+) {
   const { rig, first, now, takeBack } = await afterWrongClock();
   const { sqlite } = rig.store;
   const insert = sqlite.query(
     `INSERT INTO sessions (id, server_id, daemon, feature, user, count, began_at, first_seen_at, last_seen_at, ended_at, end_reason, doubt_ms)
-     VALUES (?, 'eda', 'snpslmd', 'compiler', 'ann', 1, ?, ?, ?, ?, 'checkin', ${AHEAD_MS})`,
+     VALUES (?1, 'eda', 'snpslmd', 'compiler', 'ann', 1, ?2, ?3, ?4, ?5, iif(?5 IS NULL, NULL, 'checkin'), ?6)`,
   );
-  const wrong = first + AHEAD_MS;
-  insert.run(1_001, first, first, wrong + 1, wrong + 2);
-  insert.run(1_002, wrong, wrong, wrong + 1, wrong + 2);
-  insert.run(1_003, wrong, wrong, wrong + 1, null);
-  insert.run(1_004, first, first, first + 1, first + 2);
+  const at = { first, now, wrong: first + AHEAD_MS };
+  for (const [id, times] of Object.entries(rows(at))) insert.run(Number(id), ...times, doubtMs);
   while (takeBack.step(now) > 0);
-  const times = { began: first, first, last: first + 1, ended: first + 2, doubt: null };
-  expect(
-    sqlite
-      .query<object, []>(
-        `SELECT id, began_at AS began, first_seen_at AS first, last_seen_at AS last, ended_at AS ended, doubt_ms AS doubt
-         FROM sessions WHERE id > 1000 ORDER BY id`,
-      )
-      .all(),
-  ).toEqual([
-    { id: 1_001, ...times },
-    { id: 1_002, ...times },
-    { id: 1_003, ...times, ended: null },
-    { id: 1_004, ...times },
+  const left = sqlite.query<[number, number, number, number, number | null, string | null], []>(
+    `SELECT id, began_at, first_seen_at, last_seen_at, ended_at, end_reason FROM sessions
+     WHERE (id > 1000 OR id < 0) AND doubt_ms IS NULL ORDER BY id`,
+  );
+  return { ...at, left: left.values() };
+}
+
+test("no session holds its seats until a future time", async () => {
+  const { first, now, wrong, left } = await takenBack(({ first, now, wrong }) => ({
+    1001: [first, first, first, first + HOUR_MS],
+    1002: [first, first, wrong, wrong + 1],
+    1003: [wrong, wrong, wrong, wrong + 1],
+    1004: [first, wrong, wrong, null],
+    // This start is less than a day ahead and is kept, so the session cannot end before it.
+    1005: [now + HOUR_MS, now + HOUR_MS, wrong, wrong + 1],
+    // Times from an imported log are kept, even in the future.
+    [-1]: [wrong, wrong, wrong, wrong + 1],
+  }));
+  const soon = now + HOUR_MS;
+  expect(left).toEqual([
+    [-1, wrong, wrong, wrong, wrong + 1, "checkin"],
+    [1001, first, first, first, first + HOUR_MS, "checkin"],
+    [1002, first, first, now, now, "unobserved"],
+    [1004, first, now, now, null, null],
+    [1005, soon, soon, soon, soon, "unobserved"],
+  ]);
+});
+
+test("sessions of a doubted clock get corrected times", async () => {
+  const { first, left } = await takenBack(
+    ({ first, wrong }) => ({
+      1001: [first, first, wrong + 1, wrong + 2],
+      1002: [wrong, wrong, wrong + 1, wrong + 2],
+      1003: [wrong, wrong, wrong + 1, null],
+      1004: [first, first, first + 1, first + 2],
+    }),
+    AHEAD_MS,
+  );
+  expect(left).toEqual([
+    [1001, first, first, first + 1, first + 2, "checkin"],
+    [1002, first, first, first + 1, first + 2, "checkin"],
+    [1003, first, first, first + 1, null, null],
+    [1004, first, first, first + 1, first + 2, "checkin"],
   ]);
 });
 
