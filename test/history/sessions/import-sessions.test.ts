@@ -24,15 +24,10 @@ function fresh(): Store {
 
 const add = (store: Store, sessions: readonly OldSession[], server = "eda") =>
   store.transaction(() => createSessionImport(store).add(server, sessions));
-const rowsOf = (store: Store) =>
-  store.sqlite
-    .query("SELECT id, server_id, user, count, ended_at, end_reason FROM sessions ORDER BY id")
-    .all() as {
-    id: number;
-    server_id: string;
-    ended_at: number;
-    end_reason: string;
-  }[];
+const rowsOf = ({ sqlite }: Store) =>
+  sqlite
+    .query<{ id: number; ended_at: number; end_reason: string }, []>("SELECT * FROM sessions ORDER BY id")
+    .all();
 
 describe("sessions of old logs", () => {
   test("are stored once, in any order and number of imports", () => {
@@ -55,16 +50,10 @@ describe("sessions of old logs", () => {
           expect(add(store, sessions)).toBe(sessions.length);
           const before = rowsOf(store);
           expect(before).toHaveLength(sessions.length);
-          const shuffled = sessions
-            .map((one) => ({ one, key: chance.next().value ?? 0 }))
-            .sort((a, b) => a.key - b.key)
-            .map(({ one }) => one);
+          const shuffled = sessions.toSorted(() => (chance.next().value ?? 0) - 0.5);
           expect(add(store, shuffled)).toBe(0);
           expect(rowsOf(store)).toEqual(before);
-          for (const { id } of before) {
-            expect(id).toBeLessThan(0);
-            expect(Number.isSafeInteger(id)).toBe(true);
-          }
+          expect(before.every(({ id }) => id < 0 && Number.isSafeInteger(id))).toBe(true);
           cleanUp();
         },
       ),
@@ -83,11 +72,10 @@ describe("sessions of old logs", () => {
 
   test("are sorted by time", () => {
     const store = fresh();
+    const at = (hour: number) => ({ startedAt: AT + hour * HOUR_MS, endedAt: AT + hour * HOUR_MS + 1 });
     add(
       store,
-      [3, 1, 2].map((hour) =>
-        oldSession({ startedAt: AT + hour * 3_600_000, endedAt: AT + hour * 3_600_001 }),
-      ),
+      [3, 1, 2].map((hour) => oldSession(at(hour))),
     );
     const ended = rowsOf(store).map(({ ended_at }) => ended_at);
     expect(ended).toEqual([...ended].sort((a, b) => a - b));
@@ -98,14 +86,8 @@ describe("sessions of old logs", () => {
     add(store, [oldSession({ endReason: "unobserved" }), oldSession({ ordinal: 1 })]);
     const longer = { endedAt: AT + 9000, endReason: "server_restart" as const };
     expect(add(store, [oldSession(longer), oldSession({ ordinal: 1, ...longer })])).toBe(0);
-    expect(
-      rowsOf(store)
-        .map(({ ended_at, end_reason }) => [ended_at - AT, end_reason])
-        .sort(),
-    ).toEqual([
-      [1000, "checkin"],
-      [9000, "server_restart"],
-    ]);
+    const ends = rowsOf(store).map(({ ended_at, end_reason }) => `${ended_at - AT} ${end_reason}`);
+    expect(ends.sort()).toEqual(["1000 checkin", "9000 server_restart"]);
   });
 
   test("leave positive ids to the daemon", () => {
@@ -175,38 +157,30 @@ test("a later end from a longer log outdates the rollups of its hours", async ()
 
 test("denials count wherever a log covers the time, but not in the future", async () => {
   const { rig, row } = await polled();
+  const at = (hour: number, ms = 0) => a.NOON + hour * HOUR_MS + ms;
   const of = { server: "eda", daemon: "snpslmd", feature: "compiler", host: null, reason: null, code: null };
-  const denial = (at: number, outcome: DenialOutcome = "denied") => ({
-    ...of,
-    user: `user${at}`,
-    at,
-    until: at,
-    count: 1,
-    attempts: 1,
-    outcome,
-  });
+  const denial = (time: number, outcome: DenialOutcome) => {
+    const one = { ...of, user: `user${time}`, at: time, until: time, count: 1, attempts: 1, outcome };
+    return { denial: one, told: true };
+  };
   rig.store.transaction(() => {
     const sources = createDenialSources(rig.store);
-    sources.cover("eda", a.NOON - 3 * HOUR_MS, a.NOON - 2 * HOUR_MS);
-    sources.begin("eda", a.NOON + MINUTE_MS);
-    createDenials(rig.store).write(
-      [
-        ...[a.NOON - 3 * HOUR_MS, a.NOON - 2 * HOUR_MS - 1, a.NOON + HOUR_MS].map((at) => denial(at)),
-        denial(a.NOON - 2 * HOUR_MS - 2, "queued"),
-        denial(a.NOON + HOUR_MS + 1, "queued"),
-      ].map((one) => ({ denial: one, told: true })),
-    );
+    sources.cover("eda", at(-3), at(-2));
+    sources.begin("eda", at(0, MINUTE_MS));
+    const denied = [at(-3), at(-2, -1), at(1)].map((time) => denial(time, "denied"));
+    const queued = [at(-2, -2), at(1, 1)].map((time) => denial(time, "queued"));
+    createDenials(rig.store).write([...denied, ...queued]);
   });
   const denials = async (start: number, end: number) => (await row(start, end))?.denials;
-  expect(await denials(a.NOON - 5 * HOUR_MS, a.NOON + 2 * HOUR_MS)).toBe(3);
-  expect(await denials(a.NOON - 30 * HOUR_MS, a.NOON + 30 * HOUR_MS)).toBe(3);
-  expect(await denials(a.NOON - 3 * HOUR_MS + 1, a.NOON + HOUR_MS)).toBe(1);
-  expect(await denials(a.NOON - 5 * HOUR_MS, a.NOON - 2 * HOUR_MS)).toBe(2);
+  expect(await denials(at(-5), at(2))).toBe(3);
+  expect(await denials(at(-30), at(30))).toBe(3);
+  expect(await denials(at(-3, 1), at(1))).toBe(1);
+  expect(await denials(at(-5), at(-2))).toBe(2);
   // No log covers these times.
-  expect(await denials(a.NOON - 5 * HOUR_MS, a.NOON - 4 * HOUR_MS)).toBeNull();
-  expect(await denials(a.NOON - HOUR_MS, a.NOON - MINUTE_MS)).toBeNull();
+  expect(await denials(at(-5), at(-4))).toBeNull();
+  expect(await denials(at(-1), at(0, -MINUTE_MS))).toBeNull();
   rig.history().packAll();
-  expect(await denials(a.NOON - 5 * HOUR_MS, a.NOON + 2 * HOUR_MS)).toBe(3);
+  expect(await denials(at(-5), at(2))).toBe(3);
   const { time } = rig.clock;
   expect(await denials(time - MINUTE_MS, time + HOUR_MS)).toBe(0);
   expect(await denials(time, time + HOUR_MS)).toBeNull();
