@@ -1,7 +1,7 @@
 import { type Expiry, PERMANENT } from "./reading.ts";
 import { endOfDay, isDate } from "./time/zone.ts";
 
-const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+export const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
 /** Matches `d-mmm-y…`. Text attached to the year, as in `30-Apr-20202`, is reported, not interpreted. */
 const DATE = /^\s*(\d{1,2})-([A-Za-z]{3})-(\d{1,4})(.*)$/;
@@ -23,11 +23,13 @@ export function parseExpiry(text: string, zone: string): { expiry: Expiry; rest:
   const year = fullYear(yearText);
   const day = Number(dayText);
   if (year === null || !isDate(year, month, day)) return null;
-  const expiresOn = `${String(year).padStart(4, "0")}-${String(month).padStart(2, "0")}-${dayText.padStart(2, "0")}`;
-  return {
-    expiry: { expiresOn, expiresAt: endOfDay(zone, year, month, day), permanent: false },
-    rest: rest.trim(),
-  };
+  return { expiry: expiryOn(zone, year, month, day), rest: rest.trim() };
+}
+
+/** Creates an expiry at the end of a day in the server's zone. */
+export function expiryOn(zone: string, year: number, month: number, day: number): Expiry {
+  const expiresOn = `${String(year).padStart(4, "0")}-${String(month).padStart(2, "0")}-${String(day).padStart(2, "0")}`;
+  return { expiresOn, expiresAt: endOfDay(zone, year, month, day), permanent: false };
 }
 
 /** Formats an expiry as `d-mmm-yyyy` or `permanent`; null if unknown. */

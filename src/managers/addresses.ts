@@ -1,16 +1,14 @@
 import type { AddressProblem, ParsedAddress } from "./manager.ts";
 
 interface GroupForm {
-  /** Display name with its article: `an LM-X`. */
   readonly title: string;
   readonly examples: string;
   readonly defaultPort: number;
   readonly separator: string | RegExp;
-  /** Name of a group of three servers. */
+  /** What the problem calls three servers, e.g. `a failover cluster`. */
   readonly group: string;
 }
 
-/** Size of a triad, a failover cluster or a high-availability set. */
 export const GROUP_SIZE = 3;
 
 /** Such hosts are safe inside a command. */
@@ -50,7 +48,7 @@ export function isPort(text: string): boolean {
   return /^\d{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= 65_535;
 }
 
-/** Removes the brackets of an IPv6 address. */
+/** Removes the brackets of IPv6. */
 export function withoutBrackets(host: string): string {
   return host.replace(/^\[|\]$/g, "");
 }
@@ -59,7 +57,7 @@ export function shortened(text: string): string {
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }
 
-/** Returns how many members must be up if two of a group of three suffice. */
+/** Two of a group of three must be up. */
 export function majorityOfThree(members: number): number {
   return members === GROUP_SIZE ? 2 : 1;
 }

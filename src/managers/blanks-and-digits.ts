@@ -28,13 +28,11 @@ export function endOfText(text: string, from: number, to: number): number {
   return end;
 }
 
-/** Removes blanks at both ends. */
 export function trimBlanks(text: string): string {
   const from = skipBlanks(text, 0);
   return text.slice(from, endOfText(text, from, text.length));
 }
 
-/** Matches a sticky expression at one position. */
 export function execAt(sticky: RegExp, text: string, at: number): RegExpExecArray | null {
   sticky.lastIndex = at;
   return sticky.exec(text);

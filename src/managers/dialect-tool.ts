@@ -9,7 +9,6 @@ export interface Dialect extends Pick<Manager, "parseAddress" | "render"> {
   readonly usage: string;
   readonly banner: (version: string) => string;
   readonly exitCode: (reading: Reading) => number;
-  /** Options that limit the answer to one daemon or feature. */
   readonly daemonOption: string;
   readonly featureOption: string;
   /** The answer contains features only with one of these options. */
@@ -31,7 +30,7 @@ export function dialectTool(dialect: Dialect, reading: SimulatedTool["reading"])
       const address = options.get("-c") || server.address;
       const asked = parseAddress(address);
       if ("problem" in asked) return failed(`${address}: ${asked.problem}\n`);
-      // Answer with the host names of the question. A license file or one name of a triad does not name all members.
+      // A license file or one name of a triad does not name all members.
       const isWhole = asked.members.length === server.members.length;
       const members = server.members.map((one, index) => {
         const name = isWhole ? asked.members[index] : undefined;

@@ -4,9 +4,7 @@ import { fromWallClock, wallClock } from "../domain/time/zone.ts";
 import type { Unit } from "../domain/words.ts";
 import { sumOfCounts } from "./reading-parts.ts";
 
-/** Simulates a manager's tool: parses the arguments and returns the tool's output. */
 export interface SimulatedTool {
-  /** Returns the reading that the tool would print for a server in this state. */
   reading(server: SimulatedServer): ReadingParts;
   readsStdin?(args: readonly string[]): boolean;
   /** `args` follow the tool's own path. */
@@ -32,13 +30,12 @@ export interface ToolAnswer {
   readonly exitCode: number;
 }
 
-/** State of a simulated license server at one instant, from which a manager's simulated tool makes its reading. */
+/** A license server at one instant. */
 export interface SimulatedServer {
   readonly zone: string;
   readonly instant: number;
   readonly version: string;
   readonly silent: boolean;
-  /** Checkout lines include the client's process id. */
   readonly printsPids: boolean;
   readonly members: readonly SimulatedMember[];
   readonly daemons: readonly { readonly name: string; readonly version: string }[];

@@ -6,14 +6,13 @@ const WEEK_STARTS = 4 * HOUR_MS;
 /** 1970-01-05, the first Monday, counted in days since 1970-01-01. */
 const FIRST_MONDAY = 4;
 
-/** The wall clock of the site's staff. */
 export interface SiteClock {
   readonly zone: string;
   /** How far the staff's week is ahead of the real one, in ms: a demo on a Sunday shows a Tuesday. */
   readonly ahead: number;
 }
 
-/** One week of the site, Monday 04:00 to Monday 04:00 by the staff's clock. Times are epoch ms. */
+/** From Monday 04:00 to Monday 04:00 by the staff's clock. */
 export interface Week {
   readonly index: number;
   readonly startsAt: number;
@@ -58,7 +57,6 @@ export function aheadFor(zone: string, now: number, wanted: number | null): numb
   const hours = hour >= 9.5 && hour < 16 ? 0 : nearest(10.5 * HOUR_MS - (sinceMonday % DAY_MS), DAY_MS);
   const day = Math.floor(modulo(sinceMonday + hours, 7 * DAY_MS) / DAY_MS);
   if (day < 5) return hours;
-  // Saturday shows a Friday, Sunday a Monday.
   return hours + (day === 5 ? -DAY_MS : DAY_MS);
 }
 

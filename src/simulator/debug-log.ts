@@ -18,7 +18,7 @@ interface Line {
 const RETRIES = 3;
 const RETRY_MS = 40_000;
 const FULL = '(Licensed number of users already reached. (-4,342:10054 ""))';
-/** Creates the debug log that lmgrd and its vendor daemons would write about the simulated activity. */
+/** Creates the log of lmgrd and its vendor daemons. */
 export function createSimulatedLog(site: Site, server: ServerSpec) {
   const { seed } = site;
   let last = { index: Number.NaN, lines: [] as readonly Line[] };
@@ -40,9 +40,7 @@ export function createSimulatedLog(site: Site, server: ServerSpec) {
     return lines;
   }
 
-  /**
-   * Returns the lines of [from, to), epoch ms, each with its line end. Adjacent pieces add up to the whole log.
-   */
+  /** Returns the lines of [from, to), epoch ms. Adjacent parts make the whole log. */
   return function text(from: number, to: number): string {
     const parts: string[] = [];
     for (let index = weekAt(site.clock, from).index; weekOf(site.clock, index).startsAt < to; index++) {

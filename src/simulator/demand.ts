@@ -3,7 +3,7 @@ import { type SiteClock, type Week, weekOf } from "./calendar.ts";
 import { draws, hash } from "./random.ts";
 import type { FeatureSpec, ServerSpec, StaffSpec, UseSpec } from "./spec.ts";
 
-/** User of a seat: a person at a workstation, or a batch account on a compute node. */
+/** A person at a workstation, or a batch account on a compute node. */
 export interface Actor {
   readonly user: string;
   readonly host: string;
@@ -75,7 +75,6 @@ export function staffOf(seed: number, server: string, spec: StaffSpec): Staff {
     return {
       user,
       host,
-      // Windows workstations use their name as display.
       display: spec.windows ? host : draw.pick([":0", ":0.0", ":1", `${host}:10.0`, "/dev/pts/1"]),
       group: draw.pick(spec.groups),
       arrives: draw.between(7, 9.5) * HOUR_MS,
@@ -123,7 +122,7 @@ export function demandOf(context: DemandContext): readonly Request[] {
   return [...held, ...requests.map((request, index) => ({ ...request, ordinal: (use.long ?? 0) + index }))];
 }
 
-/** Splits a person's working day into as many parts as sessions, so that sessions do not overlap. */
+/** Sessions of a person do not overlap. */
 function workOf(
   { seed, server, feature, week }: DemandContext,
   use: UseSpec,
@@ -156,7 +155,7 @@ function workOf(
   });
 }
 
-/** Creates jobs on compute nodes that start in the evening and hold several seats into the night. */
+/** Jobs start in the evening and hold several seats into the night. */
 function jobsOf(context: DemandContext, { batch }: UseSpec, day: number, midnight: number): Wish[] {
   const { seed, server, feature, staff, week } = context;
   if (batch === undefined) return [];
@@ -182,9 +181,7 @@ function keyOf({ daemon, name }: FeatureSpec): string {
   return `${daemon}:${name}`;
 }
 
-/**
- * Returns the long checkouts that overlap a week. They begin on a Monday before people arrive, when seats are free.
- */
+/** Long checkouts begin on a Monday before people arrive, when seats are free. */
 function longHoldsOf(context: DemandContext, use: UseSpec): Request[] {
   const { seed, clock, server, feature, staff, week } = context;
   return Array.from({ length: use.long ?? 0 }, (_, slot) => {

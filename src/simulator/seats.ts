@@ -25,7 +25,7 @@ export interface Wait {
   readonly to: number;
 }
 
-/** Results of a week's requests; grants in the order in which they were given. */
+/** Grants are in the order in which they were given. */
 export type Schedule = ReturnType<typeof seat>;
 
 const RETRY_MS = 7 * MINUTE_MS;
@@ -38,7 +38,7 @@ interface Event {
   readonly run: () => void;
 }
 
-/** Simulates one week: serves the requests from the pools in order of time. */
+/** Serves the requests of one week in order of time. */
 export function seat(requests: readonly Request[], rules: SeatRules) {
   let idle = rules.kept?.seats ?? 0;
   const open = rules.pools.map((seats, pool) => (seats ?? Infinity) - (pool === 0 ? idle : 0));

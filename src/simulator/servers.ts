@@ -29,7 +29,6 @@ const CAD = use(0.7, [1, 2], [90, 480]);
 const COMPILING = use(0.5, [3, 9], [1, 25]);
 const LAPTOPS = use(0.03, [1, 1], [60, 300], { long: 5, borrow: true });
 
-/** Jobs of an evening, each with tokens according to its size. */
 const SOLVING = use(0.3, [1, 2], [30, 180], { each: 25, ...batch([4, 8], [60, 180], [2, 8]), long: 1 });
 const STUDIES = use(0.35, [1, 3], [30, 200], { each: 15, ...batch([2, 4], [20, 40], [2, 7]) });
 const MPP = use(0, [0, 0], [1, 1], { ...batch([3, 6], [32, 96], [3, 9]), each: 96, long: 1 });
@@ -120,7 +119,6 @@ export const SERVERS: readonly ServerSpec[] = [
       ],
     },
   }),
-  // Uncounted and floating features.
   server({
     id: "embedded",
     name: "Compilers and debuggers",

@@ -80,9 +80,7 @@ export function createSite({ seed, zone, ahead = 0 }: SiteOptions) {
     clock,
     schedule: (server: ServerSpec, feature: FeatureSpec, instant: number) =>
       play(server, feature, weekAt(clock, instant)),
-    /**
-     * Returns a server's reading. `members` are the hosts as queried; the server answers with these names.
-     */
+    /** `members` are the hosts as queried; the server answers with these names. */
     reading(
       server: ServerSpec,
       instant: number,
@@ -109,7 +107,7 @@ export function createSite({ seed, zone, ahead = 0 }: SiteOptions) {
   };
 }
 
-/** A silent server does not answer at the same minutes of every hour. */
+/** Servers are silent at the same minutes of every hour. */
 export function isSilent(seed: number, server: ServerSpec, instant: number): boolean {
   if (server.silentMinutes === 0) return false;
   const begins = hash(seed, server.id, "silent") % (60 - server.silentMinutes);

@@ -1,5 +1,5 @@
+import { expiryOn } from "../domain/expiry.ts";
 import { type Expiry, PERMANENT } from "../domain/reading.ts";
-import { endOfDay } from "../domain/time/zone.ts";
 import type { ManagerName, Unit } from "../domain/words.ts";
 import type { SimulatedMember } from "../managers/simulated-tool.ts";
 import { dateOf, weekAt } from "./calendar.ts";
@@ -15,7 +15,6 @@ export interface ServerSpec {
   readonly daemons: readonly { readonly name: string; readonly version: string }[];
   readonly version: string;
   readonly staff: StaffSpec;
-  /** Checkout lines include the client's process id. */
   readonly pids: boolean;
   /** A request without a seat waits in the server's queue; otherwise it is denied and retried. */
   readonly queues: boolean;
@@ -59,7 +58,6 @@ export interface UseSpec {
   readonly minutes: Range;
   /** Seats or tokens per session; absent = 1. */
   readonly each?: number;
-  /** Jobs that start in the evening and hold several seats into the night, also on weekends. */
   readonly batch?: { readonly jobs: Range; readonly seats: Range; readonly hours: Range };
   /** Number of seats that are held for days or weeks. */
   readonly long?: number;
@@ -87,7 +85,7 @@ export function expiryOf(spec: ExpirySpec, zone: string, instant: number): Expir
   const { index } = weekAt({ zone, ahead: 0 }, instant);
   const expiresOn = dateOf(Math.floor(index / spec.every) * spec.every, spec.days);
   const [year = 0, month = 1, day = 1] = expiresOn.split("-").map(Number);
-  return { expiresOn, expiresAt: endOfDay(zone, year, month, day), permanent: false };
+  return expiryOn(zone, year, month, day);
 }
 
 /** Always within the next 30 days. */
@@ -145,7 +143,7 @@ export function use(share: number, sessions: Range, minutes: Range, more: Partia
   return { share, sessions, minutes, ...more };
 }
 
-/** Describes batch jobs: how many per evening, and seats and hours of each. */
+/** Jobs per evening, and seats and hours of each. */
 export function batch(jobs: Range, seats: Range, hours: Range): Pick<UseSpec, "batch"> {
   return { batch: { jobs, seats, hours } };
 }

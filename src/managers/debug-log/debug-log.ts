@@ -1,4 +1,3 @@
-/** The log to which a manager's daemons write checkouts, check-ins and denials. */
 export interface DebugLog {
   readonly title: string;
   /** Set if the reader was never tested with a real log; `check` shows it. */
@@ -22,10 +21,9 @@ export interface ReaderOptions {
   /** Day of the first line, or the state of an earlier reader. */
   readonly start: ReaderState;
   readonly inferred?: boolean;
-  /** Let events after an uncertain midnight wait for the next printed date, which may take hours of log. */
+  /** Events after an uncertain midnight wait for the next printed date, which may take hours of log. */
   readonly hold: boolean;
   readonly onEvent: (event: DebugLogEvent) => void;
-  /** Receives lines about the daemons themselves; not needed for old logs. */
   readonly onNotice?: (notice: DaemonNotice) => void;
 }
 
@@ -34,7 +32,7 @@ export interface DaemonNotice {
   /** Epoch ms, to the second. */
   readonly at: number;
   readonly daemon: string | null;
-  /** The line without its time and daemon, as printed. */
+  /** As printed, without time and daemon. */
   readonly text: string;
 }
 
@@ -109,7 +107,6 @@ export function noCounts() {
     lines: 0,
     events: Object.fromEntries(LICENSE_EVENTS.map((kind) => [kind, 0])) as Record<LicenseEventKind, number>,
     timestamps: 0,
-    /** Lines with a time and a daemon that report something else. */
     otherMessages: 0,
     withoutHead: 0,
     malformed: 0,

@@ -5,7 +5,6 @@ export type LogNature = "text" | "utf-16" | "binary";
 const LF = 0x0a;
 const CR = 0x0d;
 const BOM = 0xfeff;
-/** Longer lines are split; typical lines have some hundred bytes. */
 const MAX_LINE = 64 * 1024;
 const SNIFFED = 4096;
 

@@ -1,6 +1,6 @@
 import type { DaemonEvent, DebugLogEvent, LicenseEvent } from "./debug-log.ts";
 
-/** Seats from checkout to check-in. Times are epoch ms. */
+/** Times are epoch ms. */
 export interface PairedSession
   extends Pick<LicenseEvent, "daemon" | "feature" | "host" | "data" | "version" | "handle" | "count"> {
   readonly user: string;

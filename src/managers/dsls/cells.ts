@@ -1,5 +1,6 @@
+import { expiryOn } from "../../domain/expiry.ts";
 import { type Expiry, UNKNOWN_EXPIRY } from "../../domain/reading.ts";
-import { endOfDay, fromWallClock, isDate } from "../../domain/time/zone.ts";
+import { fromWallClock, isDate } from "../../domain/time/zone.ts";
 import type { Row } from "./table.ts";
 
 export function readCount(text: string): number | null {
@@ -59,13 +60,12 @@ export function createTimes(zone: string) {
       const at = given === begun ? since : given === "" ? null : read(given);
       return since === null || (at === null && given !== "") ? null : { since, at };
     },
-    /** Returns the expiry date; null if the text is not a date. An empty cell means unknown. */
+    /** Null if the text is not a date. An empty cell is unknown. */
     expiry(text: string): Expiry | null {
       if (text === "") return UNKNOWN_EXPIRY;
       if (read(text) === null) return null;
-      const expiresOn = text.slice(0, 10);
-      const [year = 0, month = 0, day = 0] = expiresOn.split("-").map(Number);
-      return { expiresOn, expiresAt: endOfDay(zone, year, month, day), permanent: false };
+      const [year = 0, month = 0, day = 0] = text.slice(0, 10).split("-").map(Number);
+      return expiryOn(zone, year, month, day);
     },
   };
 }

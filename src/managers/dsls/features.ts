@@ -57,7 +57,7 @@ export function createFeatures(times: ReturnType<typeof createTimes>) {
   }
 
   return {
-    /** Adds a row; returns false if the row is invalid, and marks its feature as cut. */
+    /** Returns false for an invalid row, and marks its feature as cut. */
     add(row: Row): boolean {
       if (same?.head === row.head && row.isUse && same.pool.add(row, times)) return true;
       const model = row.get("model");
@@ -128,7 +128,7 @@ function createFeature(daemon: string, name: string, unit: Unit) {
   return feature;
 }
 
-/** One set of licenses and its holders. `total` is null if the tool prints `unlimited`. */
+/** `total` is null if unlimited. */
 function createPool(
   first: Row,
   total: number | null,
@@ -160,7 +160,7 @@ function createPool(
     assigned,
     checkouts,
     queue,
-    /** Adds a row; returns false if its cells do not fit their columns. */
+    /** Returns false if cells do not fit their columns. */
     add(row: Row, times: ReturnType<typeof createTimes>): boolean {
       if (!row.isUse) return true;
       const grant = times.grant(row);

@@ -115,7 +115,7 @@ export function createDslsParser({ zone, step }: ParseContext): ReadingParser {
     else reject(text);
   }
 
-  /** Returns the members. A server that is ready but returns no table has an unknown status. */
+  /** A server that is ready but returns no table has an unknown status. */
   function members(hasTable: boolean): MemberReading[] {
     const at = step?.lastIndexOf("@") ?? -1;
     const asked =

@@ -11,7 +11,6 @@ import type { RenderOptions } from "../manager.ts";
 import { printCells, readCells } from "./csv.ts";
 import { COLUMNS, type Column } from "./table.ts";
 
-/** Header of version 6.425. */
 const HEADER =
   "Editor,EditorId,Feature,Model,Commercial Type,Max Release Number,Max Release Date,Pricing Structure,Max Casual Duration,Expiration Date,Customer ID,Count,Inuse,Tokens,Casual Usage (mn),Host,User,Internal ID,Active Process,Client Code Version,Session ID,Granted Since,Last Used At,Granted At,Queue Position,".split(
     ",",

@@ -136,9 +136,7 @@ export function createBlockReader(zone: string, times: StartTimes, knownHosts: K
   }
 
   return {
-    /**
-     * Reads a line whose text begins at `from`. Returns `unknown` if it does not belong to a block or is cut.
-     */
+    /** Returns `unknown` if the line does not belong to a block or is cut. */
     read(block: Block, text: string, from: number, cut: boolean): LineOutcome {
       // Directly below the pool's line any text is the vendor string, even if it looks like a checkout.
       const above = block.describing && !cut ? block.pools.at(-1) : undefined;

@@ -91,7 +91,7 @@ export function openBlock(header: FeatureHeader, daemon: string, part: number) {
     checkouts: [] as FeatureReading["checkouts"][number][],
     reservations: [] as FeatureReading["reservations"][number][],
     queue: [] as FeatureReading["queue"][number][],
-    /** Seats of checkouts and reservations above the first pool line. */
+    /** Seats above the first pool line. */
     loose: 0,
     held: 0,
     /** The last line was a pool line; its description may follow. */
@@ -145,7 +145,7 @@ export function consistencyOf({ held, used, total }: Block): Consistency {
   return total !== null && held > total ? "short" : "shared";
 }
 
-/** Builds the feature. A pool's `used` is known only if the block's lines add up. */
+/** A pool's `used` is known only if the block's lines add up. */
 export function closeBlock(block: Block, isCut: boolean): FeatureReading {
   const { daemon, name, total, used, unlimited, error, checkouts, reservations, queue } = block;
   const consistency = consistencyOf(block);
@@ -179,7 +179,6 @@ export function withPackages(features: readonly FeatureReading[]): readonly Feat
   const totals = new Map<string, number>();
   for (const feature of features)
     totals.set(keyOf(feature), (totals.get(keyOf(feature)) ?? 0) + (feature.total ?? 0));
-  /** Checkouts whose qualifier is the name of another feature. */
   const naming = features.flatMap((feature) =>
     feature.checkouts.flatMap((checkout) => {
       const component = keyOf({ daemon: feature.daemon, name: checkout.qualifier ?? "" });

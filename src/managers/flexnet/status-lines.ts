@@ -18,7 +18,7 @@ export function parseToolError(message: string): ToolError {
   return { message, major, minor, system, kind: unreachable ? "unreachable" : "query" };
 }
 
-/** As users report. */
+/** Causes that users reported. */
 const UNREADABLE =
   "accepted the connection but sent no data (-16,287). Possible causes, most likely first: " +
   "it is busy or has just started (the next poll will succeed); it hangs; a firewall blocks the connection; " +

@@ -1,3 +1,4 @@
+import { expiryOn } from "../../domain/expiry.ts";
 import {
   type CheckoutReading,
   type Expiry,
@@ -5,7 +6,7 @@ import {
   PERMANENT,
   UNKNOWN_EXPIRY,
 } from "../../domain/reading.ts";
-import { endOfDay, isDate, localToUtc } from "../../domain/time/zone.ts";
+import { isDate, localToUtc } from "../../domain/time/zone.ts";
 import type { Unit } from "../../domain/words.ts";
 import { compareCounts, singlePoolFeature, sumOfCounts } from "../reading-parts.ts";
 
@@ -127,9 +128,7 @@ export function parseDates(text: string, zone: string): Expiry | null {
   if (found === null) return null;
   if (found[4] !== undefined) return PERMANENT;
   const [year = 0, month = 0, day = 0] = found.slice(1, 4).map(Number);
-  if (!isDate(year, month, day)) return null;
-  const expiresOn = found.slice(1, 4).join("-");
-  return { expiresOn, expiresAt: endOfDay(zone, year, month, day), permanent: false };
+  return isDate(year, month, day) ? expiryOn(zone, year, month, day) : null;
 }
 
 export type FeatureDraft = ReturnType<typeof createFeatureDraft>;
@@ -146,7 +145,7 @@ export function createFeatureDraft(head: NonNullable<ReturnType<typeof parseFeat
   };
 }
 
-/** Builds the feature. Each version of a feature is a block; the picture merges them into pools. */
+/** Each version of a feature is a block; the picture merges them into pools. */
 export function readFeature({ head, keyType, expiry, counts, checkouts, cut }: FeatureDraft): FeatureReading {
   const { name, version, vendor: daemon } = head;
   const { total, used, unlimited } = counts ?? { total: null, used: null, unlimited: false };

@@ -19,7 +19,7 @@ export function stepName(member: Place, members: number): string {
   return `${nameOf(member)}${members > 1 ? OF_SEVERAL : ""}`;
 }
 
-/** Returns port and host of the queried member, and whether it is one of several; null for other names. */
+/** Null for the names of other steps. */
 export function memberOfStep(name: string) {
   const several = name.endsWith(OF_SEVERAL);
   const [, port, host = ""] = /^(\d+)@(\S+)$/.exec(several ? name.slice(0, -OF_SEVERAL.length) : name) ?? [];

@@ -1,3 +1,4 @@
+import { MONTHS } from "../../domain/expiry.ts";
 import { MINUTE_MS } from "../../domain/time/clock.ts";
 import { isDate, localToUtc, wallClock } from "../../domain/time/zone.ts";
 
@@ -7,8 +8,6 @@ export interface Moment {
 }
 
 export type ReadDate = (text: string, zone: string) => Moment | null;
-
-const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
 /** Letters of a pattern (Unicode TR35, "Date Format Patterns") and their expressions, longest first. */
 const PARTS: readonly (readonly [letters: string, expression: string])[] = [

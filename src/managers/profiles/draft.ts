@@ -1,3 +1,4 @@
+import { expiryOn } from "../../domain/expiry.ts";
 import {
   type CheckoutReading,
   type DaemonReading,
@@ -8,7 +9,6 @@ import {
   type ToolError,
   UNKNOWN_EXPIRY,
 } from "../../domain/reading.ts";
-import { endOfDay } from "../../domain/time/zone.ts";
 import { createCopies } from "../copies.ts";
 import type { ParseContext } from "../manager.ts";
 import { type Facts, type LineKind, listOf, type Profile } from "../profile.ts";
@@ -78,9 +78,7 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
     if (value !== undefined && permanent.has(value.trim().toLowerCase())) return PERMANENT;
     const found = moment(readExpiry, value);
     if (found === null) return UNKNOWN_EXPIRY;
-    const [year, month, day] = found.day.map((part) => String(part));
-    const expiresOn = `${year?.padStart(4, "0")}-${month?.padStart(2, "0")}-${day?.padStart(2, "0")}`;
-    return { expiresOn, expiresAt: endOfDay(zone, ...found.day), permanent: false };
+    return expiryOn(zone, ...found.day);
   }
 
   function addMember(facts: Facts): boolean {

@@ -1,3 +1,4 @@
+import { expiryOn } from "../../domain/expiry.ts";
 import { featureKey } from "../../domain/history.ts";
 import {
   type AssignedReading,
@@ -15,7 +16,7 @@ import {
   UNKNOWN_EXPIRY,
 } from "../../domain/reading.ts";
 import { span } from "../../domain/time/clock.ts";
-import { beginsWithDate, endOfDay } from "../../domain/time/zone.ts";
+import { beginsWithDate } from "../../domain/time/zone.ts";
 import { PART_STATUSES, POOL_KINDS, UNITS } from "../../domain/words.ts";
 import type { ParseContext, TextParser } from "../manager.ts";
 import type { Profile } from "../profile.ts";
@@ -168,7 +169,7 @@ function expiryOf({ permanent, expiresOn }: Fields, zone: string): Expiry {
   if (typeof expiresOn !== "string" || !/^\d{4}-\d\d-\d\d$/.test(expiresOn) || !beginsWithDate(expiresOn))
     return UNKNOWN_EXPIRY;
   const [year = 0, month = 0, day = 0] = expiresOn.split("-").map(Number);
-  return { expiresOn, expiresAt: endOfDay(zone, year, month, day), permanent: false };
+  return expiryOn(zone, year, month, day);
 }
 
 function personOf(user: Fields) {

@@ -44,7 +44,7 @@ const AT_ONCE = 32;
 /** More compiled profiles than a site has. */
 const MAX_KEPT = 64;
 
-/** Handles parse requests in the worker and caches compiled profiles. Never throws, unless `send` does. */
+/** Parses in the worker and caches compiled profiles. Never throws, unless `send` does. */
 export function createParsingService(send: (answer: ParseAnswer) => void): (order: ParseOrder) => void {
   const readers = new Map<string, ProfileParser>();
 

@@ -175,7 +175,7 @@ const CLOSE = 0x29;
 const SLASH = 0x2f;
 const CLOSE_BRACKET = 0x5d;
 
-/** Parses ` A/B at MM/DD HH:MM[:SS][  (handle: H)][ roam]`: A seats, B of them from a reservation. */
+/** Parses ` A/B at MM/DD HH:MM[:SS][  (handle: H)][ roam]`. A: seats, B: seats from a reservation. */
 function parseCounts(line: string, end: number) {
   const at = line.lastIndexOf(" at ", end - 1);
   const found = at === -1 ? null : execAt(TIME, line, at);

@@ -1,7 +1,6 @@
+import { MONTHS } from "../../domain/expiry.ts";
 import type { DaemonTotals, ToolError } from "../../domain/reading.ts";
 import { isDate, localToUtc } from "../../domain/time/zone.ts";
-
-const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
 const STATISTICS =
   /^\s*(?:Todays|Recent) Statistics \((?:(\d{1,6})d )?(\d{1,4}):(\d\d):(\d\d)\), init time: [A-Za-z]{3} ([A-Za-z]{3})\s+(\d{1,2}) (\d\d):(\d\d):(\d\d) (\d{4})\s*$/;

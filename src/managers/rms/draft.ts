@@ -17,7 +17,7 @@ export function createClientDraft() {
     user: undefined as string | null | undefined,
     host: undefined as string | null | undefined,
     display: null as string | null,
-    /** Vendor-defined id of clients that share a token. */
+    /** Clients that share a token have the same id. */
     sharingId: null as string | null,
     count: 1,
     startedAt: undefined as number | null | undefined,
@@ -27,7 +27,6 @@ export function createClientDraft() {
   };
 }
 
-/** A version of a feature, while its lines are read. */
 export function createFeatureDraft() {
   return {
     name: null as string | null,
@@ -58,7 +57,6 @@ function field<Name extends keyof FeatureDraft>(
   };
 }
 
-/** Keys of a feature that licmond reads. */
 export const FEATURE_KEYS: ReadonlyMap<string, Put<FeatureDraft, string>> = new Map([
   ["Feature name", field("name", unquote)],
   ["Feature version", field("version", unquote)],

@@ -1,5 +1,6 @@
+import { expiryOn } from "../../domain/expiry.ts";
 import { type Expiry, PERMANENT } from "../../domain/reading.ts";
-import { endOfDay, isDate, localToUtc, weekdayOf } from "../../domain/time/zone.ts";
+import { isDate, localToUtc, weekdayOf } from "../../domain/time/zone.ts";
 import { endOfText, skipBlanks, trimBlanks } from "../blanks-and-digits.ts";
 
 /** A vendor's own kit may have another name than `Sentinel RMS Development Kit`. */
@@ -80,7 +81,7 @@ export function isUnused(key: string): boolean {
   return UNUSED.has(key) || UNUSED.has(key.replace(/#\d{1,4}/, "##"));
 }
 
-/** Returns the name between the first and the last quote of `"X"  TAB`; null without quotes. */
+/** Returns the text between the first and the last quote; null without quotes. */
 export function unquote(value: string): string | null {
   const end = value.lastIndexOf('"');
   return value.startsWith('"') && end > 0 ? value.slice(1, end) : null;
@@ -130,13 +131,9 @@ function parseDate(text: string) {
 export function parseExpiry(value: string, zone: string): Expiry | null {
   if (/^License has no expiration\.?$/.test(value)) return PERMANENT;
   const date = parseDate(value);
-  if (date === null) return null;
-  const { year, month, day } = date;
-  const expiresOn = [String(year), pad(month), pad(day)].join("-");
-  return { expiresOn, expiresAt: endOfDay(zone, year, month, day), permanent: false };
+  return date === null ? null : expiryOn(zone, date.year, date.month, date.day);
 }
 
-/** Reads times by the server's clock, epoch ms; null if the text is not a time. */
 export function createTimeReader(zone: string) {
   const known = new Map<string, number | null>();
 

@@ -15,9 +15,7 @@ import { renderRms } from "./render.ts";
 
 const USAGE = "Use lsmon <hostname> or set the LSHOST environment variable.\n";
 
-/**
- * `lsmon HOST` of Sentinel RMS 9.x on Windows ("System Administrator Guide", lsmon). Intervals are not supported.
- */
+/** `lsmon HOST` of Sentinel RMS 9.x on Windows, without intervals. */
 export const simulatedLsmon: SimulatedTool = {
   reading,
   answer(args, _stdin, { members, address, zone, reading }) {

@@ -8,7 +8,7 @@ const HEAD =
   /^\s*(?:(\d{4})[-/](\d\d?)[-/](\d\d?)[T ]+|(\d\d?)[-/](\d\d?)[-/](\d{4})[T ]+)?(\d[\w.,+-]*:[\w:.,+-]*)\s+\(([^()]+)\) ?/;
 const TIME = /^(\d\d?):(\d\d):(\d\d)(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?$/;
 
-/** Parses the start of a line, `[date] H:MM:SS (daemon) message`; returns null for other lines. */
+/** Parses `[date] H:MM:SS (daemon) `; null for other lines. */
 export function readHead(line: string) {
   const found = HEAD.exec(line);
   if (found === null) return null;
@@ -19,9 +19,7 @@ export function readHead(line: string) {
     second: parts === null ? -1 : secondOf(parts),
     /** Day printed before the time (lmgrd with -datestamp), in days since 1970-01-01; null = none. */
     day: (y1 ?? y2) === undefined ? null : dayOf(Number(y1 ?? y2), Number(m1 ?? m2), Number(d1 ?? d2)),
-    /** Name as printed. */
     daemon,
-    /** Index of the start of the message. */
     message: whole.length,
   };
 }
@@ -80,7 +78,6 @@ const STRAGGLE_SECONDS = 600;
  */
 export function createLogDates(startDay: number, startSecond = -1) {
   const dates = {
-    /** Day of the last line. */
     day: startDay,
     second: startSecond,
     /**
