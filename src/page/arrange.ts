@@ -15,6 +15,8 @@ export type Keyed<T, Cell = unknown> = {
       readonly by: ((row: T) => Key) | null;
       /** Shown in place of the sort key. */
       readonly cell?: (row: T) => Cell;
+      /** Monospaced, or quiet. */
+      readonly style?: "m" | "q";
       readonly right?: boolean;
     }
   | { readonly value: (row: T) => number | null; readonly as?: (value: number) => string }

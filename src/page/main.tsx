@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { number } from "./format.ts";
 import { IS_FLEET, SITE } from "./here.ts";
 import { again, site, startLive, trouble } from "./live/live.ts";
-import { loadedBytes } from "./live/read-picture.ts";
+import { loadedBytes } from "./live/reader.ts";
 import { Overview } from "./pages/overview.tsx";
 import { Icon } from "./parts/marks.tsx";
 import { PrintFoot } from "./parts/print-foot.tsx";

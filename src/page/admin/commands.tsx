@@ -32,11 +32,7 @@ export function Commands() {
           .map((command) => ({ ...command, needsServer: command.needsServer || IS_HUB }))
       }
       columns={[
-        {
-          head: "Command",
-          by: ({ command }) => command,
-          cell: ({ command }) => <span class="m">{command}</span>,
-        },
+        { head: "Command", by: ({ command }) => command, style: "m" },
         {
           head: "Takes",
           wide: true,

@@ -6,7 +6,7 @@ import { post } from "../api.ts";
 import { duration, moment } from "../format.ts";
 import { now } from "../live/live.ts";
 import { may, me } from "../me.ts";
-import { Copy } from "../parts/copy-link.tsx";
+import { Copy } from "../parts/answer.tsx";
 import { FormDialog } from "../parts/dialog.tsx";
 import { State } from "../parts/marks.tsx";
 import { ActionTable, ConfirmKey, changed, EndDialog } from "./action-table.tsx";

@@ -3,9 +3,8 @@ import { moment, plural, shortIn } from "../format.ts";
 import { now } from "../live/live.ts";
 import { mayNot } from "../me.ts";
 import { SeatBar } from "../parts/bar.tsx";
-import { FeatureLink, Known } from "../parts/cells.tsx";
 import { Figure } from "../parts/figure.tsx";
-import { State, UsedOf } from "../parts/marks.tsx";
+import { FeatureLink, Known, State, UsedOf } from "../parts/marks.tsx";
 import { Rows } from "../parts/rows.tsx";
 import { useSettled } from "../parts/search-field.tsx";
 import { linkTo } from "../router.ts";
@@ -33,11 +32,7 @@ export function Found(props: { readonly search: string }) {
                 by: ({ name }) => name,
                 cell: ({ name, ...of }) => <FeatureLink quiet {...of} feature={name} />,
               },
-              {
-                head: "Server",
-                by: ({ server }) => server,
-                cell: ({ server }) => <span class="q">{server}</span>,
-              },
+              { head: "Server", by: ({ server }) => server, style: "q" },
               {
                 head: "Seats",
                 wide: true,
@@ -95,11 +90,7 @@ export function Found(props: { readonly search: string }) {
                   by: ({ feature }) => feature,
                   cell: (row) => <FeatureLink quiet {...row} />,
                 },
-                {
-                  head: "Server",
-                  by: ({ server }) => server,
-                  cell: ({ server }) => <span class="q">{server}</span>,
-                },
+                { head: "Server", by: ({ server }) => server, style: "q" },
                 { head: "Seats", value: ({ count }) => count },
                 {
                   head: "Since",

@@ -29,5 +29,4 @@ export { NoServers, ServerGroups, Servers } from "../pages/servers.tsx";
 export { SignIn } from "../pages/sign-in.tsx";
 export { Wall } from "../pages/wall.tsx";
 export { Chart } from "../parts/chart.tsx";
-export { KeyList } from "../shell/key-list.tsx";
-export { Palette } from "../shell/palette.tsx";
+export { KeyList, Palette } from "../shell/palette.tsx";

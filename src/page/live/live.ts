@@ -6,8 +6,7 @@ import { loadMe, me } from "../me.ts";
 import type { Site } from "../model.ts";
 import { firing, hearAlert, lastDenial, loadAlerts } from "./alerts.ts";
 import { HUB_EVERY_MS, readFleet, wakesOrSleeps } from "./hub.ts";
-import { forgetPicture, readPicture } from "./read-picture.ts";
-import { createReader } from "./reader.ts";
+import { createReader, forgetPicture, readPicture } from "./reader.ts";
 import { openStream, type StreamNews, type TabWord } from "./stream.ts";
 
 declare global {

@@ -2,12 +2,12 @@ import type { DenialRecord, LoggingRecord } from "../../domain/denials.ts";
 import { featureIdKey } from "../../domain/history.ts";
 import type { Answers } from "../api.ts";
 import { number } from "../format.ts";
-import { FeatureLink, featureText, Person } from "../parts/cells.tsx";
+import { type Stretch, stretch, Timeline } from "../parts/bar.tsx";
 import { DenialRows, knownIn, NotLogged, reasonOf } from "../parts/denial-rows.tsx";
 import { Figure, MOST_ROWS, Newest } from "../parts/figure.tsx";
+import { FeatureLink, featureText, Person } from "../parts/marks.tsx";
 import { askedHere, PastHead, rangeHere } from "../parts/past-head.tsx";
 import { type Column, Rows } from "../parts/rows.tsx";
-import { type Stretch, stretch, Timeline } from "../parts/timeline.tsx";
 import { type DenialGroup, grouped, isLogged } from "../past-rows.ts";
 import type { Range } from "../range.ts";
 

@@ -3,9 +3,8 @@ import type { ExpirationRecord } from "../../domain/records.ts";
 import { addressOf } from "../api.ts";
 import { day, number, plural } from "../format.ts";
 import { now } from "../live/live.ts";
-import { FeatureLink, featureText } from "../parts/cells.tsx";
 import { Figure, firstOf, MOST_ROWS } from "../parts/figure.tsx";
-import { State } from "../parts/marks.tsx";
+import { FeatureLink, featureText, State } from "../parts/marks.tsx";
 import { askedHere, PastHead } from "../parts/past-head.tsx";
 import { Rows } from "../parts/rows.tsx";
 import { Choice } from "../parts/search-field.tsx";
@@ -106,12 +105,7 @@ function List({ rows, total }: { readonly rows: readonly ExpirationRecord[]; rea
       total={total}
       columns={[
         { head: "Feature", by: featureText, cell: (row) => <FeatureLink {...row} /> },
-        {
-          head: "Pool",
-          wide: true,
-          by: ({ pool }) => pool,
-          cell: ({ pool }) => <span class="m">{pool}</span>,
-        },
+        { head: "Pool", wide: true, by: ({ pool }) => pool, style: "m" },
         {
           head: "Seats",
           right: true,

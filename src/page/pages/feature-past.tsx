@@ -5,12 +5,11 @@ import { capital, day, number, shortIn } from "../format.ts";
 import { now } from "../live/live.ts";
 import { mayNot } from "../me.ts";
 import type { FeatureRow } from "../model.ts";
-import { asDuration, Known, Person } from "../parts/cells.tsx";
 import { ChartFigure, idOf } from "../parts/chart-figure.tsx";
 import { DenialFigure } from "../parts/denial-rows.tsx";
 import { Figure, MOST_ROWS, NO_COVERAGE } from "../parts/figure.tsx";
 import { HeatMap } from "../parts/heat-map.tsx";
-import { Unknown } from "../parts/marks.tsx";
+import { asDuration, Known, Person, Unknown } from "../parts/marks.tsx";
 import { coveredIn, periodOf, RangeChoice, rangeHere } from "../parts/past-head.tsx";
 import { type Column, Rows } from "../parts/rows.tsx";
 import { sessionBegin } from "../past-rows.ts";
@@ -135,12 +134,7 @@ function Sessions({ id, unit, range }: PanelProps) {
           total={total}
           columns={[
             { head: "Person", by: ({ user }) => user, cell: (each) => <Person {...each} /> },
-            {
-              head: "Host",
-              wide: true,
-              by: ({ host }) => host,
-              cell: ({ host }) => <span class="m">{host}</span>,
-            },
+            { head: "Host", wide: true, by: ({ host }) => host, style: "m" },
             { head: capital(unit), value: ({ count }) => count },
             { head: "Since", time: (session) => new Date(sessionBegin(session)).toISOString() },
             { head: "Until", time: ({ endedAt }) => endedAt, otherwise: "ongoing", wide: true },
@@ -167,7 +161,7 @@ function Pools({ id, unit }: PanelProps) {
 }
 
 const poolColumns = (unit: Unit): readonly Column<PoolRecord>[] => [
-  { head: "Pool", by: ({ id }) => id, cell: ({ id }) => <span class="m">{id}</span> },
+  { head: "Pool", by: ({ id }) => id, style: "m" },
   {
     head: "Version",
     wide: true,

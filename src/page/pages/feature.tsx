@@ -13,12 +13,10 @@ import {
   peopleOf,
   sumOf,
 } from "../model.ts";
-import { useAnswer } from "../parts/answer.tsx";
+import { Copy, CopyLink, useAnswer } from "../parts/answer.tsx";
 import { SeatBar } from "../parts/bar.tsx";
-import { Person } from "../parts/cells.tsx";
-import { Copy, CopyLink } from "../parts/copy-link.tsx";
 import { HolderTable } from "../parts/holder-table.tsx";
-import { State } from "../parts/marks.tsx";
+import { Person, State } from "../parts/marks.tsx";
 import { PrintFoot } from "../parts/print-foot.tsx";
 import { Crumbs, Head, NotFound } from "../parts/section.tsx";
 import { linkTo, query } from "../router.ts";

@@ -1,11 +1,10 @@
 import type { AvailabilityRecord, OutageRecord } from "../../domain/outages.ts";
 import { duration } from "../format.ts";
-import { asPercent } from "../parts/cells.tsx";
+import { type Stretch, stretch, Timeline } from "../parts/bar.tsx";
 import { Figure, Newest } from "../parts/figure.tsx";
-import { State } from "../parts/marks.tsx";
+import { asPercent, State } from "../parts/marks.tsx";
 import { askedHere, coveredIn, PastHead, rangeHere } from "../parts/past-head.tsx";
 import { Rows } from "../parts/rows.tsx";
-import { type Stretch, stretch, Timeline } from "../parts/timeline.tsx";
 import { OUTAGE_WORDS } from "../past-rows.ts";
 import { isCovered, orUnknown } from "../series.ts";
 
@@ -59,12 +58,7 @@ export function Outages() {
                 },
                 { head: "Since", time: ({ startedAt }) => startedAt },
                 { head: "Lasted", right: true, by: ({ durationSeconds }) => durationSeconds, cell: lastedOf },
-                {
-                  head: "Reason",
-                  wide: true,
-                  by: ({ reason }) => reason,
-                  cell: ({ reason }) => <span class="q">{reason}</span>,
-                },
+                { head: "Reason", wide: true, by: ({ reason }) => reason, style: "q" },
               ]}
             />
           </>

@@ -9,7 +9,7 @@ import { now, site } from "../live/live.ts";
 import { pollTimes } from "../live/poll-times.ts";
 import { may } from "../me.ts";
 import { featuresOf, labelsOf } from "../model.ts";
-import { CopyLink } from "../parts/copy-link.tsx";
+import { CopyLink } from "../parts/answer.tsx";
 import { ActButton, Outcome } from "../parts/dialog.tsx";
 import { Figure } from "../parts/figure.tsx";
 import { Icon, State, UsedOf } from "../parts/marks.tsx";
@@ -227,11 +227,7 @@ function Outages({ id }: { readonly id: string }) {
               by: ({ status }) => OUTAGE_WORDS[status],
               cell: ({ status }) => <State is={MARK[status]}>{OUTAGE_WORDS[status]}</State>,
             },
-            {
-              head: "Reason",
-              by: ({ reason }) => reason,
-              cell: ({ reason }) => <span class="q">{reason}</span>,
-            },
+            { head: "Reason", by: ({ reason }) => reason, style: "q" },
             {
               head: "Lasted",
               right: true,

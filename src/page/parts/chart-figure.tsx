@@ -8,9 +8,9 @@ import type { FeatureRow } from "../model.ts";
 import { type Range, rangeQuery, stepOf, ZONE } from "../range.ts";
 import { isDaily, type Lane, orUnknown, peakOf, type Series, seriesOf } from "../series.ts";
 import { useAnswer } from "./answer.tsx";
-import { asDuration, Facts, Known } from "./cells.tsx";
 import { Chart } from "./chart.tsx";
 import { Figure, NO_COVERAGE } from "./figure.tsx";
+import { asDuration, Facts, Known } from "./marks.tsx";
 import { coveredIn, zoom } from "./past-head.tsx";
 
 export const idOf = ({ server, feature }: FeatureRow) => ({

@@ -4,9 +4,8 @@ import { duration, moment, number, plural } from "../format.ts";
 import { now } from "../live/live.ts";
 import { isLogged, unknownByReason } from "../past-rows.ts";
 import type { Range } from "../range.ts";
-import { FeatureLink, featureText, Person } from "./cells.tsx";
 import { Figure, MOST_ROWS } from "./figure.tsx";
-import { State, Unknown } from "./marks.tsx";
+import { FeatureLink, featureText, Person, State, Unknown } from "./marks.tsx";
 import { periodOf } from "./past-head.tsx";
 import { type Column, Rows } from "./rows.tsx";
 

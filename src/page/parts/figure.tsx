@@ -3,8 +3,7 @@ import { type Answers, addressOf, type Query } from "../api.ts";
 import { number } from "../format.ts";
 import { IS_HUB } from "../here.ts";
 import { curlOf } from "../range.ts";
-import { Pending, useAnswer } from "./answer.tsx";
-import { Copy } from "./copy-link.tsx";
+import { Copy, Pending, useAnswer } from "./answer.tsx";
 import { Head } from "./section.tsx";
 
 export const MOST_ROWS = 10_000;

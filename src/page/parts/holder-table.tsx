@@ -6,8 +6,7 @@ import { linkTo, query } from "../router.ts";
 import { matchingHolders } from "../search.ts";
 import { type ListColumn, ListTable } from "../tables/list-table.tsx";
 import { unitWord, unlessSeats } from "../words.ts";
-import { Known, Person } from "./cells.tsx";
-import { State, Unknown } from "./marks.tsx";
+import { Known, Person, State, Unknown } from "./marks.tsx";
 import { Filter } from "./search-field.tsx";
 
 export const FIRST = "since";

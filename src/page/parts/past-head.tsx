@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import type { PagePath } from "../../domain/words.ts";
 import type { Query } from "../api.ts";
 import { IS_FLEET } from "../here.ts";
 import { now, site } from "../live/live.ts";
@@ -12,10 +13,9 @@ import {
   rangeText,
   rangeWord,
 } from "../range.ts";
-import { isReportShown, REPORTS } from "../reports.ts";
 import { linkTo, page, query, setQuery } from "../router.ts";
 import { meanCoverage } from "../series.ts";
-import { CopyLink } from "./copy-link.tsx";
+import { CopyLink } from "./answer.tsx";
 import { PrintFoot } from "./print-foot.tsx";
 import { Choice } from "./search-field.tsx";
 
@@ -107,3 +107,29 @@ export function RangeChoice({ range }: { readonly range: Range }) {
     </div>
   );
 }
+
+interface Report {
+  readonly path: PagePath;
+  /** One of the reports at /history. */
+  readonly report?: "usage" | "efficiency" | "heatmap" | "compare";
+  readonly word: string;
+  readonly also: string;
+}
+
+export const REPORTS: readonly Report[] = [
+  { path: "history", report: "usage", word: "Usage", also: "report who used seat-hours statistics" },
+  {
+    path: "history",
+    report: "efficiency",
+    word: "Efficiency",
+    also: "report utilization seats needed idle cost",
+  },
+  { path: "history", report: "heatmap", word: "Hours", also: "report heat map week busy" },
+  { path: "history", report: "compare", word: "Compare", also: "report comparison chart" },
+  { path: "denials", word: "Denials", also: "report denied refused rejected requests queue" },
+  { path: "outages", word: "Outages", also: "report downtime uptime availability" },
+  { path: "expiry", word: "Expiry", also: "report expiration renewal calendar dates" },
+];
+
+/** Features to compare are chosen from the picture, which a fleet does not have. */
+export const isReportShown = (report?: string): boolean => !IS_FLEET || report !== "compare";

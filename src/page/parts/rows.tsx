@@ -5,8 +5,8 @@ import { moment, number } from "../format.ts";
 import { now } from "../live/live.ts";
 import { query } from "../router.ts";
 import { SortHead } from "../tables/list-table.tsx";
-import { Known } from "./cells.tsx";
 import { firstOf } from "./figure.tsx";
+import { Known } from "./marks.tsx";
 import { isOnPaper } from "./print-foot.tsx";
 import { Filter } from "./search-field.tsx";
 
@@ -14,7 +14,11 @@ import { Filter } from "./search-field.tsx";
 export type Column<T> = Keyed<T, ComponentChildren>;
 
 function cellOf<T>(column: Column<T>, row: T): ComponentChildren {
-  if ("by" in column) return column.cell === undefined ? column.by?.(row) : column.cell(row);
+  if ("by" in column) {
+    if (column.cell !== undefined) return column.cell(row);
+    const key = column.by?.(row);
+    return column.style === undefined ? key : <span class={column.style}>{key}</span>;
+  }
   if ("value" in column) return <Known value={column.value(row)} as={column.as} />;
   const at = column.time(row);
   return at === null ? column.otherwise : <time dateTime={at}>{moment(Date.parse(at), now.peek())}</time>;

@@ -1,7 +1,7 @@
 import type { UsageRecord } from "../../domain/history-records.ts";
 import { capital } from "../format.ts";
 import { linkTo } from "../router.ts";
-import { asShare, FeatureLink, featureText, Person } from "./cells.tsx";
+import { asShare, FeatureLink, featureText, Person } from "./marks.tsx";
 import { type Column, Rows } from "./rows.tsx";
 
 /** Formats `By user`, `By label team`. */

@@ -4,7 +4,7 @@ import { get } from "../api.ts";
 import { mayNot } from "../me.ts";
 import { allFeatures, allHolders, countedRows, type Site } from "../model.ts";
 import { ALL } from "../parts/figure.tsx";
-import { isReportShown, REPORTS } from "../reports.ts";
+import { isReportShown, REPORTS } from "../parts/past-head.tsx";
 import { isOfNoSite, linkTo, page } from "../router.ts";
 import { amount } from "../words.ts";
 import { nextTheme, overlay, signOut } from "./actions.ts";

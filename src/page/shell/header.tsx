@@ -17,7 +17,7 @@ import {
   trouble,
 } from "../live/live.ts";
 import { me } from "../me.ts";
-import { Copy } from "../parts/copy-link.tsx";
+import { Copy } from "../parts/answer.tsx";
 import { Age, Icon } from "../parts/marks.tsx";
 import { linkTo, page } from "../router.ts";
 import { UNREACHABLE } from "../words.ts";

@@ -7,9 +7,10 @@ import { site } from "../live/live.ts";
 import { Icon } from "../parts/marks.tsx";
 import { useSettled } from "../parts/search-field.tsx";
 import { go } from "../router.ts";
-import { overlay } from "./actions.ts";
+import { overlay, setSingleKeys, singleKeys } from "./actions.ts";
 import { entriesOf, fleetEntries, fleetServers, siteEntries } from "./entries.ts";
 import { show } from "./header.tsx";
+import { PLACES } from "./places.ts";
 import { type Entry, ranked } from "./rank.ts";
 
 /** Finds features, servers, people, hosts, pages and sites by part of their name; or only sites. */
@@ -103,6 +104,56 @@ export function Palette() {
         ))}
       </div>
       {found.length === 0 && <p class="q none">Nothing matches.</p>}
+    </dialog>
+  );
+}
+
+const KEYS = [
+  ["Ctrl K", "Search everything"],
+  ["/", "Search this list, or everything"],
+  ["↓ ↑ j k", "Next or previous row"],
+  ["Enter", "Open"],
+  ["Esc", "Leave a field, close"],
+  ["[ ]", "Shorter or longer range"],
+  ["t", "Theme: system, light, dark"],
+  ["?", "This list"],
+] as const;
+
+export function KeyList() {
+  const box = useRef<HTMLDialogElement>(null);
+  useLayoutEffect(() => box.current?.showModal(), []);
+  const places = PLACES.map(({ word, letter }) => [`g ${letter}`, word] as const);
+  return (
+    <dialog
+      ref={box}
+      class="over keys"
+      aria-labelledby="keys-head"
+      onClose={() => {
+        if (overlay.value === "keys") overlay.value = null;
+      }}
+    >
+      <h2 id="keys-head">Keys</h2>
+      <label class="tick">
+        <input
+          type="checkbox"
+          checked={singleKeys.value}
+          onChange={({ currentTarget }) => setSingleKeys(currentTarget.checked)}
+        />
+        Enable single keys (Ctrl K always works)
+      </label>
+      <dl>
+        {[...KEYS, ...places].map(([keys, does]) => (
+          <div key={keys}>
+            <dt>
+              <kbd>{keys}</kbd>
+            </dt>
+            <dd>{does}</dd>
+          </div>
+        ))}
+      </dl>
+      <button class="btn" type="button" onClick={() => box.current?.close()}>
+        Close
+      </button>
     </dialog>
   );
 }
