@@ -59,7 +59,7 @@ const lower = (key: Key) => (typeof key === "string" ? key.toLowerCase() : key);
 export function arranged<T>(
   rows: readonly T[],
   columns: readonly Keyed<T>[],
-  { sort, search, now }: { readonly sort: string; readonly search: string; readonly now: number },
+  { sort, search, now }: Readonly<{ sort: string; search: string; now: number }>,
 ): readonly T[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   const found =

@@ -114,12 +114,12 @@ export function Daemon() {
   );
 }
 
-function Backup({ of }: { readonly of: string | null }) {
+function Backup({ of }: Readonly<{ of: string | null }>) {
   if (of === null) return <State is="warn">never</State>;
   return <>{duration(now.value - Date.parse(of))} ago</>;
 }
 
-function Reloads({ last }: { readonly last: Status["lastReload"] }) {
+function Reloads({ last }: Readonly<{ last: Status["lastReload"] }>) {
   if (last === null) return <p class="q">Configuration loaded at startup; not reloaded since.</p>;
   return (
     <>
@@ -186,7 +186,7 @@ export function Windows() {
   );
 }
 
-function Times({ of: { running, next } }: { readonly of: Maintenance["windows"][number] }) {
+function Times({ of: { running, next } }: Readonly<{ of: Maintenance["windows"][number] }>) {
   if (running === null) return <span>{next === null ? "over" : `next ${at(next.start)}`}</span>;
   return <State is="partial">{running.end === null ? "open-ended" : `open until ${at(running.end)}`}</State>;
 }

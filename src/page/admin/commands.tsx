@@ -55,7 +55,7 @@ const takesOf = (command: Command) =>
  * Asks for the command's arguments, shows the command line, then runs exactly that. A hub does not know the
  * command line and shows none.
  */
-function Run({ command, leave }: { readonly command: Command; readonly leave: () => void }) {
+function Run({ command, leave }: Readonly<{ command: Command; leave: () => void }>) {
   const fields = useSignal<Readonly<Record<string, string>>>({});
   const plan = useSignal<{ readonly of: string; readonly argv: readonly string[] } | null>(null);
   const result = useSignal<CommandResult | null>(null);
@@ -125,10 +125,7 @@ interface Filled {
   readonly currentTarget: HTMLInputElement | HTMLSelectElement;
 }
 
-function OwnServer(props: {
-  readonly value: string | undefined;
-  readonly onChange: (event: Filled) => void;
-}) {
+function OwnServer(props: Readonly<{ value: string | undefined; onChange: (event: Filled) => void }>) {
   return (
     <label>
       Server
@@ -143,7 +140,7 @@ function OwnServer(props: {
 }
 
 /** A field for a server id at a hub, with the first 1,000 ids as suggestions. */
-function ServerOfSite({ onInput }: { readonly onInput: (event: Filled) => void }) {
+function ServerOfSite({ onInput }: Readonly<{ onInput: (event: Filled) => void }>) {
   const ids = useSignal<readonly string[]>([]);
   useEffect(() => {
     get("/api/licenses/servers", { limit: "1000" }).then(
@@ -174,7 +171,7 @@ function ServerOfSite({ onInput }: { readonly onInput: (event: Filled) => void }
   );
 }
 
-function Result(props: { readonly title: string; readonly of: CommandResult; readonly leave: () => void }) {
+function Result(props: Readonly<{ title: string; of: CommandResult; leave: () => void }>) {
   const { exitCode = 0, durationMs = 0, stdout = "", stderr = "", truncated = false } = props.of;
   return (
     <FormDialog key="result" title={props.title} button={null} leave={props.leave}>

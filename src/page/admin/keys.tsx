@@ -137,13 +137,12 @@ export function SignIns() {
   );
 }
 
-function When(props: { readonly at: string | null; readonly isAge?: boolean }): ComponentChildren {
-  const { at, isAge = false } = props;
+function When({ at, isAge = false }: Readonly<{ at: string | null; isAge?: boolean }>): ComponentChildren {
   if (at === null) return <span class="q">never</span>;
   return isAge ? `${duration(now.value - Date.parse(at))} ago` : moment(Date.parse(at), now.value);
 }
 
-function MakeKey({ leave }: { readonly leave: () => void }) {
+function MakeKey({ leave }: Readonly<{ leave: () => void }>) {
   const [made, setMade] = useState<CreatedKey | null>(null);
   const [name, setName] = useState("");
   const [role, setRole] = useState("viewer");

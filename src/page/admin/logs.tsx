@@ -54,7 +54,7 @@ export function Logs() {
 }
 
 /** The end of the log. Scrolling up pauses it; scrolling down continues it. */
-function Following({ filter }: { readonly filter: LogFilter }) {
+function Following({ filter }: Readonly<{ filter: LogFilter }>) {
   const tail = useSignal<Tail>(EMPTY);
   const isPaused = useSignal(false);
   const isLost = useSignal(false);
@@ -128,7 +128,7 @@ function Following({ filter }: { readonly filter: LogFilter }) {
   );
 }
 
-function Found({ filter, search }: { readonly filter: LogFilter; readonly search: string }) {
+function Found({ filter, search }: Readonly<{ filter: LogFilter; search: string }>) {
   const [from, setFrom] = useState(0);
   return (
     <Figure
@@ -170,7 +170,7 @@ const COLUMNS: readonly ListColumn<LogEvent>[] = [
   },
   { head: "Source", width: "4.5rem", class: "a-w q", cell: ({ source }) => source },
 ];
-function Lines({ label, lines }: { readonly label: string; readonly lines: readonly LogEvent[] }) {
+function Lines({ label, lines }: Readonly<{ label: string; lines: readonly LogEvent[] }>) {
   const [shown, show] = useState<LogEvent | null>(null);
   const message: ListColumn<LogEvent> = {
     head: "Message",

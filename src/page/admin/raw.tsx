@@ -6,7 +6,7 @@ import { may, me } from "../me.ts";
 import { Figure } from "../parts/figure.tsx";
 import { Rows } from "../parts/rows.tsx";
 
-export function Output({ label, text }: { readonly label: string; readonly text: string }) {
+export function Output({ label, text }: Readonly<{ label: string; text: string }>) {
   if (text === "") return <p class="q">No output.</p>;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
@@ -17,7 +17,7 @@ export function Output({ label, text }: { readonly label: string; readonly text:
 }
 
 /** The tool's output in the last poll of a server, with unread lines marked. Loaded when opened. */
-export function Raw({ id }: { readonly id: string }) {
+export function Raw({ id }: Readonly<{ id: string }>) {
   const [isOpen, setOpen] = useState(false);
   if (me.value === null) return null;
   if (!may("raw")) return <p class="q role needs">The raw output needs the role admin.</p>;
@@ -29,7 +29,7 @@ export function Raw({ id }: { readonly id: string }) {
   );
 }
 
-function Read({ id }: { readonly id: string }) {
+function Read({ id }: Readonly<{ id: string }>) {
   return (
     <Figure
       title="Command"

@@ -46,7 +46,7 @@ export function Fleet() {
 
 const MOST_NAMED = 3;
 
-function Status({ sites }: { readonly sites: readonly SiteRecord[] }) {
+function Status({ sites }: Readonly<{ sites: readonly SiteRecord[] }>) {
   const { summary, open = 0 } = fleet.value ?? {};
   if (summary === undefined) return null;
   const of = Map.groupBy(sites, ({ state }) => state);

@@ -11,7 +11,7 @@ import { linkTo } from "../router.ts";
 
 const MARKS = { partial: "partial", stale: "stale", failed: "crit" } as const;
 const LIMIT = "50";
-export function Found(props: { readonly search: string }) {
+export function Found(props: Readonly<{ search: string }>) {
   const search = useSettled(props.search);
   return (
     <div class="cols c2">
@@ -111,7 +111,6 @@ export function Found(props: { readonly search: string }) {
   );
 }
 
-function Who(props: { readonly of: "user" | "host"; readonly name: string | null; readonly server: string }) {
-  const { of, name, server } = props;
+function Who({ of, name, server }: Readonly<{ of: "user" | "host"; name: string | null; server: string }>) {
   return name === null ? null : <a href={linkTo("person", { site: siteOf(server), [of]: name })}>{name}</a>;
 }

@@ -85,7 +85,7 @@ const labelsOf = (site: string, labels: SiteRecord["labels"]) =>
     .join(", ");
 const sinceOf = (at: string) => `since ${moment(Date.parse(at), now.value)}`;
 
-function Lag({ site: { lagFacts, lagSeconds } }: { readonly site: SiteRecord }) {
+function Lag({ site: { lagFacts, lagSeconds } }: Readonly<{ site: SiteRecord }>) {
   if (lagFacts === null || lagSeconds === null) return <span class="q">not known</span>;
   if (lagFacts === 0) return <span class="q">nothing</span>;
   return (
@@ -95,11 +95,11 @@ function Lag({ site: { lagFacts, lagSeconds } }: { readonly site: SiteRecord }) 
   );
 }
 
-const Some = (props: { readonly count: number; readonly class: string }) => (
+const Some = (props: Readonly<{ count: number; class: string }>) => (
   <span class={props.count === 0 ? "q" : props.class}>{number(props.count)}</span>
 );
 
-function Alerts({ of: { critical, warning, info } }: { readonly of: SiteRecord["alerts"] }) {
+function Alerts({ of: { critical, warning, info } }: Readonly<{ of: SiteRecord["alerts"] }>) {
   const all = [
     { count: critical ?? 0, is: "crit", word: "critical" },
     { count: warning ?? 0, is: "warn", word: "warning" },
@@ -119,7 +119,7 @@ function Alerts({ of: { critical, warning, info } }: { readonly of: SiteRecord["
   );
 }
 
-function Expiry({ on }: { readonly on: string }) {
+function Expiry({ on }: Readonly<{ on: string }>) {
   const left = Math.ceil((Date.parse(on) - now.value) / 86_400_000);
   return (
     <>
@@ -141,7 +141,7 @@ function notesOf({ clockOffsetMs, refusedFacts, daysLeft, stoppedAt }: SiteRecor
 }
 
 /** Shows all sites, or those whose name or labels have all words of the search. */
-export function Sites({ sites, search }: { readonly sites: readonly SiteRecord[]; readonly search: string }) {
+export function Sites({ sites, search }: Readonly<{ sites: readonly SiteRecord[]; search: string }>) {
   const wanted = search.toLowerCase().split(/\s+/).filter(Boolean);
   const found = sites.filter(({ site, labels }) => {
     const text = [site, ...Object.entries(labels).flat()].join("\n").toLowerCase();

@@ -127,7 +127,7 @@ function firingNow(from: number, until?: number) {
   return { alerts: all.slice(from, until), total: all.length };
 }
 
-function Row({ alert }: { readonly alert: SitesAlert }) {
+function Row({ alert }: Readonly<{ alert: SitesAlert }>) {
   const { severity, message, resolvedAt, acknowledgedBy, comment, state } = alert;
   const began = Date.parse(alert.startedAt);
   const silence = Date.parse(alert.silencedUntil ?? "");

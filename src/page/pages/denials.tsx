@@ -30,7 +30,7 @@ export function Denials() {
 
 type Answer = Answers["/api/licenses/denials"];
 
-function Groups({ answer, range }: { readonly answer: Answer; readonly range: Range }) {
+function Groups({ answer, range }: Readonly<{ answer: Answer; range: Range }>) {
   const { denials, total, logging } = answer;
   const isKnown = logging.some((each) => isLogged(each, range.end));
   return (

@@ -51,7 +51,7 @@ export function Expiry() {
   );
 }
 
-function Month({ month, groups }: { readonly month: string; readonly groups: readonly ExpiryGroup[] }) {
+function Month({ month, groups }: Readonly<{ month: string; groups: readonly ExpiryGroup[] }>) {
   return (
     <>
       <div class="h">
@@ -92,12 +92,12 @@ function lostIn(rows: readonly ExpirationRecord[]): string {
   return open > 0 ? `${limited}, ${number(open)} without a limit` : limited;
 }
 
-function Left({ days }: { readonly days: number }) {
+function Left({ days }: Readonly<{ days: number }>) {
   if (days > SOON_DAYS) return <span class="q">{inDays(days)}</span>;
   return <State is={days < 0 ? "crit" : "warn"}>{inDays(days)}</State>;
 }
 
-function List({ rows, total }: { readonly rows: readonly ExpirationRecord[]; readonly total: number }) {
+function List({ rows, total }: Readonly<{ rows: readonly ExpirationRecord[]; total: number }>) {
   return (
     <Rows
       label="Expiry"

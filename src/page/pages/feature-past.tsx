@@ -27,7 +27,7 @@ function monthOfPage(): Range {
   return { start: range.end - 30 * DAY_MS, end: range.end, word: "30d" };
 }
 
-export function FeaturePast({ row }: { readonly row: FeatureRow }) {
+export function FeaturePast({ row }: Readonly<{ row: FeatureRow }>) {
   const [range, month] = [rangeOfPage(), monthOfPage()];
   return (
     <>
@@ -63,7 +63,7 @@ export function Jumps() {
   );
 }
 
-export function FeatureTabs({ row }: { readonly row: FeatureRow }) {
+export function FeatureTabs({ row }: Readonly<{ row: FeatureRow }>) {
   const tabs = TABS.filter((each) => !mayNot("holders") || (each !== "sessions" && each !== "denials"));
   const tab = tabs.find((each) => each === query.value.get("tab")) ?? "seats";
   const { Panel } = PANELS[tab];
@@ -195,7 +195,7 @@ const DEMAND = {
 };
 
 /** Shows how long each number of seats was in use, and the effect of fewer or more seats. */
-export function SeatsNeeded({ row }: { readonly row: EfficiencyRecord }) {
+export function SeatsNeeded({ row }: Readonly<{ row: EfficiencyRecord }>) {
   const { seats, whatIf, demand, unit } = row;
   const total = row.total ?? 0;
   const levels = levelsOf(seats, row.total);

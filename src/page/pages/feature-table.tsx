@@ -23,7 +23,7 @@ const hidden = signal<readonly string[]>((kept("hidden-columns") ?? "").split(" 
 const isHidden = (column: Optional) => hidden.value.includes(column);
 
 /** The sorted rows; the heads change `sort` in the address. */
-export function FeatureTable({ rows }: { readonly rows: readonly FeatureRow[] }) {
+export function FeatureTable({ rows }: Readonly<{ rows: readonly FeatureRow[] }>) {
   const showsDays = WIDE.matches && !(isHidden("peak") && isHidden("denied"));
   return (
     <ListTable

@@ -129,7 +129,7 @@ const badgeOf = ({ server, feature: { daemon, name } }: FeatureRow) =>
 const countOf = (rows: readonly HolderRow[], { feature: { unit } }: FeatureRow) =>
   peopleSeats(peopleOf(rows), sumOf(rows, unit), unit);
 
-function Free({ row }: { readonly row: FeatureRow }) {
+function Free({ row }: Readonly<{ row: FeatureRow }>) {
   const { free, feature } = row;
   const colour = (daysLeft(row, now.peek()) ?? 0) < 0 ? "n-crit" : isFull(row) ? "n-full" : "";
   return (
@@ -140,7 +140,7 @@ function Free({ row }: { readonly row: FeatureRow }) {
   );
 }
 
-function Facts({ row, waiting }: { readonly row: FeatureRow; readonly waiting: readonly HolderRow[] }) {
+function Facts({ row, waiting }: Readonly<{ row: FeatureRow; waiting: readonly HolderRow[] }>) {
   const { feature, server } = row;
   const used = feature.used === null ? null : number(feature.used);
   const [strong, rest] = feature.unlimited
@@ -196,7 +196,7 @@ function Facts({ row, waiting }: { readonly row: FeatureRow; readonly waiting: r
 }
 
 /** Shows how often the feature was full and how long requests waited; nothing if unknown or never. */
-function Waits({ row }: { readonly row: FeatureRow }) {
+function Waits({ row }: Readonly<{ row: FeatureRow }>) {
   const { daemon, name } = row.feature;
   const asked = { server: row.server.id, daemon, feature: name, start: "-30d" };
   const found = useAnswer("/api/licenses/waits", asked).answer?.waits[0];
@@ -215,7 +215,7 @@ function Waits({ row }: { readonly row: FeatureRow }) {
   );
 }
 
-function Assigned({ rows }: { readonly rows: readonly HolderRow[] }) {
+function Assigned({ rows }: Readonly<{ rows: readonly HolderRow[] }>) {
   return (
     <>
       <Head title="Assigned" class="mt" note={plural(rows.length, "person", "people")} />
@@ -233,7 +233,7 @@ function Assigned({ rows }: { readonly rows: readonly HolderRow[] }) {
   );
 }
 
-function Reservations({ rows }: { readonly rows: readonly HolderRow[] }) {
+function Reservations({ rows }: Readonly<{ rows: readonly HolderRow[] }>) {
   const named = [...rows].sort((a, b) => byName(a.reservedFor?.name ?? "", b.reservedFor?.name ?? ""));
   return (
     <>

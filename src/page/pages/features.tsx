@@ -109,7 +109,7 @@ function StateChips(props: {
 const MOST = 20;
 
 /** Servers without any read feature, and the reason: without them a list would look complete. */
-export function Unread({ site }: { readonly site: Site }) {
+export function Unread({ site }: Readonly<{ site: Site }>) {
   const unread = [...site.values()].filter(({ features }) => features.size === 0);
   if (unread.length === 0) return null;
   return (

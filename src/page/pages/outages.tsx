@@ -75,7 +75,7 @@ const lastedOf = ({ endedAt, durationSeconds }: OutageRecord) =>
 function stretchesOf(
   { server, gaps }: AvailabilityRecord,
   outages: readonly OutageRecord[],
-  { start, end }: { readonly start: string; readonly end: string },
+  { start, end }: Readonly<{ start: string; end: string }>,
 ): Stretch[] {
   return [
     stretch("heat-1", start, end),

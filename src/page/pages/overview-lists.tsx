@@ -123,13 +123,7 @@ export function Held({ servers }: Props) {
   );
 }
 
-export function Denied({
-  denials,
-  isUnread,
-}: {
-  readonly denials: Denials | null;
-  readonly isUnread: boolean;
-}) {
+export function Denied({ denials, isUnread }: Readonly<{ denials: Denials | null; isUnread: boolean }>) {
   const { of = [], count = null, unknown = [] } = denials ?? {};
   const today = { word: null, start: midnight(), end: now.value };
   return (
@@ -177,7 +171,7 @@ export const coloured = (colour: string) => (count: number) =>
 const MOST_TROUBLES = IS_FLEET ? 8 : 20;
 
 /** Lists problems. A fleet knows only the newest of its `open` alerts. */
-export function Attention({ servers, open }: { readonly servers: Site; readonly open?: number }) {
+export function Attention({ servers, open }: Readonly<{ servers: Site; open?: number }>) {
   const alerts = [...(firing.value?.values() ?? [])];
   const troubles = troublesOf(servers, alerts, now.value);
   const handled = alerts.filter((alert) => !isUnhandled(alert, now.value)).length;
@@ -204,7 +198,7 @@ export function Attention({ servers, open }: { readonly servers: Site; readonly 
   );
 }
 
-function Row({ trouble }: { readonly trouble: Trouble }) {
+function Row({ trouble }: Readonly<{ trouble: Trouble }>) {
   const { mark, tone, subject, to, text, since, days, alert } = trouble;
   return (
     <li>

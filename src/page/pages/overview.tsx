@@ -74,8 +74,7 @@ export function Overview() {
 /** Same delay as the header's bar. */
 const TELL_AFTER_MS = 10_000;
 
-function Status(props: { readonly servers: Site; readonly denied: ReturnType<typeof useDenials> }) {
-  const { servers, denied } = props;
+function Status({ servers, denied }: Readonly<{ servers: Site; denied: ReturnType<typeof useDenials> }>) {
   const { count = null } = denied.denials ?? {};
   const isReading = denied.denials === null && !denied.isUnread && !mayNot("holders");
   const unhandled = firing.value && unhandledOf(firing.value.values(), now.value);
@@ -117,7 +116,7 @@ function Status(props: { readonly servers: Site; readonly denied: ReturnType<typ
 }
 
 /** Shows all servers together over 24 hours, from history. */
-function SiteChart({ day, why }: { readonly day: Day | null; readonly why: string | null }) {
+function SiteChart({ day, why }: Readonly<{ day: Day | null; why: string | null }>) {
   const until = day?.until ?? now.value;
   const coverage = Math.floor(100 * (day?.coverage ?? 0));
   const series = useMemo(

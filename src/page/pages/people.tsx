@@ -75,7 +75,7 @@ export function People() {
 const MOST_SEATS = "-count";
 
 /** Lists people, hosts or features, each once, with all checkouts. */
-function GroupList({ rows, by }: { readonly rows: readonly HolderRow[]; readonly by: HolderGroup }) {
+function GroupList({ rows, by }: Readonly<{ rows: readonly HolderRow[]; by: HolderGroup }>) {
   const sort = query.value.get("group-sort") ?? MOST_SEATS;
   const columns = useMemo(() => groupColumns(by), [by]);
   const groups = useMemo(() => sortedBy(groupedHolders(rows, by), columns, sort, () => 0), [rows, by, sort]);

@@ -41,7 +41,7 @@ export function Person() {
   );
 }
 
-function PersonPast({ by, name }: { readonly by: "user" | "host"; readonly name: string }) {
+function PersonPast({ by, name }: Readonly<{ by: "user" | "host"; name: string }>) {
   const range = { start: now.peek() - 90 * DAY_MS, end: now.peek(), word: null };
   const asked = { [by]: name, start: "-90d" };
   const { answer } = useAnswer("/api/licenses/sessions", { ...asked, limit: `${MOST_ROWS}` });

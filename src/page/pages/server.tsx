@@ -56,7 +56,7 @@ export function Server() {
 }
 
 /** The features of a server, with a filter of their own. */
-function Features({ server }: { readonly server: KeptServer }) {
+function Features({ server }: Readonly<{ server: KeptServer }>) {
   const search = query.value.get("q") ?? "";
   const rows = useInOrder(() => [...featuresOf(server)], query.value.get("sort") ?? FIRST, server);
   const found = matching(rows, { search, server: null, label: null });
@@ -75,7 +75,7 @@ function Features({ server }: { readonly server: KeptServer }) {
   );
 }
 
-function Says({ server }: { readonly server: KeptServer }) {
+function Says({ server }: Readonly<{ server: KeptServer }>) {
   const { name, manager, address, counts, lastPollAt, nextPollAt, error, members } = server;
   const mark = MARK_OF[kindOf(server)];
   const master = members.length > 1 && members.find((member) => member.master)?.host;
@@ -139,7 +139,7 @@ interface Part {
   readonly error: string | null;
 }
 
-function Parts({ title, parts }: { readonly title: string; readonly parts: readonly Part[] }) {
+function Parts({ title, parts }: Readonly<{ title: string; parts: readonly Part[] }>) {
   const up = parts.filter(({ status }) => status === "up").length;
   return (
     <Section title={title} note={parts.length > 1 && `${up} of ${parts.length} up`}>
@@ -165,7 +165,7 @@ function Parts({ title, parts }: { readonly title: string; readonly parts: reado
 const BARS = 60;
 
 /** Shows the durations of recent polls that this page saw, and unread lines. */
-function Polls({ server: { id, pollDurationMs, unparsedLines } }: { readonly server: KeptServer }) {
+function Polls({ server: { id, pollDurationMs, unparsedLines } }: Readonly<{ server: KeptServer }>) {
   const times = pollTimes(id).slice(-BARS);
   const slowest = Math.max(1, ...times.map(({ ms }) => ms));
   const says = `Slowest of ${plural(times.length, "poll")} since this page was opened: ${milliseconds(slowest)}.`;
@@ -197,7 +197,7 @@ function Polls({ server: { id, pollDurationMs, unparsedLines } }: { readonly ser
   );
 }
 
-function Outages({ id }: { readonly id: string }) {
+function Outages({ id }: Readonly<{ id: string }>) {
   return (
     <Figure
       title="Outages"

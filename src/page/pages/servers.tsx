@@ -137,7 +137,7 @@ function matches(server: KeptServer): boolean {
 }
 
 /** Many servers: a row per label, those with problems first. */
-export function ServerGroups({ servers }: { readonly servers: Site }) {
+export function ServerGroups({ servers }: Readonly<{ servers: Site }>) {
   return (
     <Section title="Servers" note={number(servers.size)} more={["All servers", { path: "servers" }]}>
       <Rows

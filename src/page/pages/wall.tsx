@@ -165,7 +165,7 @@ function Tightest({ server }: Props) {
 }
 
 /** Totals of all servers on the wall; counts problems if not all servers are visible. */
-function Sums({ servers, isPart }: { readonly servers: readonly KeptServer[]; readonly isPart: boolean }) {
+function Sums({ servers, isPart }: Readonly<{ servers: readonly KeptServer[]; isPart: boolean }>) {
   const shown = new Map(servers.map((server) => [server.id, server]));
   const { used, total, waiting } = figuresOf(shown);
   const { answer } = useExpiries(shown);

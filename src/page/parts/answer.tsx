@@ -68,11 +68,7 @@ export function Pending({ error, again }: Pick<Asked<never>, "error"> & { readon
 }
 
 /** Copies a text. Plain HTTP has no clipboard: there the text is shown, selected. */
-export function Copy(props: {
-  readonly text: () => string;
-  readonly label: string;
-  readonly class?: string;
-}) {
+export function Copy(props: Readonly<{ text: () => string; label: string; class?: string }>) {
   const [state, setState] = useState<"idle" | "copied" | "shown">("idle");
   const copy = async () => {
     try {

@@ -20,7 +20,7 @@ function outline({ kind, x, width }: Part): string {
 
 type Counts = "total" | "used" | "available" | "reserved" | "queued" | "unlimited" | "state";
 
-export function SeatBar({ feature }: { readonly feature: Pick<PictureFeature, Counts> }) {
+export function SeatBar({ feature }: Readonly<{ feature: Pick<PictureFeature, Counts> }>) {
   const isOpen = feature.unlimited || feature.total === null;
   const kinds = Map.groupBy(partsOf(feature), ({ kind }) => kind);
   return (
@@ -43,7 +43,7 @@ export function SeatBar({ feature }: { readonly feature: Pick<PictureFeature, Co
 }
 
 /** The most important remark next to the bar. */
-export function Note({ row }: { readonly row: FeatureRow }) {
+export function Note({ row }: Readonly<{ row: FeatureRow }>) {
   const { feature, server } = row;
   const over = -(feature.available ?? 0);
   if ((feature.queued ?? 0) > 0) return <span class="n-full">{waitingWords(feature.queued ?? 0)}</span>;
@@ -89,7 +89,7 @@ export const stretch = (colour: Stretch["colour"], start: string, end: string): 
 const TIMELINE_WIDTH = 1000;
 
 /** Periods on the time axis of a range; the text next to it describes them. */
-export function Timeline({ range, of }: { readonly range: Range; readonly of: readonly Stretch[] }) {
+export function Timeline({ range, of }: Readonly<{ range: Range; of: readonly Stretch[] }>) {
   const { start, end } = range;
   const x = (at: number) =>
     Math.round((TIMELINE_WIDTH * (Math.min(end, Math.max(start, at)) - start)) / (end - start));

@@ -115,7 +115,7 @@ function namedSince({ logging: [logging], denials, total }: Denials): number | n
   return Math.max(oldest, Date.parse(logging.since ?? "") || 0);
 }
 
-function StatsFacts({ of }: { readonly of: StatsRecord }) {
+function StatsFacts({ of }: Readonly<{ of: StatsRecord }>) {
   const known = (value: number | null, as = number) => <Known value={orUnknown(value, of)} as={as} />;
   const facts: [string, ComponentChildren][] = [
     ["Peak", known(of.peakUsed)],

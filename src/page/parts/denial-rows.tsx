@@ -97,10 +97,7 @@ export function DenialFigure(props: {
 export function NotLogged({
   logging,
   start,
-}: {
-  readonly logging: readonly LoggingRecord[];
-  readonly start: number;
-}) {
+}: Readonly<{ logging: readonly LoggingRecord[]; start: number }>) {
   const later = logging.filter(({ state, since }) => state === "on" && Date.parse(since ?? "") > start);
   const bySince = Map.groupBy(later, ({ since }) => moment(Date.parse(since ?? ""), now.peek()));
   return (

@@ -25,7 +25,7 @@ export function problemOf(error: unknown): string {
   return error.details === null ? error.message : `${error.message}\n${error.details}`;
 }
 
-export function ActButton({ word, act }: { readonly word: string; readonly act: () => Promise<string> }) {
+export function ActButton({ word, act }: Readonly<{ word: string; act: () => Promise<string> }>) {
   const isBusy = useSignal(false);
   const click = async () => {
     isBusy.value = true;

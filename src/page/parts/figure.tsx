@@ -14,7 +14,7 @@ export const ALL: Query = IS_HUB ? { limit: `${MOST_ROWS}` } : {};
 export const firstOf = (shown: number, total: number): string =>
   `The first ${number(shown)} of ${number(total)}; the CSV has ${total > MOST_ROWS ? number(MOST_ROWS) : "all"}.`;
 
-export function Csv(props: { readonly path: string; readonly query: Query; readonly class?: string }) {
+export function Csv(props: Readonly<{ path: string; query: Query; class?: string }>) {
   const address = addressOf(props.path, { ...props.query, format: "csv" });
   return (
     <a class={props.class ?? "btn"} href={`.${address}`} download>
@@ -61,7 +61,7 @@ export function Figure<P extends keyof Answers>(props: FigureProps<P>) {
 }
 
 /** Marks a result that is based on a truncated answer. */
-export function Newest({ shown, total }: { readonly shown: number; readonly total: number }) {
+export function Newest({ shown, total }: Readonly<{ shown: number; total: number }>) {
   if (total <= shown) return null;
   return (
     <p class="why n-warn">{`Counts only the newest ${number(shown)} of ${number(total)}: choose a shorter range.`}</p>

@@ -30,7 +30,7 @@ export const HELD: ListColumn<Lasting> = {
 };
 
 /** Marks checkouts of more than a day. */
-function Held({ row: { since, kind } }: { readonly row: Lasting }) {
+function Held({ row: { since, kind } }: Readonly<{ row: Lasting }>) {
   if (since === null) return <Unknown />;
   const ms = now.value - since;
   if (kind !== "checkout" || ms <= LONG_MS) return <>{duration(ms)}</>;
@@ -103,7 +103,7 @@ export function hrefOfFeature({ server, feature }: Pick<HolderRow, "server" | "f
 }
 
 /** Lists holders and waiting requests of any feature; the heads change `sort` in the address. */
-export function HolderList({ rows }: { readonly rows: readonly HolderRow[] }) {
+export function HolderList({ rows }: Readonly<{ rows: readonly HolderRow[] }>) {
   return (
     <ListTable
       label="People"
@@ -133,11 +133,7 @@ const OF_FEATURE: readonly ListColumn<HolderRow>[] = [
 ];
 
 /** Lists holders and waiting requests of one feature. `lasts`: head of the duration column. */
-export function HolderTable(props: {
-  readonly rows: readonly HolderRow[];
-  readonly label: string;
-  readonly lasts: string;
-}) {
+export function HolderTable(props: Readonly<{ rows: readonly HolderRow[]; label: string; lasts: string }>) {
   const { label, lasts } = props;
   const [sort, search] = [`${slugOf(label)}-sort`, `${slugOf(label)}-q`];
   const all = sortedHolders([...props.rows], query.value.get(sort) ?? FIRST);

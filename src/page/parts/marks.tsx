@@ -19,7 +19,7 @@ export type IconName =
   | "more";
 
 /** A drawing of the sprite in index.html. `size`: pixels at the default text size. */
-export function Icon({ name, size = 12 }: { readonly name: IconName; readonly size?: number }) {
+export function Icon({ name, size = 12 }: Readonly<{ name: IconName; size?: number }>) {
   const side = `${size / 16}rem`;
   return (
     <svg class="ic" width={side} height={side} aria-hidden="true">
@@ -79,7 +79,7 @@ export function UsedOf(props: {
   );
 }
 
-export function Age({ at }: { readonly at: number }) {
+export function Age({ at }: Readonly<{ at: number }>) {
   return <>{duration(now.value - at)}</>;
 }
 
@@ -98,7 +98,7 @@ export const asShare = (percent: number): string =>
 export const asDuration = (seconds: number): string => duration(1000 * seconds);
 
 /** Links to a person; some keys do not see names. */
-export function Person({ user }: { readonly user: string | null }): ComponentChildren {
+export function Person({ user }: Readonly<{ user: string | null }>): ComponentChildren {
   if (user === null) return <Unknown />;
   return <a href={linkTo("person", { user })}>{user}</a>;
 }
@@ -133,7 +133,7 @@ export function FeatureLink(props: {
   );
 }
 
-export function Facts({ of }: { readonly of: readonly (readonly [string, ComponentChildren])[] }) {
+export function Facts({ of }: Readonly<{ of: readonly (readonly [string, ComponentChildren])[] }>) {
   return (
     <dl class="figures">
       {of.map(([word, value]) => (

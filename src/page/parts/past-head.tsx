@@ -42,7 +42,7 @@ export const coveredIn = (
 export const zoom = (start: number, end: number): void => setQuery({ range: rangeText(start, end) }, true);
 
 /** Head of a page about the past: name, neighbors, range (null: none) and filters. */
-export function PastHead(props: { readonly range: Range | null; readonly children?: ComponentChildren }) {
+export function PastHead(props: Readonly<{ range: Range | null; children?: ComponentChildren }>) {
   const { range } = props;
   const report = query.value.get("report");
   const here =
@@ -85,7 +85,7 @@ export function PastHead(props: { readonly range: Range | null; readonly childre
   );
 }
 
-export function RangeChoice({ range }: { readonly range: Range }) {
+export function RangeChoice({ range }: Readonly<{ range: Range }>) {
   return (
     <div class="range" role="group" aria-label="Range">
       {range.word === null && (

@@ -5,7 +5,7 @@ import { type Range, rangeInWords } from "../range.ts";
 import { query } from "../router.ts";
 
 /** Footer of every printed sheet: period (null: now), filters, time of printing, and address. */
-export function PrintFoot({ range }: { readonly range: Range | null }) {
+export function PrintFoot({ range }: Readonly<{ range: Range | null }>) {
   const filter = [...query.value].filter(([name]) => name !== "range");
   const parts = [
     range === null

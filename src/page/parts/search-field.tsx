@@ -6,11 +6,7 @@ import { query, setQuery } from "../router.ts";
 import { Icon } from "./marks.tsx";
 
 /** Search field of a list. The address has its text, and Back returns to the state before. */
-export function SearchField(props: {
-  readonly label: string;
-  readonly hint: string;
-  readonly example?: string;
-}) {
+export function SearchField(props: Readonly<{ label: string; hint: string; example?: string }>) {
   return (
     <div class="seek">
       <form class="find" role="search" onSubmit={(event) => event.preventDefault()}>
@@ -84,12 +80,7 @@ export function LabelChoice() {
 const FILTERED = 6;
 
 /** The field that filters a table by text; the address has the text as `name`. */
-export function Filter(props: {
-  readonly label: string;
-  readonly name: string;
-  readonly found: number;
-  readonly all: number;
-}) {
+export function Filter(props: Readonly<{ label: string; name: string; found: number; all: number }>) {
   const { label, name, found, all } = props;
   const search = query.value.get(name) ?? "";
   if (all < FILTERED && search === "") return null;

@@ -80,7 +80,7 @@ export function startWatching(): void {
 }
 
 /** Notifies when a seat is free; explains how, which depends on the browser. */
-export function WatchButton({ row: { id, free, feature } }: { readonly row: FeatureRow }) {
+export function WatchButton({ row: { id, free, feature } }: Readonly<{ row: FeatureRow }>) {
   const isOn = watched.value.includes(id);
   if (!isOn && (free !== 0 || feature.state !== "ok")) return null;
   return (

@@ -98,7 +98,7 @@ export function NoMatch() {
   );
 }
 
-export function SortAgain({ moved, again }: { readonly moved: number; readonly again: () => void }) {
+export function SortAgain({ moved, again }: Readonly<{ moved: number; again: () => void }>) {
   if (moved === 0) return null;
   return (
     <button class="btn" type="button" onClick={again}>
