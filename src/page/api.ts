@@ -1,4 +1,4 @@
-import { signal as signalOf } from "@preact/signals";
+import { signal, signal as signalOf } from "@preact/signals";
 import type { AlertRecord } from "../domain/alerts.ts";
 import type { DenialRecord, LoggingRecord } from "../domain/denials.ts";
 import type { LogEvent } from "../domain/events.ts";
@@ -10,7 +10,7 @@ import type {
   UsageRecord,
   WaitsRecord,
 } from "../domain/history-records.ts";
-import type { CreatedKey, Key, Me, SignInRecord } from "../domain/keys.ts";
+import type { CreatedKey, Key, Me, Permission, SignInRecord } from "../domain/keys.ts";
 import type { AvailabilityRecord, OutageRecord } from "../domain/outages.ts";
 import type {
   ErrorBody,
@@ -211,4 +211,22 @@ export function search(query: Query): string {
   for (const [name, value] of Object.entries(query))
     for (const one of [value].flat()) pairs.append(name, one);
   return pairs.size === 0 ? "" : `?${pairs}`;
+}
+
+/** The signed-in caller, or the viewer of a public page; null while unknown, and if no one is signed in. */
+export const me = signal<Me | null>(null);
+
+export const may = (what: Permission): boolean => me.value?.permissions.includes(what) ?? false;
+
+/** Reports whether an action is known to be forbidden. Without an answer nothing is withheld. */
+export const mayNot = (what: Permission): boolean => me.value !== null && !may(what);
+
+/** Returns false if no one is signed in. The picture, which is requested next, reports failures. */
+export async function loadMe(): Promise<boolean> {
+  try {
+    me.value = await get("/api/me");
+    return me.value !== null;
+  } catch {
+    return true;
+  }
 }

@@ -1,8 +1,7 @@
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { type Answers, type Query, remove } from "../api.ts";
-import { me } from "../me.ts";
+import { type Answers, me, type Query, remove } from "../api.ts";
 import { FormDialog, tell } from "../parts/dialog.tsx";
 import { Figure } from "../parts/figure.tsx";
 import { type Column, Rows } from "../parts/rows.tsx";

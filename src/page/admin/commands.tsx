@@ -1,11 +1,10 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Command, CommandResult } from "../../domain/service/commands.ts";
-import { get, post } from "../api.ts";
+import { get, me, post } from "../api.ts";
 import { duration } from "../format.ts";
 import { IS_HUB } from "../here.ts";
 import { site } from "../live/live.ts";
-import { me } from "../me.ts";
 import { FormDialog } from "../parts/dialog.tsx";
 import { Head } from "../parts/section.tsx";
 import { ActionTable } from "./action-table.tsx";

@@ -1,9 +1,9 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import type { LogEvent } from "../../domain/events.ts";
+import { may } from "../api.ts";
 import { exactMoment, plural } from "../format.ts";
 import { now } from "../live/live.ts";
-import { may } from "../me.ts";
 import { FormDialog } from "../parts/dialog.tsx";
 import { Figure } from "../parts/figure.tsx";
 import { type Mark, State } from "../parts/marks.tsx";

@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
+import { may, me } from "../api.ts";
 import { moment, number, plural } from "../format.ts";
 import { atHub } from "../here.ts";
 import { now } from "../live/live.ts";
-import { may, me } from "../me.ts";
 import { Figure } from "../parts/figure.tsx";
 import { Rows } from "../parts/rows.tsx";
 

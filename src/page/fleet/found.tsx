@@ -1,7 +1,7 @@
 import { siteOf } from "../../domain/server.ts";
+import { mayNot } from "../api.ts";
 import { moment, plural, shortIn } from "../format.ts";
 import { now } from "../live/live.ts";
-import { mayNot } from "../me.ts";
 import { SeatBar } from "../parts/bar.tsx";
 import { Figure } from "../parts/figure.tsx";
 import { FeatureLink, Known, State, UsedOf } from "../parts/marks.tsx";

@@ -1,8 +1,7 @@
 import { computed, effect, signal } from "@preact/signals";
 import type { Patch } from "../../domain/live-picture.ts";
-import { Refusal, serverNow } from "../api.ts";
+import { loadMe, me, Refusal, serverNow } from "../api.ts";
 import { IS_FLEET, IS_HUB, SITE } from "../here.ts";
-import { loadMe, me } from "../me.ts";
 import type { Site } from "../model.ts";
 import { firing, hearAlert, lastDenial, loadAlerts } from "./alerts.ts";
 import { HUB_EVERY_MS, readFleet, wakesOrSleeps } from "./hub.ts";

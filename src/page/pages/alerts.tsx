@@ -1,4 +1,5 @@
 import type { AlertRecord } from "../../domain/alerts.ts";
+import { may, me } from "../api.ts";
 import { AlertDialog, targetOf } from "../daily/alert-dialog.tsx";
 import { alertWords, SEVERITY_MARKS, subjectOf } from "../daily/attention.ts";
 import { capital, duration, moment, number, plural, withDays } from "../format.ts";
@@ -6,7 +7,6 @@ import { IS_FLEET, IS_HUB } from "../here.ts";
 import { ask, asked, changes, firing, isUnhandled, type SitesAlert, toneOf } from "../live/alerts.ts";
 import { firingCount } from "../live/hub.ts";
 import { now, site } from "../live/live.ts";
-import { may, me } from "../me.ts";
 import { Pending, useAnswer } from "../parts/answer.tsx";
 import { Outcome } from "../parts/dialog.tsx";
 import { Csv } from "../parts/figure.tsx";

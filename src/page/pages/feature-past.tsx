@@ -1,9 +1,9 @@
 import type { EfficiencyRecord } from "../../domain/history-records.ts";
 import type { PoolRecord } from "../../domain/records.ts";
 import type { Unit } from "../../domain/words.ts";
+import { mayNot } from "../api.ts";
 import { capital, day, number, shortIn } from "../format.ts";
 import { now } from "../live/live.ts";
-import { mayNot } from "../me.ts";
 import type { FeatureRow } from "../model.ts";
 import { ChartFigure, idOf } from "../parts/chart-figure.tsx";
 import { DenialFigure } from "../parts/denial-rows.tsx";

@@ -1,8 +1,7 @@
 import { groupLimit } from "../../domain/polls/seat-groups.ts";
-import { addressOf } from "../api.ts";
+import { addressOf, mayNot, me } from "../api.ts";
 import { byName, day, duration, number, plural } from "../format.ts";
 import { now, site } from "../live/live.ts";
-import { mayNot, me } from "../me.ts";
 import {
   daysLeft,
   type FeatureRow,

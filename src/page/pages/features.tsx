@@ -15,8 +15,7 @@ import { Icon, State } from "../parts/marks.tsx";
 import { LabelChoice, SearchField, ServerChoice } from "../parts/search-field.tsx";
 import { query, setQuery } from "../router.ts";
 import { matching } from "../search.ts";
-import { NoMatch, SortAgain } from "../tables/list-table.tsx";
-import { useSteadyOrder } from "../tables/steady-order.ts";
+import { NoMatch, SortAgain, useSteadyOrder } from "../tables/list-table.tsx";
 import { ColumnChoice, FeatureTable, FIRST, useInOrder } from "./feature-table.tsx";
 
 export function Features() {

@@ -1,9 +1,9 @@
 import type { ComponentChildren } from "preact";
 import type { EfficiencyRecord, StatsRecord } from "../../domain/history-records.ts";
+import { mayNot } from "../api.ts";
 import { byName, number } from "../format.ts";
 import { IS_FLEET } from "../here.ts";
 import { site } from "../live/live.ts";
-import { mayNot } from "../me.ts";
 import { allFeatures } from "../model.ts";
 import { ChartFigure } from "../parts/chart-figure.tsx";
 import { Figure, MOST_ROWS, NO_COVERAGE } from "../parts/figure.tsx";

@@ -1,11 +1,11 @@
 import { siteOf } from "../../domain/server.ts";
+import { may, mayNot } from "../api.ts";
 import { MARK_WORDS, type Trouble, troublesOf } from "../daily/attention.ts";
 import { EXPIRY_DAYS, expiriesOf, heldOf, tightOf } from "../daily/figures.ts";
 import { day as dayInWords, duration, number, plural } from "../format.ts";
 import { IS_FLEET } from "../here.ts";
 import { ask, firing, isUnhandled } from "../live/alerts.ts";
 import { now } from "../live/live.ts";
-import { may, mayNot } from "../me.ts";
 import { allFeatures, type FeatureRow, nameOf, type Site } from "../model.ts";
 import { Pending } from "../parts/answer.tsx";
 import { Note, SeatBar, stretch, Timeline } from "../parts/bar.tsx";

@@ -1,4 +1,5 @@
 import { useEffect, useMemo } from "preact/hooks";
+import { mayNot } from "../api.ts";
 import { sentenceOf, shortOf } from "../daily/condition.ts";
 import { figuresOf } from "../daily/figures.ts";
 import type { Day } from "../daily/series.ts";
@@ -6,7 +7,6 @@ import { Tile } from "../daily/tile.tsx";
 import { moment, plural } from "../format.ts";
 import { asked, firing, unhandledOf } from "../live/alerts.ts";
 import { lostSince, now, site } from "../live/live.ts";
-import { mayNot } from "../me.ts";
 import { allFeatures, type Site, sorted } from "../model.ts";
 import { Outcome } from "../parts/dialog.tsx";
 import { Facts, Icon, Known, Loading, UsedOf } from "../parts/marks.tsx";

@@ -9,8 +9,14 @@ import { Unknown } from "../parts/marks.tsx";
 import { Choice, SearchField, ServerChoice } from "../parts/search-field.tsx";
 import { linkTo, query } from "../router.ts";
 import { matchingHolders } from "../search.ts";
-import { type ListColumn, ListTable, NoMatch, SortAgain, sortedBy } from "../tables/list-table.tsx";
-import { useSteadyOrder } from "../tables/steady-order.ts";
+import {
+  type ListColumn,
+  ListTable,
+  NoMatch,
+  SortAgain,
+  sortedBy,
+  useSteadyOrder,
+} from "../tables/list-table.tsx";
 import { peopleSeats, unlessSeats } from "../words.ts";
 
 const HOUR_MS = 3_600_000;

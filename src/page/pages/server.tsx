@@ -1,13 +1,12 @@
 import type { KeptServer } from "../../domain/polls/kept-picture.ts";
 import type { PartStatus } from "../../domain/words.ts";
 import { Raw } from "../admin/raw.tsx";
-import { post } from "../api.ts";
+import { may, post } from "../api.ts";
 import { aloneOf, isOld, kindOf, MARK_OF, readAt } from "../daily/condition.ts";
 import { duration, milliseconds, number, plural } from "../format.ts";
 import { atHub } from "../here.ts";
 import { now, site } from "../live/live.ts";
 import { pollTimes } from "../live/poll-times.ts";
-import { may } from "../me.ts";
 import { featuresOf, labelsOf } from "../model.ts";
 import { CopyLink } from "../parts/answer.tsx";
 import { ActButton, Outcome } from "../parts/dialog.tsx";

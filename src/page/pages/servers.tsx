@@ -22,8 +22,14 @@ import { Rows } from "../parts/rows.tsx";
 import { Choice, LabelChoice, SearchField } from "../parts/search-field.tsx";
 import { Section } from "../parts/section.tsx";
 import { hrefOf, linkTo, query } from "../router.ts";
-import { type ListColumn, ListTable, NoMatch, SortAgain, sortedBy } from "../tables/list-table.tsx";
-import { useSteadyOrder } from "../tables/steady-order.ts";
+import {
+  type ListColumn,
+  ListTable,
+  NoMatch,
+  SortAgain,
+  sortedBy,
+  useSteadyOrder,
+} from "../tables/list-table.tsx";
 
 /** Default order: worst first. */
 const FIRST = "is";

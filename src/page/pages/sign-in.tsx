@@ -1,7 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { post, Refusal } from "../api.ts";
+import { loadMe, post, Refusal } from "../api.ts";
 import { again, forget } from "../live/live.ts";
-import { loadMe } from "../me.ts";
 import { go, linkTo, page } from "../router.ts";
 import { UNREACHABLE } from "../words.ts";
 

@@ -1,9 +1,8 @@
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { StatsRecord } from "../../domain/history-records.ts";
-import type { Answers } from "../api.ts";
+import { type Answers, mayNot } from "../api.ts";
 import { number } from "../format.ts";
-import { mayNot } from "../me.ts";
 import type { FeatureRow } from "../model.ts";
 import { type Range, rangeQuery, stepOf, ZONE } from "../range.ts";
 import { isDaily, type Lane, orUnknown, peakOf, type Series, seriesOf } from "../series.ts";

@@ -1,7 +1,6 @@
 import { siteOf } from "../../domain/server.ts";
 import type { SiteRecord } from "../../domain/service/sites.ts";
-import { get } from "../api.ts";
-import { mayNot } from "../me.ts";
+import { get, mayNot } from "../api.ts";
 import { allFeatures, allHolders, countedRows, type Site } from "../model.ts";
 import { ALL } from "../parts/figure.tsx";
 import { isReportShown, REPORTS } from "../parts/past-head.tsx";

@@ -1,6 +1,6 @@
 import { effect, signal } from "@preact/signals";
 import type { SiteRecord } from "../../domain/service/sites.ts";
-import { waitsUntil } from "../api.ts";
+import { me, waitsUntil } from "../api.ts";
 import { duration, moment, number } from "../format.ts";
 import { IS_FLEET, IS_HUB, SITE } from "../here.ts";
 import { firing, lastAlert, unhandledOf } from "../live/alerts.ts";
@@ -16,7 +16,6 @@ import {
   site,
   trouble,
 } from "../live/live.ts";
-import { me } from "../me.ts";
 import { Copy } from "../parts/answer.tsx";
 import { Age, Icon } from "../parts/marks.tsx";
 import { linkTo, page } from "../router.ts";

@@ -1,7 +1,7 @@
 import type { Permission } from "../../domain/keys.ts";
 import type { PagePath } from "../../domain/words.ts";
+import { mayNot } from "../api.ts";
 import { IS_FLEET } from "../here.ts";
-import { mayNot } from "../me.ts";
 import type { IconName } from "../parts/marks.tsx";
 
 interface Place {

@@ -4,7 +4,7 @@ import { compareNullsLast } from "../../domain/order.ts";
 import { plural } from "../format.ts";
 import { isOnPaper } from "../parts/print-foot.tsx";
 import { go, linkTo, page, query, setQuery } from "../router.ts";
-import { type Identified, slotsOf } from "../rows.ts";
+import { type Identified, slotsOf, steady } from "../rows.ts";
 
 export interface ListColumn<T> {
   readonly head: string;
@@ -221,4 +221,33 @@ export function VirtualRows<T extends Identified>({ rows, children, seen }: Prop
       ))}
     </div>
   );
+}
+
+/** Time in which the sort button stays after the pointer leaves the rows. */
+const LEAVES_MS = 3_000;
+
+/**
+ * Keeps rows in place while the pointer or the focus is on them, so that clicks hit the intended row. A
+ * changed `question` (filter, sort) and `again` sort them.
+ */
+export function useSteadyOrder<T extends Identified>(fresh: readonly T[], question: string) {
+  const [isHeld, setHeld] = useState(false);
+  const leaving = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const last = useRef<{ readonly question: string; readonly rows: readonly T[] }>({ question: "", rows: [] });
+  const isSame = last.current.question === question;
+  const shown = isHeld && isSame ? steady(fresh, last.current.rows) : { rows: fresh, moved: 0 };
+  last.current = { question, rows: shown.rows };
+  const hold = () => {
+    clearTimeout(leaving.current);
+    setHeld(true);
+  };
+  const leave = () => {
+    clearTimeout(leaving.current);
+    leaving.current = setTimeout(() => setHeld(false), LEAVES_MS);
+  };
+  return {
+    ...shown,
+    again: () => setHeld(false),
+    events: { onPointerEnter: hold, onPointerLeave: leave, onFocusIn: hold, onFocusOut: leave },
+  };
 }
