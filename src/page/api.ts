@@ -34,7 +34,6 @@ interface Range {
 type List<Name extends string, Row> = { readonly [N in Name]: readonly Row[] } & { readonly total: number };
 
 export interface Answers {
-  /** Null if no one is signed in. */
   readonly "/api/me": Me | null;
   readonly "/api/licenses/features": List<"features", FeatureRecord>;
   readonly "/api/licenses/users": List<"users", UserRecord>;
@@ -161,7 +160,6 @@ function pause(ms: number, signal: AbortSignal | null | undefined): Promise<void
 
 const OF_JSON = { "content-type": "application/json", ...PAGE };
 
-/** Sends a change. Throws like `get`. */
 export async function post<P extends keyof Changes>(path: P, body: object | null): Promise<Changes[P]> {
   return read(await ask(path, { method: "POST", headers: OF_JSON, body: body && JSON.stringify(body) }));
 }

@@ -13,7 +13,6 @@ export type Keyed<T, Cell = unknown> = {
 } & (
   | {
       readonly by: ((row: T) => Key) | null;
-      /** Shown in place of the sort key. */
       readonly cell?: (row: T) => Cell;
       /** Monospaced, or quiet. */
       readonly style?: "m" | "q";
@@ -42,7 +41,6 @@ function textOf<T>(columns: readonly Keyed<T>[], row: T, now: number): string {
   return texts.join("\n").toLowerCase();
 }
 
-/** Reports whether rows have words to search for. */
 export const hasText = <T>(columns: readonly Keyed<T>[], [first]: readonly T[]): boolean =>
   first !== undefined &&
   columns.some((column) => "time" in column || typeof keyOf(column, first) === "string");

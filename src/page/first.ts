@@ -1,9 +1,7 @@
 /** Runs inside the document before the first paint. Not a module: no import, no export. */
 const { dataset } = document.documentElement;
-// Selects the skeleton of this page.
 dataset.page = location.pathname.split("/").at(-1);
 try {
-  // A stored theme must apply before the first paint.
   const kept = localStorage.getItem("licmond-theme");
   if (kept === "light" || kept === "dark") dataset.theme = kept;
 } catch {}
@@ -15,7 +13,6 @@ const pictures = of === null ? [] : [`/api/picture${of ? `?${new URLSearchParams
 globalThis.early = new Map(
   ["/api/me", ...pictures].map((path) => {
     const answer = fetch(`.${path}`, { cache: "no-store", headers: { "x-licmond": "page" } });
-    // The reader of the answer handles the failure.
     answer.catch(() => {});
     return [path, answer];
   }),

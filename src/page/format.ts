@@ -18,7 +18,6 @@ const DATE_OF_YEAR = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", tim
 
 export const number = (value: number): string => NUMBER.format(value);
 
-/** Formats `Seats` for `seats`. */
 export const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);
 
 export const plural = (count: number, one: string, many?: string): string =>

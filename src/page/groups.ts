@@ -44,16 +44,13 @@ export type HolderGroup = (typeof HOLDER_GROUPS)[number];
 
 export interface GroupRow {
   readonly id: string;
-  /** Null if the manager does not report it. */
   readonly name: string | null;
-  /** One of the rows, for the link. */
   readonly first: HolderRow;
   /** Number of features of a person or host, or of people of a feature. */
   readonly others: number;
   readonly count: number;
   readonly unit: HolderRow["unit"];
   readonly waiting: number;
-  /** Start of the longest checkout in epoch ms; null without checkouts, or if unknown. */
   readonly since: number | null;
 }
 

@@ -5,7 +5,6 @@ import { sharedSets } from "../domain/polls/seat-groups.ts";
 import type { PagePath, Unit } from "../domain/words.ts";
 import { daysUntil } from "./format.ts";
 
-/** Servers by id, in the order of the config. */
 export type Site = ReadonlyMap<string, KeptServer>;
 
 /** A page with its parameters; `hrefOf` of the router makes a link. */
@@ -16,14 +15,12 @@ export interface Place {
 
 export interface FeatureRow {
   readonly id: string;
-  /** Key of the feature within its server. */
   readonly key: string;
   readonly server: KeptServer;
   readonly feature: PictureFeature;
   /** Seats that are neither held nor reserved; null if unlimited or unknown. */
   readonly free: number | null;
   readonly facts: Facts;
-  /** Number of features in a merged row. */
   readonly of?: number;
 }
 
@@ -32,7 +29,6 @@ interface Facts {
   readonly text: string;
   /** Sort key of the name, without case: `seat9` before `seat10`. */
   readonly order: string;
-  /** Epoch ms; null if permanent or unknown. */
   readonly expiresAt: number | null;
 }
 

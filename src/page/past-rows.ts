@@ -4,7 +4,6 @@ import type { SessionRecord } from "../domain/history-records.ts";
 import { seatSets, sumOfKnown } from "../domain/polls/seat-groups.ts";
 import type { ExpirationRecord } from "../domain/records.ts";
 
-/** Denials with a common key, and their outcomes. */
 export interface DenialGroup extends Record<DenialRecord["outcome"], number> {
   readonly rows: readonly DenialRecord[];
   readonly first: DenialRecord;
@@ -30,7 +29,6 @@ export const isLogged = ({ state, since }: LoggingRecord, end: number): boolean 
 
 export const OUTAGE_WORDS = { up: "up", degraded: "degraded", down: "down", unknown: "not known" };
 const LOGGING = { on: "", off: "log_file is not set", unreadable: "The debug log cannot be read" };
-/** Groups servers with unknown denials by reason. */
 export const unknownByReason = (logging: readonly LoggingRecord[]) =>
   [
     ...Map.groupBy(
@@ -70,7 +68,6 @@ export function lostOf(rows: readonly ExpirationRecord[]): number {
   return sets.reduce((sum, set) => sum + Math.max(...set.map(({ total }) => total ?? 0)), 0);
 }
 
-/** Groups by month (`2026-12`; `""`: expired), in order of time. */
 export function byMonth(rows: readonly ExpirationRecord[]): [month: string, groups: ExpiryGroup[]][] {
   const dated = rows.filter(({ expiresOn }) => expiresOn !== null);
   const groups = [...Map.groupBy(dated, ({ expiresOn, server }) => `${expiresOn} ${server}`).values()].map(

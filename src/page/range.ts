@@ -14,7 +14,6 @@ export interface Range {
   readonly word: RangeWord | null;
 }
 
-/** Formats `24 h`. */
 export const rangeWord = (word: RangeWord): string => word.replace(/\d+/, "$& ");
 
 /** Parses the range of an address: `7d`, or two times with a slash; else `otherwise`. */
@@ -38,7 +37,6 @@ export function rangeQuery({ start, end, word }: Range): { readonly start: strin
 export const stepOf = ({ start, end }: Pick<Range, "start" | "end">): "1h" | "auto" =>
   end - start > 2 * DAY_MS && end - start < 32 * DAY_MS ? "1h" : "auto";
 
-/** Returns the period of the same length before. */
 export const before = ({ start, end }: Range): Range => ({ start: 2 * start - end, end: start, word: null });
 
 /** Formats `Mon 10:30 to Tue 10:30`. */
@@ -47,7 +45,6 @@ export const rangeInWords = ({ start, end }: Pick<Range, "start" | "end">, now: 
 
 export const ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone;
 
-/** Quotes a text for a POSIX shell. */
 export const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 /**

@@ -17,7 +17,6 @@ export const query = computed(() => new URLSearchParams(place.value.query));
 
 export const hrefOf = ({ path, query = {} }: Place): string => linkTo(path, query);
 
-/** Pages of the hub itself, independent of the site. */
 const OF_NO_SITE: readonly string[] = ["admin", "logs", "signin"] satisfies PagePath[];
 export const isOfNoSite = (path: PagePath | ""): boolean => OF_NO_SITE.includes(path);
 
@@ -48,7 +47,6 @@ function write(): void {
   unwritten = null;
 }
 
-/** Adds a step for Back and stores the scroll position. */
 function push(href: string): void {
   write();
   history.replaceState({ ...history.state, y: scrollY }, "");

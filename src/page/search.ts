@@ -4,7 +4,6 @@ import { type FeatureRow, type HolderRow, kept, keyOf, labelsOf, nameOf, personO
 export interface Filter {
   readonly search: string;
   readonly server: string | null;
-  /** `location:muc` */
   readonly label: string | null;
 }
 

@@ -25,18 +25,14 @@ export interface ChartProps {
   readonly unit?: Unit;
   /** The line is a sum of means, not a peak. */
   readonly isSum?: boolean;
-  /** Lanes below the seats, on the same time axis. */
   readonly lanes?: readonly Lane[];
-  /** Duration without a free seat. */
   readonly fullSeconds?: number | null;
   readonly onZoom?: (start: number, end: number) => void;
 }
 
-/** Moments on the time axis. */
 export interface Lane {
   readonly label: string;
   readonly colour: "full-mark" | "crit-mark";
-  /** Epoch ms; null if unknown. */
   readonly marks: readonly number[] | null;
   /** Time since which the marks are known, in epoch ms; absent: always. */
   readonly since?: number;
@@ -74,7 +70,6 @@ export const isAtTotal = ({ peak, total }: Bucket): boolean =>
 export const isAllFull = (bucket: Bucket): boolean =>
   isAtTotal(bucket) && (bucket.used ?? 0) >= (bucket.total ?? 0);
 
-/** Returns the first bucket with the highest peak; null if nothing is known. */
 export function peakOf({ buckets }: Series): Bucket | null {
   return buckets.reduce<Bucket | null>(
     (best, bucket) => (bucket.peak !== null && bucket.peak > (best?.peak ?? -1) ? bucket : best),
@@ -176,6 +171,5 @@ export const isCovered = ({ coverage }: Covered): boolean => coverage >= 0.01;
 export const orUnknown = (value: number | null, of: Covered): number | null =>
   value === 0 && !isCovered(of) ? null : value;
 
-/** Mean coverage of all rows, in percent. */
 export const meanCoverage = (rows: readonly { readonly coverage: number }[]): number =>
   Math.floor((100 * rows.reduce((sum, { coverage }) => sum + coverage, 0)) / Math.max(1, rows.length));

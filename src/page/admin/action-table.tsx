@@ -7,10 +7,8 @@ import { Figure } from "../parts/figure.tsx";
 import { type Column, Rows } from "../parts/rows.tsx";
 import { confirmOf } from "./forms.ts";
 
-/** Increases with each change, so that lists of keys and sign-ins are read again. */
 export const changed = signal(0);
 
-/** Shows rows of an answer, each with a button that opens a dialog. */
 export function ActionTable<P extends keyof Answers, T>(props: {
   readonly title: string;
   readonly path: P;

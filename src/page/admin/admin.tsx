@@ -31,7 +31,6 @@ export function AdminHead() {
   );
 }
 
-/** Shows the daemon and its users, as the viewer's role permits. */
 export function Admin() {
   const needs = may("keys")
     ? null
@@ -156,7 +155,6 @@ export function Checks() {
   );
 }
 
-/** Shows when alerts are held back, and for which servers. */
 export function Windows() {
   return (
     <Figure

@@ -2,7 +2,6 @@ import type { Command } from "../../domain/service/commands.ts";
 
 const textOf = (form: FormData, field: string) => `${form.get(field) ?? ""}`.trim();
 
-/** Returns the key with which a browser confirms a change of keys. */
 export const confirmOf = (form: FormData) =>
   form.has("confirm") ? { confirm: textOf(form, "confirm") } : {};
 

@@ -92,7 +92,6 @@ const roleOf = ({ role, anonymize }: Key) => (anonymize ? `${role}, pseudonyms` 
 const browserOf = (browser: string | null) => browser ?? "an unknown browser";
 const targetOf = ({ keyName, browser }: SignInRecord) => `${keyName}, ${browserOf(browser)}`;
 
-/** Lists signed-in browsers: the viewer's own, or all for admins. */
 export function SignIns() {
   return (
     <ActionTable

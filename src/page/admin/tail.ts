@@ -7,7 +7,6 @@ import {
   type LogSource,
 } from "../../domain/words.ts";
 
-/** Maximum number of lines kept, and of lines that arrive while the log is paused. */
 export const MOST_LINES = 3_000;
 
 /** The end of the log: shown lines, oldest first, and lines that arrived while it was paused. */

@@ -15,7 +15,6 @@ const HOUR_MS = 3_600_000;
 const SPANS = { 1: "1 hour", 4: "4 hours", 24: "1 day", 72: "3 days", 168: "1 week", 720: "30 days" };
 const AT = "at";
 
-/** Acknowledges or silences an alert, with a comment. The button names the alert. */
 export function AlertDialog({ alert, action }: Asked) {
   const [hours, setHours] = useState("4");
   const [time, setTime] = useState("");

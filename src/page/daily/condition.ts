@@ -24,7 +24,6 @@ export const KIND_WORDS: Readonly<Record<Kind, string>> = {
   off: "Switched off",
   fine: "Fine",
 };
-/** A condition after the server's name. */
 export const CONDITIONS: Readonly<Record<Kind, string>> = {
   down: "does not answer",
   unread: "could not be read",
@@ -54,7 +53,6 @@ export const isTroubled = (server: KeptServer): boolean => !["fine", "off"].incl
 export const membersUp = ({ members }: Pick<KeptServer, "members">): number =>
   members.filter(({ status }) => status === "up").length;
 
-/** Describes the condition after the server's name: `runs on 2 of 3 members`. */
 export function conditionOf(server: KeptServer): string {
   const kind = kindOf(server);
   const [up, all] = [membersUp(server), server.members.length];
@@ -65,7 +63,6 @@ export function conditionOf(server: KeptServer): string {
   return lost.length === 0 ? CONDITIONS.degraded : `runs without ${[...new Set(lost)].join(", ")}`;
 }
 
-/** Describes the condition as a sentence of its own. */
 export function aloneOf(server: KeptServer): string {
   return kindOf(server) === "fine" ? KIND_WORDS.fine : capital(conditionOf(server));
 }
@@ -82,11 +79,9 @@ export function readAt({ collectedAt }: Pick<KeptServer, "collectedAt">): number
   return collectedAt === null ? null : Date.parse(collectedAt);
 }
 
-/** Reports whether the numbers are older than the last poll. */
 export const isOld = (server: KeptServer): boolean =>
   server.collectedAt !== null && ["down", "unread", "stale"].includes(kindOf(server));
 
-/** Text, optionally a link. */
 interface Part {
   readonly text: string;
   readonly to?: Place;
@@ -148,7 +143,6 @@ export function sentenceOf(
   };
 }
 
-/** Describes open alerts of a site whose servers are all healthy. */
 function restOf(unhandled: Unhandled | null): Part[] {
   if (unhandled === null) return [{ text: "." }];
   if (unhandled.count === 0) return [{ text: ", and nothing needs attention." }];

@@ -60,7 +60,6 @@ export function tightOf(site: Site): FeatureRow[] {
 
 export const EXPIRY_DAYS = 180;
 
-/** Returns licenses by day of expiry (negative `days`: expired). A feature may have several. */
 export function expiriesOf(rows: readonly ExpirationRecord[]) {
   return [...Map.groupBy(rows, ({ expiresOn }) => expiresOn ?? "")].map(([on, of]) => ({
     on,
@@ -71,7 +70,6 @@ export function expiriesOf(rows: readonly ExpirationRecord[]) {
   }));
 }
 
-/** Returns checkouts, longest first, without those of unknown start. */
 export function heldOf(site: Site): HolderRow[] {
   const known = countedRows(allHolders(site)).filter(
     ({ kind, since }) => kind === "checkout" && since !== null,

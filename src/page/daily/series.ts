@@ -7,7 +7,6 @@ export interface Day {
   /** All servers together. A server without a reading at a time counts with its last one. */
   readonly site: readonly Bucket[];
   readonly until: number;
-  /** Share of the readings in the site's buckets, 0–1. */
   readonly coverage: number;
 }
 
@@ -34,7 +33,6 @@ export function dayOf(features: readonly Series[], until: number): Day {
   return { servers, site, until, coverage: seen / Math.max(1, times.length * servers.size) };
 }
 
-/** Adds up features of one server with equal times; each seat group once. */
 function togetherOf(features: readonly Series[]): Bucket[] {
   const [{ series: times = [] } = {}] = features;
   const sets = sharedSets(features);

@@ -6,12 +6,10 @@ import { hrefOf } from "../router.ts";
 import { isOld, KIND_WORDS, kindOf, MARK_OF, placeOf, readAt } from "./condition.ts";
 import { type Day, stepsOf } from "./series.ts";
 
-/** A server with state, age, seats in use and its last 24 hours. Links to its page. */
 export function Tile(props: {
   readonly server: KeptServer;
   readonly day: Day | null;
   readonly says: ComponentChildren;
-  /** The connection is lost, so good states are not shown. */
   readonly isLost?: boolean;
   readonly bar?: ComponentChildren;
   readonly children?: ComponentChildren;
@@ -43,7 +41,6 @@ export function Tile(props: {
 }
 
 const DAY_MS = 86_400_000;
-/** Percent; narrower gaps look like breaks of the line. */
 const LEAST_GAP = 2;
 
 interface SparkProps {
@@ -52,7 +49,6 @@ interface SparkProps {
   readonly isStale: boolean;
 }
 
-/** Seats in use over 24 hours from 0 to the total, so that tiles can be compared; empty while unknown. */
 function Spark({ day, server, isStale }: SparkProps) {
   const { used, total } = server.counts;
   const buckets = day?.servers.get(server.id) ?? [];

@@ -51,7 +51,6 @@ export function sayOf(
   return { mark, tone, text: [subject, text, ...(days === null ? [] : [inDays(days)])].join(" ") };
 }
 
-/** Adds up the seats of a server like one feature. Features without a limit are left out. */
 export function seatsOf(server: KeptServer, isStale = isOld(server)) {
   const { total, used } = server.counts;
   const reserved = limitedOf(server).filter(({ feature }) => feature.unit === "seats");

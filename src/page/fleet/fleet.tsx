@@ -17,7 +17,6 @@ import { waitingWords } from "../words.ts";
 import { Found } from "./found.tsx";
 import { SITE_MARKS, Sites } from "./sites.tsx";
 
-/** Questions about all features are asked once a minute. */
 const minute = computed(() => Math.floor(now.value / 60_000));
 const NO_SERVERS = new Map<string, never>();
 
@@ -113,7 +112,6 @@ function conditionOf({ state, lastPushAt, lagSeconds }: SiteRecord): string {
 
 const FULL = { min_utilization: "100", state: "ok,partial", sort: "-queued", limit: "8" };
 
-/** Features without a free seat, by fresh numbers. */
 function Full() {
   const { answer, error, again } = useAnswer("/api/licenses/features", FULL, minute.value);
   return (

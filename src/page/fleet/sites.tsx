@@ -9,7 +9,6 @@ import { inDays } from "../words.ts";
 
 type Row = SiteRecord & { readonly id: string };
 
-/** Default order: worst first. */
 const FIRST = "state";
 export const SITE_MARKS = { silent: "stale", behind: "warn", connected: "ok" } as const;
 const STATES = Object.keys(SITE_MARKS);
@@ -22,7 +21,6 @@ const troubled = ({ statuses }: SiteRecord) => statuses.degraded + statuses.down
 
 const urgency = ({ alerts }: SiteRecord) => 1e6 * (alerts.critical ?? 0) + (alerts.warning ?? 0);
 type Column = ListColumn<Row>;
-/** Heads and sort keys by their word in the address. */
 const KEYS = {
   site: ["Site", ({ site }) => site],
   state: ["State", ({ state }) => STATES.indexOf(state)],
@@ -140,7 +138,6 @@ function notesOf({ clockOffsetMs, refusedFacts, daysLeft, stoppedAt }: SiteRecor
   ];
 }
 
-/** Shows all sites, or those whose name or labels have all words of the search. */
 export function Sites({ sites, search }: Readonly<{ sites: readonly SiteRecord[]; search: string }>) {
   const wanted = search.toLowerCase().split(/\s+/).filter(Boolean);
   const found = sites.filter(({ site, labels }) => {

@@ -59,7 +59,6 @@ export function toneOf({ rule, severity }: Pick<AlertRecord, "rule" | "severity"
   return severity === "warning" ? "warn" : "info";
 }
 
-/** Firing alerts that are neither acknowledged nor silenced; `worst` is null for an empty list. */
 export interface Unhandled {
   readonly count: number;
   readonly worst: Tone | null;

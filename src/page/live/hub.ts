@@ -13,7 +13,6 @@ interface Fleet {
 
 /** Null if the page is not of a fleet, and until read. */
 export const fleet = signal<Fleet | null>(null);
-/** The hub's record of the page's site; null until read. */
 export const standing = signal<SiteRecord | null>(null);
 
 /** A site is silent after 30 s without contact; viewers must see this within 40 s. */

@@ -20,7 +20,6 @@ declare global {
   }
 }
 
-/** Null until the picture is read. */
 export const site = signal<Site | null>(null);
 /** Start of the interruption in epoch ms; null while live, and before the first picture. */
 export const lostSince = signal<number | null>(null);
@@ -146,7 +145,6 @@ function beat(): void {
 let tell: (word: "retry" | "rest") => void = nobody;
 function nobody(): void {}
 
-/** Reads the picture and the viewer, then keeps the picture live. */
 export async function startLive(): Promise<void> {
   whoIsIt = loadMe();
   // Without a sign-in the answer is not an error. A fleet's requests have no such answer.
@@ -224,7 +222,6 @@ function ownStream(): typeof tell {
   return (word) => stream?.[word]();
 }
 
-/** The daemon was upgraded and serves another page. */
 export const isOutdated = signal(false);
 
 /** Requests the document again; the name of its script contains a hash. */

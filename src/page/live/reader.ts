@@ -85,7 +85,6 @@ export function createReader({ load, changed, failed }: ReaderDeps) {
 
 export const loadedBytes = signal(0);
 
-/** ETag of the last complete picture. */
 let tag = "";
 
 /** The next picture may belong to another viewer. */

@@ -195,7 +195,7 @@ const DEMAND = {
 };
 
 /** Shows how long each number of seats was in use, and the effect of fewer or more seats. */
-export function SeatsNeeded({ row }: Readonly<{ row: EfficiencyRecord }>) {
+function SeatsNeeded({ row }: Readonly<{ row: EfficiencyRecord }>) {
   const { seats, whatIf, demand, unit } = row;
   const total = row.total ?? 0;
   const levels = levelsOf(seats, row.total);
@@ -228,7 +228,10 @@ export function SeatsNeeded({ row }: Readonly<{ row: EfficiencyRecord }>) {
           {enough !== undefined && <span>{amount(enough.to, unit)} were enough for 95 % of the time.</span>}
           <span>{DEMAND[demand.knownFrom]}</span>
           {demand.knownFrom !== "none" && (
-            <span>{`${demand.deniedRequests === null ? "Not known how many" : number(demand.deniedRequests)} denied, ${demand.queuedRequests === null ? "not known how many" : number(demand.queuedRequests)} queued.`}</span>
+            <span>
+              {demand.deniedRequests === null ? "Not known how many" : number(demand.deniedRequests)} denied,{" "}
+              {demand.queuedRequests === null ? "not known how many" : number(demand.queuedRequests)} queued.
+            </span>
           )}
         </p>
         {whatIf.length === 0 && (
@@ -254,11 +257,7 @@ export function SeatsNeeded({ row }: Readonly<{ row: EfficiencyRecord }>) {
                       <>
                         {amount(row.total, unit)}{" "}
                         <span class="q">
-                          (
-                          {row.total > total
-                            ? `${number(row.total - total)} more`
-                            : `${number(total - row.total)} fewer`}
-                          )
+                          {`(${number(Math.abs(row.total - total))} ${row.total > total ? "more" : "fewer"})`}
                         </span>
                       </>
                     ),

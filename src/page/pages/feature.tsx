@@ -194,7 +194,6 @@ function Facts({ row, waiting }: Readonly<{ row: FeatureRow; waiting: readonly H
   );
 }
 
-/** Shows how often the feature was full and how long requests waited; nothing if unknown or never. */
 function Waits({ row }: Readonly<{ row: FeatureRow }>) {
   const { daemon, name } = row.feature;
   const asked = { server: row.server.id, daemon, feature: name, start: "-30d" };

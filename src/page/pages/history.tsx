@@ -29,7 +29,6 @@ const REPORTS: Readonly<Record<string, () => ComponentChildren>> = {
 };
 
 const KEYS = ["user", "host", "feature", "product", "server", "day"] as const;
-/** A fleet can group by site. */
 const FIRST_KEYS = IS_FLEET ? (["site"] as const) : [];
 
 function Usage() {

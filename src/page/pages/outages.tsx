@@ -71,7 +71,6 @@ export function Outages() {
 const lastedOf = ({ endedAt, durationSeconds }: OutageRecord) =>
   `${endedAt === null ? `ongoing, ` : ""}${duration(1000 * durationSeconds)}`;
 
-/** Up is the rest of the covered time. */
 function stretchesOf(
   { server, gaps }: AvailabilityRecord,
   outages: readonly OutageRecord[],

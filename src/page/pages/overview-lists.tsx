@@ -25,7 +25,6 @@ const MOST_DAYS = 6;
 const MOST_HELD = 8;
 const MOST_DENIED = 6;
 
-/** Reports whether features of any server were ever read. */
 const isRead = (servers: Site) => IS_FLEET || allFeatures(servers).length > 0;
 const linkOf = ({ server, feature }: FeatureRow) => (
   <FeatureLink quiet {...feature} server={server.id} feature={feature.name} />
@@ -164,13 +163,11 @@ const firstNames = (names: readonly string[]) =>
     ...(names.length > 3 ? [`and ${plural(names.length - 3, "other server")}`] : []),
   ].join(", ");
 
-/** Returns a color for counts other than 0. */
 export const coloured = (colour: string) => (count: number) =>
   count === 0 ? "0" : <span class={colour}>{number(count)}</span>;
 
 const MOST_TROUBLES = IS_FLEET ? 8 : 20;
 
-/** Lists problems. A fleet knows only the newest of its `open` alerts. */
 export function Attention({ servers, open }: Readonly<{ servers: Site; open?: number }>) {
   const alerts = [...(firing.value?.values() ?? [])];
   const troubles = troublesOf(servers, alerts, now.value);

@@ -115,7 +115,6 @@ function Status({ servers, denied }: Readonly<{ servers: Site; denied: ReturnTyp
   );
 }
 
-/** Shows all servers together over 24 hours, from history. */
 function SiteChart({ day, why }: Readonly<{ day: Day | null; why: string | null }>) {
   const until = day?.until ?? now.value;
   const coverage = Math.floor(100 * (day?.coverage ?? 0));

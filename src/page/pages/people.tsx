@@ -77,10 +77,8 @@ export function People() {
   );
 }
 
-/** Default order of groups: most seats first. */
 const MOST_SEATS = "-count";
 
-/** Lists people, hosts or features, each once, with all checkouts. */
 function GroupList({ rows, by }: Readonly<{ rows: readonly HolderRow[]; by: HolderGroup }>) {
   const sort = query.value.get("group-sort") ?? MOST_SEATS;
   const columns = useMemo(() => groupColumns(by), [by]);

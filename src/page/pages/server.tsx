@@ -163,7 +163,6 @@ function Parts({ title, parts }: Readonly<{ title: string; parts: readonly Part[
 
 const BARS = 60;
 
-/** Shows the durations of recent polls that this page saw, and unread lines. */
 function Polls({ server: { id, pollDurationMs, unparsedLines } }: Readonly<{ server: KeptServer }>) {
   const times = pollTimes(id).slice(-BARS);
   const slowest = Math.max(1, ...times.map(({ ms }) => ms));

@@ -31,11 +31,9 @@ import {
   useSteadyOrder,
 } from "../tables/list-table.tsx";
 
-/** Default order: worst first. */
 const FIRST = "is";
 
 type Column = ListColumn<KeptServer>;
-/** Heads and sort keys by their word in the address. */
 const KEYS = {
   server: ["Server", ({ id }) => id.toLowerCase()],
   is: ["State", (server) => KINDS.indexOf(kindOf(server))],
@@ -142,7 +140,6 @@ function matches(server: KeptServer): boolean {
     .every((word) => text.includes(word));
 }
 
-/** Many servers: a row per label, those with problems first. */
 export function ServerGroups({ servers }: Readonly<{ servers: Site }>) {
   return (
     <Section title="Servers" note={number(servers.size)} more={["All servers", { path: "servers" }]}>

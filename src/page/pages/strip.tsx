@@ -7,7 +7,6 @@ const MOST_CELLS = 40;
 /** Minimum share of the strip with room for a name; the table below has all of them. */
 const LEAST_NAMED = 1 / 18;
 
-/** Shows each seat above its holder's name, followed by requested seats. */
 export function Strip(props: {
   readonly row: FeatureRow;
   readonly holders: readonly HolderRow[];

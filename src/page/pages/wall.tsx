@@ -31,7 +31,6 @@ addEventListener("resize", () => {
   width.value = innerWidth;
 });
 
-/** Large tiles of the servers, for a screen that runs unattended. */
 export function Wall() {
   const { servers, unknown, rows } = wallOf(site.value ?? new Map(), query.value);
   const isNarrow = width.value < LEAST_WIDTH;
@@ -105,7 +104,6 @@ interface Props {
   readonly server: KeptServer;
 }
 
-/** Shows the condition of the server; no good state while the connection is lost. */
 function Says({ server }: Props) {
   const { mark, tone, text } = sayOf(server, [...(firing.value?.values() ?? [])], minute.value);
   if (mark !== null)
@@ -164,7 +162,6 @@ function Tightest({ server }: Props) {
   );
 }
 
-/** Totals of all servers on the wall; counts problems if not all servers are visible. */
 function Sums({ servers, isPart }: Readonly<{ servers: readonly KeptServer[]; isPart: boolean }>) {
   const shown = new Map(servers.map((server) => [server.id, server]));
   const { used, total, waiting } = figuresOf(shown);

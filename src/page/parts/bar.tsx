@@ -63,11 +63,9 @@ export function Note({ row }: Readonly<{ row: FeatureRow }>) {
   return feature.shared ? <span class="q">shared seats</span> : null;
 }
 
-/** A period in epoch ms; a moment if start and end are equal. */
 export interface Stretch {
   readonly from: number;
   readonly until: number;
-  /** A color token, or the pattern for time without data. */
   readonly colour:
     | "bg"
     | "use"

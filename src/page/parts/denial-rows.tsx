@@ -68,7 +68,6 @@ function triesOf({ attempts, timestamp, until }: DenialRecord) {
 export const reasonOf = ({ reason, code }: Pick<DenialRecord, "reason" | "code">): string =>
   [reason, ...(code === null ? [] : [`(${code})`])].filter(Boolean).join(" ");
 
-/** Denied requests of one subject. */
 export function DenialFigure(props: {
   readonly title: string;
   readonly query: Query;

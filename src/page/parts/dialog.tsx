@@ -10,7 +10,6 @@ export function tell(words: string): void {
   outcome.value = words;
 }
 
-/** The outcome of the last action of this tab. */
 export function Outcome() {
   useEffect(() => () => tell(""), []);
   return (

@@ -10,7 +10,6 @@ export const MOST_ROWS = 10_000;
 /** Parameters for a whole live list: a hub limits it by default. */
 export const ALL: Query = IS_HUB ? { limit: `${MOST_ROWS}` } : {};
 
-/** Describes a table with fewer rows than there are. */
 export const firstOf = (shown: number, total: number): string =>
   `The first ${number(shown)} of ${number(total)}; the CSV has ${total > MOST_ROWS ? number(MOST_ROWS) : "all"}.`;
 
@@ -60,7 +59,6 @@ export function Figure<P extends keyof Answers>(props: FigureProps<P>) {
   );
 }
 
-/** Marks a result that is based on a truncated answer. */
 export function Newest({ shown, total }: Readonly<{ shown: number; total: number }>) {
   if (total <= shown) return null;
   return (

@@ -102,7 +102,6 @@ export function hrefOfFeature({ server, feature }: Pick<HolderRow, "server" | "f
   return linkTo("feature", { server: server.id, daemon, name });
 }
 
-/** Lists holders and waiting requests of any feature; the heads change `sort` in the address. */
 export function HolderList({ rows }: Readonly<{ rows: readonly HolderRow[] }>) {
   return (
     <ListTable

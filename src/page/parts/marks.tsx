@@ -43,7 +43,6 @@ export function State(props: {
   );
 }
 
-/** An unknown value, never 0. */
 export const Unknown = () => (
   <span class="q" title="not known">
     <span aria-hidden="true">–</span>
@@ -57,7 +56,6 @@ export const Loading = () => (
   </span>
 );
 
-/** Seats in use and total: `39/298`, or with another separator. */
 export function UsedOf(props: {
   readonly used: number | null;
   readonly total: number | null;
@@ -92,7 +90,6 @@ export function Known(props: {
 }
 
 export const asPercent = (value: number): string => `${number(Math.floor(value))} %`;
-/** Formats a percentage; a small one is not 0. */
 export const asShare = (percent: number): string =>
   percent > 0 && percent < 1 ? "<1 %" : `${number(Math.round(percent))} %`;
 export const asDuration = (seconds: number): string => duration(1000 * seconds);

@@ -23,17 +23,14 @@ import { Choice } from "./search-field.tsx";
 export const rangeHere = (otherwise: RangeWord): Range =>
   rangeOf(query.value.get("range"), now.peek(), otherwise);
 
-/** Returns server and range of the address as parameters. */
 export function askedHere(range: Range | null): Query {
   const server = query.value.get("server");
   return { ...(server !== null && { server }), ...(range !== null && rangeQuery(range)) };
 }
 
-/** Formats the period of a range or an answer, which may begin later than requested. */
 export const periodOf = ({ start, end }: Record<"start" | "end", number | string>): string =>
   rangeInWords({ start: new Date(start).getTime(), end: new Date(end).getTime() }, now.peek());
 
-/** Formats a period with the mean coverage of its rows. */
 export const coveredIn = (
   range: Parameters<typeof periodOf>[0],
   rows: Parameters<typeof meanCoverage>[0],

@@ -10,7 +10,6 @@ import { Known } from "./marks.tsx";
 import { isOnPaper } from "./print-foot.tsx";
 import { Filter } from "./search-field.tsx";
 
-/** A column whose cells are elements. */
 export type Column<T> = Keyed<T, ComponentChildren>;
 
 function cellOf<T>(column: Column<T>, row: T): ComponentChildren {

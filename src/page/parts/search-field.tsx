@@ -59,7 +59,6 @@ export function Choice(props: {
   );
 }
 
-/** Chooses one of all servers. */
 export const ServerChoice = () => (
   <Choice
     name="server"
@@ -104,7 +103,6 @@ export function Filter(props: Readonly<{ label: string; name: string; found: num
 
 const SETTLES_MS = 250;
 
-/** Returns a text once its typing pauses. */
 export function useSettled(text: string): string {
   const [settled, settle] = useState(text);
   useEffect(() => {

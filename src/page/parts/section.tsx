@@ -2,7 +2,6 @@ import { type ComponentChildren, Fragment } from "preact";
 import type { Place } from "../model.ts";
 import { hrefOf } from "../router.ts";
 
-/** A section with its head and a link to the full list. */
 export function Section(props: {
   readonly title: string;
   readonly note?: ComponentChildren;
@@ -26,7 +25,6 @@ export function Section(props: {
   );
 }
 
-/** Head of a part of a section. */
 export function Head(props: {
   readonly title: string;
   readonly note?: ComponentChildren;
@@ -64,7 +62,6 @@ export function Crumbs(props: {
   );
 }
 
-/** Shown when the address names an unknown subject. */
 export function NotFound(props: {
   readonly name: string;
   readonly message: string;

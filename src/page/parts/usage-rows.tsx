@@ -4,20 +4,16 @@ import { linkTo } from "../router.ts";
 import { asShare, FeatureLink, featureText, Person } from "./marks.tsx";
 import { type Column, Rows } from "./rows.tsx";
 
-/** Formats `By user`, `By label team`. */
 export const byWords = (key: string): string => `By ${key.replace("label:", "label ")}`;
 
-/** Lists use, most first. */
 export function UsageRows(props: {
   readonly by: string;
   readonly groups: readonly UsageRecord[];
   readonly total: number;
   readonly lane?: Column<UsageRecord>;
-  /** Rows of one person: the number of people is not shown. */
   readonly isOfOne?: boolean;
 }) {
   const { by, groups, total, lane, isOfOne = by === "user" } = props;
-  /** Returns the seat-hours of all rows of a unit; unknown if the answer is truncated. */
   const sumOf = (of: UsageRecord["unit"]) =>
     groups.reduce((sum, { heldSeatHours, unit }) => sum + (unit === of ? heldSeatHours : 0), 0);
   const sums = { seats: sumOf("seats"), tokens: sumOf("tokens"), credits: sumOf("credits") };

@@ -89,7 +89,6 @@ export function siteEntries(sites: readonly SiteRecord[]): readonly Entry[] {
   return [all, ...others];
 }
 
-/** All targets of the palette, unsorted. */
 export function entriesOf(site: Site): readonly Entry[] {
   const servers = [...site.values()].map(
     ({ id, name }): Entry => ({

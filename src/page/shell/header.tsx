@@ -17,7 +17,7 @@ import {
   trouble,
 } from "../live/live.ts";
 import { Copy } from "../parts/answer.tsx";
-import { Age, Icon } from "../parts/marks.tsx";
+import { Age, Icon, type IconName } from "../parts/marks.tsx";
 import { linkTo, page } from "../router.ts";
 import { UNREACHABLE } from "../words.ts";
 import { nextTheme, overlay, signOut, theme } from "./actions.ts";
@@ -44,7 +44,6 @@ function Links({ isDock = false }) {
 
 const MOST_COUNTED = 999;
 
-/** Number of firing alerts, in the color of the worst unhandled one. */
 function Firing() {
   const all = [...(firing.value?.values() ?? [])];
   const count = firingCount.value ?? 0;
@@ -81,7 +80,7 @@ export function Header() {
         </nav>
         <div class="who">
           <Live />
-          <ThemeButton />
+          <IconButton label={`Theme: ${theme.value}`} icon="theme" act={nextTheme} />
           <SignedIn />
         </div>
       </header>
@@ -97,7 +96,6 @@ export function Header() {
 const SPEAKS_EVERY_MS = 10_000;
 const begun = signal("");
 let spokenAt = Number.NEGATIVE_INFINITY;
-// Announces a new alert to screen readers.
 effect(() => {
   const alert = lastAlert.value;
   if (alert?.change !== "fired" || performance.now() - spokenAt < SPEAKS_EVERY_MS) return;
@@ -105,7 +103,6 @@ effect(() => {
   begun.value = `New alert: ${alert.message}`;
 });
 
-/** The pages at the bottom of a phone; others are in the palette. */
 export function Dock() {
   return (
     <nav class="dock" aria-label="Pages">
@@ -147,7 +144,6 @@ export function Live() {
   );
 }
 
-/** Problems of the page as a whole: one line each, with the remedy. */
 function Notes() {
   const since = lostSince.value;
   const wait = waitsUntil.value - now.value;
@@ -202,11 +198,10 @@ export function Reason() {
   );
 }
 
-function ThemeButton() {
-  const word = `Theme: ${theme.value}`;
+function IconButton({ label, icon, act }: Readonly<{ label: string; icon: IconName; act: () => void }>) {
   return (
-    <button class="icon" type="button" aria-label={word} title={word} onClick={nextTheme}>
-      <Icon name="theme" size={16} />
+    <button class="icon" type="button" aria-label={label} title={label} onClick={act}>
+      <Icon name={icon} size={16} />
     </button>
   );
 }
@@ -223,22 +218,12 @@ function SignedIn() {
       <a class="icon" href={linkTo("admin")} aria-label="Administration" title="Administration">
         <Icon name="admin" size={16} />
       </a>
-      {signIn !== null && (
-        <button
-          class="icon"
-          type="button"
-          aria-label="Sign out"
-          title="Sign out"
-          onClick={() => void signOut()}
-        >
-          <Icon name="out" size={16} />
-        </button>
-      )}
+      {signIn !== null && <IconButton label="Sign out" icon="out" act={() => void signOut()} />}
     </>
   );
 }
 
-export function PaletteButton() {
+function PaletteButton() {
   return (
     <button class="find ask" type="button" onClick={() => show("palette")}>
       <Icon name="find" size={16} />
@@ -252,7 +237,7 @@ export const show = (what: typeof overlay.value) => {
   overlay.value = what;
 };
 
-export function SiteButton() {
+function SiteButton() {
   return (
     <button class="chip site" type="button" onClick={() => show("sites")}>
       <span class="vh">{"Site: "}</span>

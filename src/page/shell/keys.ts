@@ -3,7 +3,6 @@ import { nextTheme, overlay, singleKeys } from "./actions.ts";
 import { isShown, PLACES } from "./places.ts";
 
 const TYPING = "input:not([type=checkbox]), select, textarea, [contenteditable]";
-/** Link of a row. */
 const ROWS = '[role="row"] .name:is(a, button), .rt td:first-child a';
 const GOES_ON_MS = 1_500;
 

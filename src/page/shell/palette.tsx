@@ -19,7 +19,6 @@ export function Palette() {
   const [sites, setSites] = useState<readonly SiteRecord[]>([]);
   const [fleet, setFleet] = useState<readonly Entry[]>([]);
   useEffect(() => {
-    // Leave out sites that cannot be read.
     if (IS_HUB) readSites().then(setSites, () => {});
     if (IS_FLEET && !isOfSites) fleetServers().then(setFleet, () => {});
   }, []);

@@ -7,7 +7,6 @@ import type { IconName } from "../parts/marks.tsx";
 interface Place {
   readonly path: PagePath | "";
   readonly word: string;
-  /** Opens the page after `g`. */
   readonly letter: string;
   /** Places with an icon are also at the bottom of a phone. */
   readonly icon?: IconName;
@@ -17,7 +16,6 @@ interface Place {
   readonly also: string;
 }
 
-/** The parent pages of pages with a single subject. */
 export const WITHIN: Readonly<Partial<Record<PagePath | "", PagePath>>> = {
   feature: "features",
   person: "people",

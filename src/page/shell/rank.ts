@@ -6,7 +6,6 @@ export interface Entry extends Identified {
   /** Distinguishes entries of one name; searched too. */
   readonly detail: string;
   readonly also?: string;
-  /** Address; an action has none. */
   readonly href?: string;
   readonly act?: () => void;
 }

@@ -15,7 +15,6 @@ import { amount } from "../words.ts";
 const NAME = SITE === null ? "watches" : `watches-${SITE}`;
 const idsKept = () => (kept(NAME) ?? "").split("\n").filter(Boolean);
 export const watched = signal<readonly string[]>(idsKept());
-/** The feature that became free last, until dismissed. */
 export const cameFree = signal<FeatureRow | null>(null);
 
 let sound: AudioContext | null = null;
@@ -123,7 +122,6 @@ export function Note(props: {
   );
 }
 
-/** Shown on every page until dismissed. */
 export function FreeNote() {
   const row = cameFree.value;
   if (row === null) return null;

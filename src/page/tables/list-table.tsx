@@ -35,11 +35,9 @@ export function ListTable<T extends Identified>(props: {
   readonly columns: readonly ListColumn<T>[];
   readonly class: string;
   readonly first?: string;
-  /** Parameter of the address that has the order. */
   readonly name?: string;
   readonly rowClass?: (row: T) => string;
   readonly isWhole?: boolean;
-  /** Called when the set of rendered rows changes. */
   readonly seen?: (rows: readonly T[]) => void;
 }) {
   const { label, rows, columns, first = "", name = "sort", rowClass, isWhole = false, seen } = props;
@@ -86,7 +84,6 @@ export function ListTable<T extends Identified>(props: {
   );
 }
 
-/** Shown when no row matches the filters. */
 export function NoMatch() {
   return (
     <div class="empty">
@@ -111,9 +108,7 @@ export function SortHead(props: {
   readonly order: string;
   readonly first: string;
   readonly name?: string;
-  /** Sorts largest first at the first click. */
   readonly falls?: boolean;
-  /** A cell of a `<table>`. */
   readonly isCell?: boolean;
   readonly class?: string | undefined;
   readonly children: string;
@@ -154,7 +149,6 @@ export function SortHead(props: {
   );
 }
 
-/** Extra rows at each end, so that scrolling shows no gap. */
 const SPARE = 4;
 
 interface Props<T> {
@@ -223,7 +217,6 @@ export function VirtualRows<T extends Identified>({ rows, children, seen }: Prop
   );
 }
 
-/** Time in which the sort button stays after the pointer leaves the rows. */
 const LEAVES_MS = 3_000;
 
 /**
