@@ -1,4 +1,3 @@
-import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { CreatedKey, Key, SignInRecord } from "../../domain/keys.ts";
 import { ROLES } from "../../domain/words.ts";
@@ -8,6 +7,7 @@ import { now } from "../live/live.ts";
 import { Copy } from "../parts/answer.tsx";
 import { FormDialog } from "../parts/dialog.tsx";
 import { State } from "../parts/marks.tsx";
+import type { Column } from "../parts/rows.tsx";
 import { ActionTable, ConfirmKey, changed, EndDialog } from "./action-table.tsx";
 import { keyOf } from "./forms.ts";
 
@@ -45,24 +45,9 @@ export function Keys() {
             by: ({ state }) => state,
             cell: ({ state }) => <State is={MARKS[state]}>{state}</State>,
           },
-          {
-            head: "Last used",
-            wide: true,
-            by: ({ lastUsedAt }) => lastUsedAt,
-            cell: ({ lastUsedAt }) => <When at={lastUsedAt} isAge />,
-          },
-          {
-            head: "Expires",
-            wide: true,
-            by: ({ expiresAt }) => expiresAt,
-            cell: ({ expiresAt }) => <When at={expiresAt} />,
-          },
-          {
-            head: "Created",
-            wide: true,
-            by: ({ createdAt }) => createdAt,
-            cell: ({ createdAt }) => <When at={createdAt} />,
-          },
+          when<Key>("Last used", ({ lastUsedAt }) => lastUsedAt, true),
+          when<Key>("Expires", ({ expiresAt }) => expiresAt),
+          when<Key>("Created", ({ createdAt }) => createdAt),
         ]}
         word="Revoke"
         target={({ name }) => name}
@@ -103,18 +88,8 @@ export function SignIns() {
         { head: "Key", by: ({ keyName }) => keyName, cell: ({ keyName }) => <bdi>{keyName}</bdi> },
         { head: "Browser", by: ({ browser }) => browserOf(browser) },
         { head: "Role", wide: true, by: ({ role }) => role },
-        {
-          head: "Last used",
-          wide: true,
-          by: ({ lastUsedAt }) => lastUsedAt,
-          cell: ({ lastUsedAt }) => <When at={lastUsedAt} isAge />,
-        },
-        {
-          head: "Ends",
-          wide: true,
-          by: ({ expiresAt }) => expiresAt,
-          cell: ({ expiresAt }) => <When at={expiresAt} />,
-        },
+        when<SignInRecord>("Last used", ({ lastUsedAt }) => lastUsedAt, true),
+        when<SignInRecord>("Ends", ({ expiresAt }) => expiresAt),
       ]}
       word="End"
       target={targetOf}
@@ -135,10 +110,18 @@ export function SignIns() {
   );
 }
 
-function When({ at, isAge = false }: Readonly<{ at: string | null; isAge?: boolean }>): ComponentChildren {
-  if (at === null) return <span class="q">never</span>;
-  return isAge ? `${duration(now.value - Date.parse(at))} ago` : moment(Date.parse(at), now.value);
-}
+/** A column of moments or ages; "never" for null. */
+const when = <T,>(head: string, at: (row: T) => string | null, isAge = false): Column<T> => ({
+  head,
+  wide: true,
+  by: at,
+  cell(row) {
+    const time = at(row);
+    if (time === null) return <span class="q">never</span>;
+    const ms = Date.parse(time);
+    return isAge ? `${duration(now.value - ms)} ago` : moment(ms, now.value);
+  },
+});
 
 function MakeKey({ leave }: Readonly<{ leave: () => void }>) {
   const [made, setMade] = useState<CreatedKey | null>(null);

@@ -1,10 +1,10 @@
 import type { SiteRecord } from "../../domain/service/sites.ts";
 import { byName, day, duration, moment, number, plural } from "../format.ts";
 import { now } from "../live/live.ts";
+import { type ListColumn, ListTable, sortedBy } from "../parts/list-table.tsx";
 import { Age, State } from "../parts/marks.tsx";
 import { Section } from "../parts/section.tsx";
 import { linkTo, query } from "../router.ts";
-import { type ListColumn, ListTable, sortedBy } from "../tables/list-table.tsx";
 import { inDays } from "../words.ts";
 
 type Row = SiteRecord & { readonly id: string };

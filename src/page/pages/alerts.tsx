@@ -10,11 +10,11 @@ import { now, site } from "../live/live.ts";
 import { Pending, useAnswer } from "../parts/answer.tsx";
 import { Outcome } from "../parts/dialog.tsx";
 import { Csv } from "../parts/figure.tsx";
+import { NoMatch } from "../parts/list-table.tsx";
 import { State } from "../parts/marks.tsx";
 import { isOnPaper } from "../parts/print-foot.tsx";
 import { Choice } from "../parts/search-field.tsx";
 import { hrefOf, query, setQuery } from "../router.ts";
-import { NoMatch } from "../tables/list-table.tsx";
 
 const SEVERITIES = ["critical", "warning", "info"];
 const RULES = Object.keys(alertWords(null, null)).filter((rule) => IS_HUB || !rule.startsWith("site_"));

@@ -4,9 +4,9 @@ import { addressOf } from "../api.ts";
 import { day, number, plural } from "../format.ts";
 import { now } from "../live/live.ts";
 import { Figure, firstOf, MOST_ROWS } from "../parts/figure.tsx";
-import { FeatureLink, featureText, State } from "../parts/marks.tsx";
+import { FeatureLink, State } from "../parts/marks.tsx";
 import { askedHere, PastHead } from "../parts/past-head.tsx";
-import { Rows } from "../parts/rows.tsx";
+import { FEATURE, Rows } from "../parts/rows.tsx";
 import { Choice } from "../parts/search-field.tsx";
 import { byMonth, type ExpiryGroup, lostOf } from "../past-rows.ts";
 import { query } from "../router.ts";
@@ -104,7 +104,7 @@ function List({ rows, total }: Readonly<{ rows: readonly ExpirationRecord[]; tot
       rows={rows}
       total={total}
       columns={[
-        { head: "Feature", by: featureText, cell: (row) => <FeatureLink {...row} /> },
+        FEATURE,
         { head: "Pool", wide: true, by: ({ pool }) => pool, style: "m" },
         {
           head: "Seats",

@@ -9,9 +9,9 @@ import { ChartFigure, idOf } from "../parts/chart-figure.tsx";
 import { DenialFigure } from "../parts/denial-rows.tsx";
 import { Figure, MOST_ROWS, NO_COVERAGE } from "../parts/figure.tsx";
 import { HeatMap } from "../parts/heat-map.tsx";
-import { asDuration, Known, Person, Unknown } from "../parts/marks.tsx";
+import { asDuration, Known, Unknown } from "../parts/marks.tsx";
 import { coveredIn, periodOf, RangeChoice, rangeHere } from "../parts/past-head.tsx";
-import { type Column, Rows } from "../parts/rows.tsx";
+import { type Column, PERSON, Rows } from "../parts/rows.tsx";
 import { sessionBegin } from "../past-rows.ts";
 import { DAY_MS, type Range, rangeQuery, rangeWord, ZONE } from "../range.ts";
 import { query, setQuery } from "../router.ts";
@@ -133,7 +133,7 @@ function Sessions({ id, unit, range }: PanelProps) {
           rows={sessions}
           total={total}
           columns={[
-            { head: "Person", by: ({ user }) => user, cell: (each) => <Person {...each} /> },
+            PERSON,
             { head: "Host", wide: true, by: ({ host }) => host, style: "m" },
             { head: capital(unit), value: ({ count }) => count },
             { head: "Since", time: (session) => new Date(sessionBegin(session)).toISOString() },

@@ -4,11 +4,11 @@ import { day, number, shortIn } from "../format.ts";
 import { now } from "../live/live.ts";
 import { daysLeft, type FeatureRow, isFull, sorted } from "../model.ts";
 import { Note, SeatBar } from "../parts/bar.tsx";
+import { type ListColumn, ListTable } from "../parts/list-table.tsx";
 import { Age, Loading, State, Unknown } from "../parts/marks.tsx";
 import { linkTo } from "../router.ts";
 import { orUnknown } from "../series.ts";
 import { keep, kept } from "../storage.ts";
-import { type ListColumn, ListTable } from "../tables/list-table.tsx";
 import { unlessSeats } from "../words.ts";
 import { dayOf, days, loadAllDays, loadDays, NOTHING_KNOWN } from "./day-stats.ts";
 

@@ -11,11 +11,11 @@ import {
   sorted,
 } from "../model.ts";
 import { ALL, Csv } from "../parts/figure.tsx";
+import { NoMatch, SortAgain, useSteadyOrder } from "../parts/list-table.tsx";
 import { Icon, State } from "../parts/marks.tsx";
 import { LabelChoice, SearchField, ServerChoice } from "../parts/search-field.tsx";
 import { query, setQuery } from "../router.ts";
 import { matching } from "../search.ts";
-import { NoMatch, SortAgain, useSteadyOrder } from "../tables/list-table.tsx";
 import { ColumnChoice, FeatureTable, FIRST, useInOrder } from "./feature-table.tsx";
 
 export function Features() {

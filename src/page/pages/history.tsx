@@ -8,9 +8,9 @@ import { allFeatures } from "../model.ts";
 import { ChartFigure } from "../parts/chart-figure.tsx";
 import { Figure, MOST_ROWS, NO_COVERAGE } from "../parts/figure.tsx";
 import { HeatMap } from "../parts/heat-map.tsx";
-import { asDuration, asPercent, FeatureLink, featureText } from "../parts/marks.tsx";
+import { asDuration, asPercent } from "../parts/marks.tsx";
 import { askedHere, coveredIn, PastHead, rangeHere } from "../parts/past-head.tsx";
-import { type Column, Rows } from "../parts/rows.tsx";
+import { type Column, FEATURE, Rows } from "../parts/rows.tsx";
 import { Choice } from "../parts/search-field.tsx";
 import { byWords, UsageRows } from "../parts/usage-rows.tsx";
 import { before, ZONE } from "../range.ts";
@@ -95,11 +95,6 @@ function Efficiency() {
   );
 }
 
-const FEATURE: Column<StatsRecord | EfficiencyRecord> = {
-  head: "Feature",
-  by: featureText,
-  cell: (row) => <FeatureLink {...row} />,
-};
 const TOTAL: Column<{ readonly total: number | null }> = { head: "Seats", value: ({ total }) => total };
 const COVERED: Column<{ readonly coverage: number }> = {
   head: "Covered",

@@ -5,10 +5,6 @@ import { now, site } from "../live/live.ts";
 import { allHolders, type HolderRow, nameOf, peopleOf, sortedHolders, sumOf } from "../model.ts";
 import { ALL, Csv } from "../parts/figure.tsx";
 import { FIRST, HELD, HolderList, hrefOfFeature, SEATS, SINCE } from "../parts/holder-table.tsx";
-import { Unknown } from "../parts/marks.tsx";
-import { Choice, SearchField, ServerChoice } from "../parts/search-field.tsx";
-import { linkTo, query } from "../router.ts";
-import { matchingHolders } from "../search.ts";
 import {
   type ListColumn,
   ListTable,
@@ -16,7 +12,11 @@ import {
   SortAgain,
   sortedBy,
   useSteadyOrder,
-} from "../tables/list-table.tsx";
+} from "../parts/list-table.tsx";
+import { Unknown } from "../parts/marks.tsx";
+import { Choice, SearchField, ServerChoice } from "../parts/search-field.tsx";
+import { linkTo, query } from "../router.ts";
+import { matchingHolders } from "../search.ts";
 import { peopleSeats, unlessSeats } from "../words.ts";
 
 const HOUR_MS = 3_600_000;

@@ -17,11 +17,6 @@ import { site } from "../live/live.ts";
 import { labelsOf, type Site } from "../model.ts";
 import { useAnswer } from "../parts/answer.tsx";
 import { ALL, Csv } from "../parts/figure.tsx";
-import { Age, Known, State, Unknown, UsedOf } from "../parts/marks.tsx";
-import { Rows } from "../parts/rows.tsx";
-import { Choice, LabelChoice, SearchField } from "../parts/search-field.tsx";
-import { Section } from "../parts/section.tsx";
-import { hrefOf, linkTo, query } from "../router.ts";
 import {
   type ListColumn,
   ListTable,
@@ -29,7 +24,12 @@ import {
   SortAgain,
   sortedBy,
   useSteadyOrder,
-} from "../tables/list-table.tsx";
+} from "../parts/list-table.tsx";
+import { Age, Known, State, Unknown, UsedOf } from "../parts/marks.tsx";
+import { Rows } from "../parts/rows.tsx";
+import { Choice, LabelChoice, SearchField } from "../parts/search-field.tsx";
+import { Section } from "../parts/section.tsx";
+import { hrefOf, linkTo, query } from "../router.ts";
 
 const FIRST = "is";
 

@@ -5,9 +5,9 @@ import { now } from "../live/live.ts";
 import { isLogged, unknownByReason } from "../past-rows.ts";
 import type { Range } from "../range.ts";
 import { Figure, MOST_ROWS } from "./figure.tsx";
-import { FeatureLink, featureText, Person, State, Unknown } from "./marks.tsx";
+import { Person, State, Unknown } from "./marks.tsx";
 import { periodOf } from "./past-head.tsx";
-import { type Column, Rows } from "./rows.tsx";
+import { FEATURE, Rows } from "./rows.tsx";
 
 type Answer = Answers["/api/licenses/denials"];
 
@@ -54,11 +54,6 @@ export function DenialRows(props: {
 }
 
 const OUTCOMES = { denied: "denied", queued: "waited", granted_later: "granted later" };
-const FEATURE: Column<DenialRecord> = {
-  head: "Feature",
-  by: featureText,
-  cell: (row) => <FeatureLink {...row} />,
-};
 
 function triesOf({ attempts, timestamp, until }: DenialRecord) {
   const ms = Date.parse(until) - Date.parse(timestamp);

@@ -4,8 +4,8 @@ import { now } from "../live/live.ts";
 import { type HolderRow, nameOf, sortedHolders } from "../model.ts";
 import { linkTo, query } from "../router.ts";
 import { matchingHolders } from "../search.ts";
-import { type ListColumn, ListTable } from "../tables/list-table.tsx";
 import { unitWord, unlessSeats } from "../words.ts";
+import { type ListColumn, ListTable } from "./list-table.tsx";
 import { Known, Person, State, Unknown } from "./marks.tsx";
 import { Filter } from "./search-field.tsx";
 

@@ -4,13 +4,26 @@ import { arranged, hasText, type Keyed, slugOf } from "../arrange.ts";
 import { moment, number } from "../format.ts";
 import { now } from "../live/live.ts";
 import { query } from "../router.ts";
-import { SortHead } from "../tables/list-table.tsx";
 import { firstOf } from "./figure.tsx";
-import { Known } from "./marks.tsx";
+import { SortHead } from "./list-table.tsx";
+import { FeatureLink, featureText, Known, Person } from "./marks.tsx";
 import { isOnPaper } from "./print-foot.tsx";
 import { Filter } from "./search-field.tsx";
 
 export type Column<T> = Keyed<T, ComponentChildren>;
+
+/** The feature of a row, with server and daemon. */
+export const FEATURE: Column<Parameters<typeof featureText>[0]> = {
+  head: "Feature",
+  by: featureText,
+  cell: (row) => <FeatureLink {...row} />,
+};
+/** The person of a row. */
+export const PERSON: Column<{ readonly user: string | null }> = {
+  head: "Person",
+  by: ({ user }) => user,
+  cell: (row) => <Person {...row} />,
+};
 
 function cellOf<T>(column: Column<T>, row: T): ComponentChildren {
   if ("by" in column) {

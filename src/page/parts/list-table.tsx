@@ -2,9 +2,9 @@ import { type ComponentChildren, Fragment } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { compareNullsLast } from "../../domain/order.ts";
 import { plural } from "../format.ts";
-import { isOnPaper } from "../parts/print-foot.tsx";
 import { go, linkTo, page, query, setQuery } from "../router.ts";
 import { type Identified, slotsOf, steady } from "../rows.ts";
+import { isOnPaper } from "./print-foot.tsx";
 
 export interface ListColumn<T> {
   readonly head: string;
