@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe } from "bun:test";
 import type { NewKey } from "../../src/domain/keys.ts";
 import type { Clock } from "../../src/domain/time/clock.ts";
+import type { Answer } from "../../src/fleet/protocol.ts";
 import type { Pool } from "../../src/hub/database/connect.ts";
 import { freePort } from "../free-port.ts";
 import { HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
@@ -59,7 +60,15 @@ export interface HubTests {
   /** Creates a key that the first hub knows. */
   key(wanted: Partial<NewKey> & Pick<NewKey, "role">): Promise<string>;
   /** Creates a site whose key the first hub knows. */
-  site(name: string): Promise<MadeUpSite>;
+  site(name: string): Promise<TestSite>;
+}
+
+type PushFields = Parameters<MadeUpSite["push"]>[0];
+
+export interface TestSite extends MadeUpSite {
+  /** Pushes to the first hub. Throws if the push is refused. */
+  pushes(more?: PushFields): Promise<Answer>;
+  tries(more?: PushFields): Promise<Response>;
 }
 
 /** Declares tests of hubs on an own PostgreSQL; they are skipped if none is installed. */
@@ -101,7 +110,13 @@ export function describeHub(what: string, wanted: HubWanted, tests: (at: HubTest
       hubs: hubs as [TestHub, TestHub],
       keys,
       key,
-      site: async (name) => madeUpSite(name, await key({ role: "site", site: name })),
+      async site(name) {
+        const site = madeUpSite(name, await key({ role: "site", site: name }));
+        return Object.assign(site, {
+          pushes: (more?: PushFields) => site.sends(hub.url, site.push(more)),
+          tries: (more?: PushFields) => site.send(hub.url, site.push(more)),
+        });
+      },
       get database() {
         return database;
       },

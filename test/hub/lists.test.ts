@@ -2,9 +2,8 @@ import { beforeAll, expect, test } from "bun:test";
 import type { ServerPicture } from "../../src/domain/picture.ts";
 import { type Bench, bench } from "../http/make.ts";
 import { until } from "../until.ts";
-import { describeHub } from "./describe-hub.ts";
+import { describeHub, type TestSite } from "./describe-hub.ts";
 import { pictureState, pictureStates, simulatedPictures } from "./pictures.ts";
-import type { MadeUpSite } from "./rig.ts";
 
 const AT = Date.parse("2026-03-04T10:20:00Z");
 const SITES = ["muc", "blr"] as const;
@@ -12,7 +11,7 @@ const SITES = ["muc", "blr"] as const;
 let now = AT;
 describeHub("lists from the live picture and from PostgreSQL", { clock: { now: () => now } }, (at) => {
   const { hub, keys } = at;
-  const sites = new Map<string, MadeUpSite>();
+  const sites = new Map<string, TestSite>();
   const daemons = new Map<string, Bench>();
   const pictures = new Map<string, ServerPicture[]>();
 
@@ -26,7 +25,7 @@ describeHub("lists from the live picture and from PostgreSQL", { clock: { now: (
       pictures.set(name, simulatedPictures(index + 1, AT));
       daemon.show(...(pictures.get(name) ?? []));
       const states = pictureStates(pictures.get(name) ?? []);
-      await site.sends(hub.url, site.push({ sentAt: now, states }));
+      await site.pushes({ sentAt: now, states });
     }
     await until("the directory of the hub has both sites", async () => {
       const all = await hub.json<{ total: number }>("/api/licenses/servers");
@@ -43,35 +42,13 @@ describeHub("lists from the live picture and from PostgreSQL", { clock: { now: (
   const daemonSays = async (name: string, path: string) =>
     (await daemons.get(name)?.json(path)) as Record<string, unknown>;
 
-  const FEATURE_SORTS = [
-    "name",
-    "-used",
-    "utilization",
-    "-expiresAt",
-    "state",
-    "daemon",
-    "server",
-    "-total",
-    "error",
-    "queued",
-    "unit",
-    "-unit",
-    "seatGroup",
-    "-seatGroup",
-    "-assigned",
-  ];
-  const USER_SORTS = [
-    "user",
-    "-user",
-    "-durationSeconds",
-    "host",
-    "kind",
-    "-startedAt",
-    "count",
-    "feature",
-    "-handle",
-    "version",
-  ];
+  const FEATURE_SORTS =
+    "name -used utilization -expiresAt state daemon server -total error queued unit -unit seatGroup -seatGroup -assigned".split(
+      " ",
+    );
+  const USER_SORTS = "user -user -durationSeconds host kind -startedAt count feature -handle version".split(
+    " ",
+  );
   test.each([
     "/api/licenses/features?limit=10000",
     ...FEATURE_SORTS.map((sort) => `/api/licenses/features?limit=37&offset=5&sort=${sort}`),
@@ -368,7 +345,7 @@ describeHub("lists from the live picture and from PostgreSQL", { clock: { now: (
   test("a server that its site removed is gone", async () => {
     const site = sites.get("blr");
     const rest = (pictures.get("blr") ?? []).slice(1);
-    await site?.sends(hub.url, site.push({ sentAt: now, states: pictureStates(rest).slice(0, 1) }));
+    await site?.pushes({ sentAt: now, states: pictureStates(rest).slice(0, 1) });
     await until("the directory of the hub has followed", async () => {
       const list = await hub.json<{ total: number }>("/api/licenses/servers?site=blr");
       return list.total === rest.length || undefined;

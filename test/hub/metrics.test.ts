@@ -4,9 +4,9 @@ import { createExposition } from "../../src/export/exposition.ts";
 import { createDirectory } from "../../src/hub/lists/directory.ts";
 import { createFleetExposition } from "../../src/hub/metrics/exposition.ts";
 import { until } from "../until.ts";
-import { describeHub } from "./describe-hub.ts";
+import { describeHub, type TestSite } from "./describe-hub.ts";
 import { pictureStates, simulatedPictures } from "./pictures.ts";
-import { type MadeUpSite, madeUpFacts } from "./rig.ts";
+import { madeUpFacts } from "./rig.ts";
 
 const AT = Date.now();
 const SITES = ["muc", "blr"] as const;
@@ -16,7 +16,7 @@ let now = AT;
 describeHub("metrics of a hub", { clock: { now: () => now } }, (at) => {
   const { hub } = at;
   const pictures = new Map<string, ServerPicture[]>();
-  const sites = new Map<string, MadeUpSite>();
+  const sites = new Map<string, TestSite>();
 
   beforeAll(async () => {
     now = AT;
@@ -26,7 +26,7 @@ describeHub("metrics of a hub", { clock: { now: () => now } }, (at) => {
       pictures.set(name, simulatedPictures(index + 1, AT));
       const states = pictureStates(pictures.get(name) ?? []);
       const facts = madeUpFacts(1, 30, AT);
-      await site.sends(hub.url, site.push({ sentAt: now - 5_000, to: 30, facts, head: 37, states }));
+      await site.pushes({ sentAt: now - 5_000, to: 30, facts, head: 37, states });
     }
     await until("both sites are there", async () => {
       const { total } = await hub.json<{ total: number }>("/api/licenses/servers");

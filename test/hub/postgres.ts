@@ -70,17 +70,7 @@ async function makeCluster(folder: string): Promise<void> {
     () => false,
   );
   if (isOwn) return runAs(["tar", "-xf", archive], folder);
-  const made = [
-    "-D",
-    "data",
-    "-U",
-    "licmond",
-    "-A",
-    "trust",
-    "--encoding=UTF8",
-    "--locale=C.UTF-8",
-    "--no-sync",
-  ];
+  const made = "-D data -U licmond -A trust --encoding=UTF8 --locale=C.UTF-8 --no-sync".split(" ");
   runAs([bin("initdb"), ...made], folder);
   runAs(["tar", "-cf", "data.tar", "data"], folder);
   await rename(join(folder, "data.tar"), archive);

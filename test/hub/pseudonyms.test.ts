@@ -152,15 +152,9 @@ describe.skipIf(!HAS_POSTGRES)("names in a hub's database", () => {
     }
   });
 
-  const NAMES = [
-    "ada.lovelace",
-    "grace_hopper",
-    "linus77",
-    "ws-ada-0815",
-    "ws-grace-4711",
-    "waiting.wanda",
-    "ws-wanda",
-  ];
+  const NAMES = "ada.lovelace grace_hopper linus77 ws-ada-0815 ws-grace-4711 waiting.wanda ws-wanda".split(
+    " ",
+  );
 
   /** Runs a whole daemon as a site, with names in all of its inputs. */
   async function siteOf(

@@ -1,22 +1,22 @@
 import { beforeEach, expect, test } from "bun:test";
 import { until } from "../until.ts";
-import { describeHub } from "./describe-hub.ts";
+import { describeHub, type TestSite } from "./describe-hub.ts";
 import { pictureStates, simulatedPictures } from "./pictures.ts";
-import { type MadeUpSite, madeUpFacts } from "./rig.ts";
+import { madeUpFacts } from "./rig.ts";
 
 const AT = Date.now();
 
 describeHub("a hub's data of a site", { each: true }, (at) => {
   const { hub } = at;
-  let old: MadeUpSite;
-  let site: MadeUpSite;
+  let old: TestSite;
+  let site: TestSite;
   beforeEach(async () => {
     [old, site] = [await at.site("munich"), await at.site("muc")];
   });
 
   const fill = async () => {
     const states = pictureStates(simulatedPictures(1, AT));
-    await old.sends(hub.url, old.push({ to: 90, facts: madeUpFacts(1, 90, AT), states }));
+    await old.pushes({ to: 90, facts: madeUpFacts(1, 90, AT), states });
   };
   /** The first push of the old database under the new name of the site. */
   const hello = (epoch = old.epoch) =>
@@ -37,7 +37,7 @@ describeHub("a hub's data of a site", { each: true }, (at) => {
     await silence();
     expect(await site.sends(hub.url, hello())).toMatchObject({ cursor: 90 });
     const more = { from: 91, to: 93, epoch: old.epoch, begins: false, facts: madeUpFacts(91, 3, AT) };
-    expect((await site.sends(hub.url, site.push(more))).cursor).toBe(93);
+    expect((await site.pushes(more)).cursor).toBe(93);
     await until(
       "lists have the new name",
       async () => (await named("servers?site=muc")) === servers || undefined,
@@ -56,7 +56,7 @@ describeHub("a hub's data of a site", { each: true }, (at) => {
       409,
       "instance",
     ]);
-    await old.sends(hub.url, old.push({ from: 91, to: 90, begins: false, stops: true }));
+    await old.pushes({ from: 91, to: 90, begins: false, stops: true });
     expect(await site.sends(hub.url, hello())).toMatchObject({ cursor: 90 });
   });
 
@@ -73,7 +73,7 @@ describeHub("a hub's data of a site", { each: true }, (at) => {
 
   test("is not moved if the new name has facts already", async () => {
     await fill();
-    await site.sends(hub.url, site.push({ to: 3, facts: madeUpFacts(1, 3, AT) }));
+    await site.pushes({ to: 3, facts: madeUpFacts(1, 3, AT) });
     await silence();
     expect((await site.send(hub.url, hello())).status).toBe(409);
     await until("it is there", async () => (await named("sessions?site=munich")) === 30 || undefined);
@@ -87,7 +87,7 @@ describeHub("a hub's data of a site", { each: true }, (at) => {
       { kind: "never", seq: 3 },
     ];
     const days = [{ table: "one day", day: 20_000, part: 0, rows: [] }];
-    await old.sends(hub.url, old.push({ to: 3, facts, days: days as never }));
+    await old.pushes({ to: 3, facts, days: days as never });
     expect(await named("sessions")).toBe(0);
     // Simulates an older hub that refused a fact which this hub understands.
     const good = Buffer.from(JSON.stringify({ ...opened, seq: 1 }));
@@ -97,14 +97,14 @@ describeHub("a hub's data of a site", { each: true }, (at) => {
     const day = Buffer.from(JSON.stringify({ ...days[0], table: "sessions" }));
     await at.pool`UPDATE refused SET kind = 'sessions', body = ${day} WHERE seq IS NULL`;
     const again = { ...ended, seq: 4 };
-    await old.sends(hub.url, old.push({ from: 4, to: 4, begins: false, facts: [again] }));
+    await old.pushes({ from: 4, to: 4, begins: false, facts: [again] });
     expect(await named("sessions")).toBe(1);
     const left = await at.pool`SELECT seq::int AS seq, kind FROM refused ORDER BY seq`;
     expect([...left]).toEqual([
       { seq: 2, kind: null },
       { seq: 3, kind: "never" },
     ]);
-    await old.sends(hub.url, old.push({ from: 5, to: 4, begins: false }));
+    await old.pushes({ from: 5, to: 4, begins: false });
     expect(await named("sessions")).toBe(1);
   });
 });

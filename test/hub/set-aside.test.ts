@@ -93,12 +93,12 @@ describeHub("data that a hub cannot store", {}, (at) => {
     "%s is set aside and reported, and the rest is stored",
     async (_, more, name) => {
       const muc = await at.site(name);
-      const first = await muc.sends(hub.url, muc.push({ to: 3, facts: FACTS, ...more } as never));
+      const first = await muc.pushes({ to: 3, facts: FACTS, ...more } as never);
       expect(first.cursor).toBe(3);
       expect(await refusedFacts(name)).toBe(1);
       // The next push has valid data of each kind.
       const next = { facts: [{ ...FACTS[2], seq: 4, at: NOW + 60_000 }], states: [site, whole] };
-      await muc.sends(hub.url, muc.push({ from: 4, to: 4, ...next } as never));
+      await muc.pushes({ from: 4, to: 4, ...next } as never);
       expect(await refusedFacts(name)).toBe(1);
       const [stored] = await at.pool`
         SELECT (SELECT count(*)::int FROM steps s WHERE s.site = ${name}) AS steps,
@@ -110,7 +110,7 @@ describeHub("data that a hub cannot store", {}, (at) => {
 
   test("a server listed twice in a state is one server", async () => {
     const muc = await at.site("twice");
-    await muc.sends(hub.url, muc.push({ states: [{ ...site, servers: ["s1", "s2", "s1"] }] } as never));
+    await muc.pushes({ states: [{ ...site, servers: ["s1", "s2", "s1"] }] } as never);
     const rows = await at.pool`SELECT server, place FROM servers WHERE site = 'twice' ORDER BY place`;
     expect(rows.map(({ server, place }: { server: string; place: number }) => [server, place])).toEqual([
       ["s1", 0],
@@ -122,18 +122,18 @@ describeHub("data that a hub cannot store", {}, (at) => {
   test("rows of a rejected day are removed", async () => {
     const muc = await at.site("days");
     const good = day({ rows: [{ ...OF, data: "AA==" }] });
-    await muc.sends(hub.url, muc.push(good as never));
+    await muc.pushes(good as never);
     const rows = async () =>
       (await at.pool`SELECT count(*)::int AS n FROM packed_days WHERE site = 'days'`)[0].n as number;
     expect(await rows()).toBe(1);
-    await muc.sends(hub.url, muc.push(day({ rows: [{ ...OF, feature: LONG, data: "" }] }) as never));
+    await muc.pushes(day({ rows: [{ ...OF, feature: LONG, data: "" }] }) as never);
     expect(await rows()).toBe(0);
   });
 
   test("a repeated bad state is reported once, by name", async () => {
     const muc = await at.site("again");
     const bad = { ...whole, features: [1, 2].flatMap(() => (whole as { features: object[] }).features) };
-    for (let n = 0; n < 3; n++) await muc.sends(hub.url, muc.push({ states: [bad] } as never));
+    for (let n = 0; n < 3; n++) await muc.pushes({ states: [bad] } as never);
     expect(await refusedFacts("again")).toBe(1);
     const [row] = await at.pool`SELECT body FROM refused WHERE site = 'again'`;
     expect(JSON.parse(row.body.toString())).toEqual({ state: "picture", server: "eda" });

@@ -187,18 +187,7 @@ describeHub("stored lists of a hub", { clock: { now: () => NOW } }, (at) => {
   const SESSION_SORTS = sortable<Pick<SessionRecord, SessionOrder>>(SessionRecord)
     .filter((field) => field !== "id")
     .flatMap((field) => [field, `-${field}`]);
-  const DENIAL_SORTS = [
-    "timestamp",
-    "-server",
-    "feature",
-    "-user",
-    "host",
-    "-count",
-    "reason",
-    "code",
-    "-until",
-    "outcome",
-  ];
+  const DENIAL_SORTS = "timestamp -server feature -user host -count reason code -until outcome".split(" ");
   test.each([
     "sessions?limit=1000",
     ...SESSION_SORTS.map((sort) => `sessions?limit=41&offset=7&sort=${sort}`),
@@ -261,10 +250,5 @@ describeHub("stored lists of a hub", { clock: { now: () => NOW } }, (at) => {
         if (field === "user") expect(new Set(known).size).toBeGreaterThan(1);
         expect(names.slice(0, known.length)).toEqual(known.toSorted().reverse());
       }
-  });
-
-  test("answers that a hub does not have yet say so", async () => {
-    expect((await hub.get("/api/licenses/sessions?site=nowhere")).status).toBe(404);
-    expect((await hub.get("/api/licenses/sessions?feature=solvr")).status).toBe(404);
   });
 });
