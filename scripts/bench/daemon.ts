@@ -1,10 +1,10 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { cpuSeconds, median, residentMegabytes } from "./measure.ts";
+import { cpuSeconds, inTurns, median, residentMegabytes } from "./measure.ts";
 import { BINARY, type Place, rescan, startPlace } from "./place.ts";
 import { lmstatText } from "./shapes.ts";
-import type { Bench, Row } from "./table.ts";
+import { type Bench, type Bound, compared, figure, type Row } from "./table.ts";
 
 const SERVERS = 200;
 const CONCURRENCY = 8;
@@ -52,24 +52,20 @@ async function changeHands(place: Place, output: string, seats: number, round: n
   await Promise.all(place.addresses.map((address) => Bun.write(join(dirname(place.tool), address), text)));
 }
 
-/** Measures polls and bare spawns alternately, so that other load affects both, and returns medians. */
-async function inTurns(place: Place, prepare: (round: number) => Promise<unknown>) {
+/** Measures polls and bare spawns in turns. Returns a function that makes rows of medians. */
+async function pollsOf(place: Place, prepare: (round: number) => Promise<unknown>) {
   const argvs = place.addresses.map((address) => [place.tool, "lmstat", "-a", "-i", "-c", address]);
-  const costs: { ours: Cost; bare: Cost }[] = [];
-  for (let round = 1; round <= WARM_UPS + ROUNDS; round++) {
-    await prepare(round);
-    const ours = await costOf(place.pid, () => rescan(place));
-    const bare = await costOf("self", () => bareSpawns(argvs));
-    if (round > WARM_UPS) costs.push({ ours, bare });
-  }
-  const row = (what: string, field: keyof Cost): Row => ({
-    what,
-    ours: median(costs.map(({ ours }) => ours[field])),
-    baseline: median(costs.map(({ bare }) => bare[field])),
-    unit: "ms",
-    bound: null,
-  });
-  return row;
+  const polls = async (round: number) => {
+    await prepare(round + 1);
+    return costOf(place.pid, () => rescan(place));
+  };
+  const costs = await inTurns(ROUNDS, WARM_UPS, polls, () => costOf("self", () => bareSpawns(argvs)));
+  return (what: string, field: keyof Cost, bound: Bound | null = null) => {
+    const [ours, baseline] = [costs.ours, costs.baseline].map((all) =>
+      median(all.map((each) => each[field])),
+    );
+    return compared(what, { ours: ours ?? NaN, baseline: baseline ?? NaN }, "ms", bound);
+  };
 }
 
 export const daemon: Bench = {
@@ -97,21 +93,15 @@ async function startRows(): Promise<Row[]> {
     await Bun.write(`${bare}.ts`, 'console.log("0.0.0");\n');
     const built = await Bun.build({ entrypoints: [`${bare}.ts`], compile: { outfile: bare }, throw: false });
     if (!built.success) throw new Error(`the bare binary does not build: ${built.logs.join("\n")}`);
-    const version: Row = {
-      what: `--version, median of ${STARTS}, compared with a bare console.log`,
-      ours: startMs([BINARY, "--version"]),
-      baseline: startMs([bare]),
-      unit: "ms",
-      bound: { of: "ours", atMost: 50 },
-    };
+    const starts = { ours: startMs([BINARY, "--version"]), baseline: startMs([bare]) };
+    const what = `--version, median of ${STARTS}, compared with a bare console.log`;
     await using place = await startPlace({ outputs: [] });
     await Bun.sleep(SETTLE_MS);
     const memory = await residentMegabytes(place.pid);
-    const idle = { baseline: null, unit: "MB" };
     return [
-      version,
-      { what: "memory of an idle `serve`", ours: memory.all, ...idle, bound: { of: "ours", atMost: 75 } },
-      { what: "… of it not mapped from files", ours: memory.own, ...idle, bound: null },
+      compared(what, starts, "ms", { of: "ours", atMost: 50 }),
+      figure("memory of an idle `serve`", memory.all, "MB", 75),
+      figure("… of it not mapped from files", memory.own, "MB"),
     ];
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -125,11 +115,11 @@ async function pollRows(): Promise<Row[]> {
     concurrency: CONCURRENCY,
   });
   const polls = `${SERVERS} polls of ${(output.length / 1000).toFixed(0)} KB`;
-  const same = await inTurns(place, async () => {});
-  const changing = await inTurns(place, (round) => changeHands(place, output, CHANGED, round));
+  const same = await pollsOf(place, async () => {});
+  const changing = await pollsOf(place, (round) => changeHands(place, output, CHANGED, round));
   const changed = `${polls}, ${CHANGED} of ${CHECKOUTS} checkouts changed`;
   return [
-    { ...same(`${polls}, wall`, "wallMs"), bound: { of: "ratio", atMost: 2 } },
+    same(`${polls}, wall`, "wallMs", { of: "ratio", atMost: 2 }),
     same(`${polls}, CPU with tools`, "cpuMs"),
     changing(`${changed}, wall`, "wallMs"),
     changing(`${changed}, CPU with tools`, "cpuMs"),

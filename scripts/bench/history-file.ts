@@ -9,6 +9,7 @@ import { createDayPacker, DAY_QUERIES, type DayQueries } from "../../src/history
 import { createReader } from "../../src/history/reader.ts";
 import type { QueryParams } from "../../src/history/serve.ts";
 import { openStore, type Store } from "../../src/store/open/open.ts";
+import { server } from "../../test/domain/make.ts";
 import {
   createYear,
   nameOf,
@@ -71,25 +72,9 @@ export function bytesOf(sqlite: Database, tables: readonly string[]): number {
 }
 
 export function serversOf({ servers, features }: YearSize): MonitoredServer[] {
-  return Array.from({ length: servers }, (_, at): MonitoredServer => {
+  return Array.from({ length: servers }, (_, at) => {
     const id = nameOf({ servers, features, days: 0, end: 0 }, at * features).server;
-    return {
-      id,
-      name: id,
-      manager: "flexnet",
-      address: "27000@lic",
-      tool: null,
-      timezone: "UTC",
-      enabled: true,
-      intervalMs: MINUTE_MS,
-      timeoutMs: 30_000,
-      labels: {},
-      secretFile: null,
-      caFile: null,
-      encoding: null,
-      logFile: null,
-      logCommand: null,
-    };
+    return server({ id, name: id, address: "27000@lic" });
   });
 }
 

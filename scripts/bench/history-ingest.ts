@@ -1,10 +1,9 @@
-import type { FeatureReading } from "../../src/domain/reading.ts";
 import type { MonitoredServer } from "../../src/domain/server.ts";
 import { MINUTE_MS } from "../../src/domain/time/clock.ts";
 import { createHistory } from "../../src/history/history.ts";
 import { createLive } from "../../src/live/live.ts";
-import { wholeReading } from "../../src/simulator/site.ts";
 import { openStore, type Store } from "../../src/store/open/open.ts";
+import { checkout, feature, outcome, reading } from "../../test/domain/make.ts";
 import { SILENT, serversOf } from "./history-file.ts";
 import { nameOf, type Year, type YearSize } from "./history-year.ts";
 import { median } from "./measure.ts";
@@ -61,56 +60,21 @@ function forgetPolls({ sqlite, transaction }: Store, { end }: YearSize): void {
 }
 
 export function pollOf(year: Year, size: YearSize, server: MonitoredServer, place: number, at: number) {
-  const features = Array.from({ length: size.features }, (_, number): FeatureReading => {
+  const features = Array.from({ length: size.features }, (_, number) => {
     const index = place * size.features + number;
     const { held, total } = year.weekOf(index, at).played;
     const now = held.filter(({ from, until }) => from <= at && at < until);
-    return {
+    return feature({
       daemon: "vendord",
       name: nameOf(size, index).feature,
       total,
-      unlimited: false,
-      error: null,
-      pools: [],
-      reservations: [],
-      queue: [],
-      consistency: "ok",
-      cut: false,
       used: now.reduce((sum, { count }) => sum + count, 0),
-      checkouts: now.map(({ user, from, count }) => ({
-        user: `user${user}`,
-        host: `ws-${user}`,
-        display: null,
-        qualifier: null,
-        version: "v2026.09",
-        count,
-        handle: null,
-        pid: null,
-        startedAt: from,
-        lingerSeconds: null,
-        borrowed: false,
-        pool: 0,
-      })),
-    };
+      checkouts: now.map(({ user, from, count }) => {
+        const who = { user: `user${user}`, host: `ws-${user}`, display: null, handle: null };
+        return checkout({ ...who, version: "v2026.09", count, startedAt: from, pool: 0 });
+      }),
+    });
   });
-  const empty = new Uint8Array();
-  return {
-    serverId: server.id,
-    startedAt: at - 40,
-    finishedAt: at,
-    durationMs: 40,
-    error: null,
-    reachability: [],
-    quorum: 1,
-    reading: wholeReading({
-      manager: "flexnet",
-      reportTime: null,
-      toolVersion: null,
-      members: [],
-      daemons: [],
-      features,
-      errors: [],
-    }),
-    raw: { argv: [], exitCode: 0, signal: null, stdout: empty, stderr: empty, truncated: false },
-  };
+  const read = reading({ reportTime: null, members: [], daemons: [], features });
+  return outcome({ serverId: server.id, startedAt: at - 40, finishedAt: at, durationMs: 40, reading: read });
 }

@@ -5,7 +5,7 @@ import type { HistoryAnswers } from "../../src/http/history-answers/answers.ts";
 import { type HistoryFile, SILENT, serversOf } from "./history-file.ts";
 import { nameOf, type YearSize } from "./history-year.ts";
 import { longestStall, median, quantile } from "./measure.ts";
-import type { Row } from "./table.ts";
+import { figure, type Row } from "./table.ts";
 
 const FEATURES_ASKED = 40;
 
@@ -57,20 +57,9 @@ export async function queries({ store, plain }: HistoryFile, size: YearSize): Pr
         times.push(performance.now() - begun);
       }
     });
-    rows.push({
-      what: `${what}, ${of}`,
-      ours: of === "p95" ? quantile(times, 0.95) : median(times),
-      baseline: scanMs,
-      unit: "ms",
-      bound: atMost === undefined ? null : { of: "ours", atMost },
-    });
-    rows.push({
-      what: "  stall of the event loop meanwhile",
-      ours: stall,
-      baseline: null,
-      unit: "ms",
-      bound: { of: "ours", atMost: 20 },
-    });
+    const ours = of === "p95" ? quantile(times, 0.95) : median(times);
+    const row = figure(`${what}, ${of}`, ours, "ms", atMost);
+    rows.push({ ...row, baseline: scanMs }, figure("  stall of the event loop meanwhile", stall, "ms", 20));
   }
   /** Scans the plain rows of a day in SQL. Multiplied by the days, it is the time for the range. */
   const scan = (where: string, count: number): number => {

@@ -8,8 +8,8 @@ import { bytesOf, type HistoryFile, historyFile, SILENT } from "./history-file.t
 import { ingest } from "./history-ingest.ts";
 import { queries } from "./history-queries.ts";
 import { createYear, type Year, type YearSize } from "./history-year.ts";
-import { median } from "./measure.ts";
-import { type Bench, type Row, tableOf } from "./table.ts";
+import { inTurns, median } from "./measure.ts";
+import { type Bench, compared, figure, type Row, tableOf } from "./table.ts";
 
 const FULL = { servers: 100, features: 50, days: 365 };
 const TURNS = 3;
@@ -56,56 +56,37 @@ function onDisk({ store: directory, plain }: HistoryFile, size: YearSize): Row[]
     .query<{ bytes: number }, [number]>("SELECT sum(length(data)) AS bytes FROM packed_days WHERE key >= ?")
     .get(packedKey("held", 0));
   try {
+    const megabytes = (tables: readonly string[]) => bytesOf(store.sqlite, tables) / 1e6;
+    const what = `history of ${size.days} days on disk, compared with one row per poll`;
+    const figures = { ours: megabytes(of), baseline: (plain.bytes * size.days) / 1e6 };
     return [
-      {
-        what: `history of ${size.days} days on disk, compared with one row per poll`,
-        ours: bytesOf(store.sqlite, of) / 1e6,
-        baseline: (plain.bytes * size.days) / 1e6,
-        unit: "MB",
-        bound: { of: "ratio", atMost: 1 / 20 },
-      },
-      {
-        what: "  of which sums of days",
-        ours: (bytesOf(store.sqlite, ["held_days"]) + (sums?.bytes ?? 0)) / 1e6,
-        baseline: null,
-        unit: "MB",
-        bound: null,
-      },
-      {
-        what: "  sessions",
-        ours: bytesOf(store.sqlite, ["sessions"]) / 1e6,
-        baseline: null,
-        unit: "MB",
-        bound: null,
-      },
+      compared(what, figures, "MB", { of: "ratio", atMost: 1 / 20 }),
+      figure("  of which sums of days", megabytes(["held_days"]) + (sums?.bytes ?? 0) / 1e6, "MB"),
+      figure("  sessions", megabytes(["sessions"]), "MB"),
     ];
   } finally {
     store.close();
   }
 }
 
-/** Runs the same polls alternately on the full store and on an empty one. */
+/** Runs the same polls on the full store and on an empty one. */
 async function ingestRow(
   { store }: HistoryFile,
   size: YearSize,
   year: Year,
   fresh: (turn: number) => string,
 ): Promise<Row> {
-  const times: { readonly last: number; readonly first: number }[] = [];
-  for (let turn = 0; turn <= TURNS; turn++) {
-    const at = END + (9 + 2 * turn) * 60 * MINUTE_MS;
-    const last = await ingest(store, year, size, at);
-    const first = await ingest(fresh(turn), year, size, at);
-    // The first round warms up.
-    if (turn > 0) times.push({ last, first });
-  }
-  return {
-    what: `a cycle of ${size.servers} polls after ${size.days} days, compared with an empty store`,
-    ours: median(times.map(({ last }) => last)),
-    baseline: median(times.map(({ first }) => first)),
-    unit: "ms",
-    bound: { of: "ratio", atMost: 1.3 },
-  };
+  const into = (directory: string, turn: number) =>
+    ingest(directory, year, size, END + (9 + 2 * turn) * 60 * MINUTE_MS);
+  const times = await inTurns(
+    TURNS,
+    1,
+    (turn) => into(store, turn),
+    (turn) => into(fresh(turn), turn),
+  );
+  const figures = { ours: median(times.ours), baseline: median(times.baseline) };
+  const what = `a cycle of ${size.servers} polls after ${size.days} days, compared with an empty store`;
+  return compared(what, figures, "ms", { of: "ratio", atMost: 1.3 });
 }
 
 if (import.meta.main) console.log(tableOf(await history.run()));

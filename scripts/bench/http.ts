@@ -1,12 +1,10 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { makeKey, printKey, systemRandom } from "../../src/domain/keys.ts";
 import { load } from "./load.ts";
-import { median, quantile, residentMegabytes } from "./measure.ts";
-import { freePort, type Place, rescan, startPlace, untilAnswers } from "./place.ts";
+import { inTurns, median, quantile, residentMegabytes } from "./measure.ts";
+import { type Place, rescan, startPlace, startScript } from "./place.ts";
 import { lmstatText } from "./shapes.ts";
-import type { Bench, Row } from "./table.ts";
+import { type Bench, compared, figure, type Row } from "./table.ts";
 
 const SERVERS = 200;
 const FEATURES = 50;
@@ -27,58 +25,20 @@ const TURNS = 3;
 const SHORTEST_INTERVAL_MS = 5_000;
 const LIGHT = { path: PATH, connections: 1, seconds: 20, pauseMs: 10 } as const;
 
-interface BareServer extends AsyncDisposable {
-  readonly port: number;
-}
-
-/** Starts a bare server of the same bytes in a child process. */
-async function startBare(body: string): Promise<BareServer> {
-  const folder = await mkdtemp(join(tmpdir(), "licmond-bench-"));
-  const port = freePort();
-  await Bun.write(join(folder, "body"), body);
-  const server = Bun.spawn(
-    [process.execPath, join(import.meta.dir, "bare-server.ts"), String(port), join(folder, "body")],
-    { stdin: "ignore", stdout: "inherit", stderr: "inherit" },
+/** Returns requests per second of licmond and of a bare server that answers with the same bytes. */
+async function besideBare(place: Place, path: string, body: string) {
+  const file = join(dirname(place.tool), "body");
+  await Bun.write(file, body);
+  await using bare = await startScript("bare-server.ts", file);
+  const rateOf = async (port: number, key: string) =>
+    (await load({ ...FULL, path, port, key })).requestsPerSecond;
+  const rates = await inTurns(
+    TURNS,
+    1,
+    () => rateOf(place.port, place.key),
+    () => rateOf(bare.port, "none"),
   );
-  const dispose = async () => {
-    server.kill();
-    await server.exited;
-    await rm(folder, { recursive: true, force: true });
-  };
-  try {
-    await untilAnswers(`http://127.0.0.1:${port}/`, () => server.exitCode !== null);
-    return { port, [Symbol.asyncDispose]: dispose };
-  } catch (cause) {
-    await dispose();
-    throw cause;
-  }
-}
-
-/** Measures both servers alternately, so that other load affects both. Returns requests per second. */
-async function inTurns(
-  place: Place,
-  bare: BareServer,
-  path: string,
-): Promise<{ ours: number; baseline: number }> {
-  const rates = { ours: [] as number[], baseline: [] as number[] };
-  for (let turn = 0; turn <= TURNS; turn++) {
-    const ours = await load({ ...FULL, path, port: place.port, key: place.key });
-    const baseline = await load({ ...FULL, path, port: bare.port, key: "none" });
-    // The first round warms up.
-    if (turn === 0) continue;
-    rates.ours.push(ours.requestsPerSecond);
-    rates.baseline.push(baseline.requestsPerSecond);
-  }
   return { ours: median(rates.ours), baseline: median(rates.baseline) };
-}
-
-async function besideBare(
-  place: Place,
-  path: string,
-  body: string,
-): Promise<{ ours: number; baseline: number }> {
-  await using bare = await startBare(body);
-  return await inTurns(place, bare, path);
 }
 
 /** Tries random keys over a few connections. Throws if one is accepted. */
@@ -177,64 +137,31 @@ export const http: Bench = {
     const others: Row[] = [];
     for (const path of OTHERS) {
       const answer = await (await fetch(`${place.url}${path}`, { headers })).text();
+      const bound = path === "/metrics" ? null : ({ of: "ratio", atLeast: 0.2 } as const);
       const what = `requests per second, ${path}, compared with bare Bun.serve`;
-      others.push({
-        what,
-        ...(await besideBare(place, path, answer)),
-        unit: "/s",
-        bound: path === "/metrics" ? null : { of: "ratio", atLeast: 0.2 },
-      });
+      others.push(compared(what, await besideBare(place, path, answer), "/s", bound));
     }
-    const target = { port: place.port, key: place.key };
-    const idle = await load({ ...LIGHT, ...target });
-    const light = () => load({ ...LIGHT, ...target });
+    const light = () => load({ ...LIGHT, port: place.port, key: place.key });
+    const idle = await light();
     const paced = await whilePolling(place, atShortestInterval(place), light);
     const rushed = await whilePolling(place, backToBack(place), light);
+    const rowsOf = (when: string, { result, polls, stallMs }: typeof paced): Row[] => {
+      const [ours, baseline] = [result, idle].map(({ latenciesMs }) => quantile(latenciesMs, 0.99));
+      const what = `p99 ${when} (${polls} polls), compared with idle`;
+      return [
+        compared(what, { ours: ours ?? NaN, baseline: baseline ?? NaN }, "ms", { of: "ratio", atMost: 3 }),
+        figure("longest stall of the daemon's event loop meanwhile", stallMs, "ms", 50),
+      ];
+    };
 
     const megabytes = (body.length / 1e6).toFixed(1);
+    const what = `requests per second, ${megabytes} MB each, compared with bare Bun.serve`;
     return [
-      {
-        what: `requests per second, ${megabytes} MB each, compared with bare Bun.serve`,
-        ...rates,
-        unit: "/s",
-        bound: { of: "ratio", atLeast: 0.6 },
-      },
+      compared(what, rates, "/s", { of: "ratio", atLeast: 0.6 }),
       ...others,
-      {
-        what: `p99 while every server is polled each 5 s (${paced.polls} polls), compared with idle`,
-        ours: quantile(paced.result.latenciesMs, 0.99),
-        baseline: quantile(idle.latenciesMs, 0.99),
-        unit: "ms",
-        bound: { of: "ratio", atMost: 3 },
-      },
-      {
-        what: "longest stall of the daemon's event loop meanwhile",
-        ours: paced.stallMs,
-        baseline: null,
-        unit: "ms",
-        bound: { of: "ours", atMost: 50 },
-      },
-      {
-        what: `p99 while polls run back to back (${rushed.polls} polls), compared with idle`,
-        ours: quantile(rushed.result.latenciesMs, 0.99),
-        baseline: quantile(idle.latenciesMs, 0.99),
-        unit: "ms",
-        bound: { of: "ratio", atMost: 3 },
-      },
-      {
-        what: "longest stall of the daemon's event loop meanwhile",
-        ours: rushed.stallMs,
-        baseline: null,
-        unit: "ms",
-        bound: { of: "ours", atMost: 50 },
-      },
-      {
-        what: `memory that ${GUESSES / 1000},000 guessed keys left`,
-        ours: await keptOfGuesses(),
-        baseline: null,
-        unit: "MB",
-        bound: { of: "ours", atMost: 10 },
-      },
+      ...rowsOf("while every server is polled each 5 s", paced),
+      ...rowsOf("while polls run back to back", rushed),
+      figure(`memory that ${GUESSES / 1000},000 guessed keys left`, await keptOfGuesses(), "MB", 10),
     ];
   },
 };

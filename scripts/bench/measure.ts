@@ -26,6 +26,23 @@ export async function medianTimes(rounds: number, works: readonly (() => unknown
   return samples.map(median);
 }
 
+/** Alternates both works for some rounds, so that other load on the machine affects both. Drops the results of the warm-ups. */
+export async function inTurns<T>(
+  rounds: number,
+  warmUps: number,
+  ours: (round: number) => Promise<T>,
+  baseline: (round: number) => Promise<T>,
+): Promise<{ readonly ours: readonly T[]; readonly baseline: readonly T[] }> {
+  const results = { ours: [] as T[], baseline: [] as T[] };
+  for (let round = 0; round < warmUps + rounds; round++) {
+    const [one, other] = [await ours(round), await baseline(round)];
+    if (round < warmUps) continue;
+    results.ours.push(one);
+    results.baseline.push(other);
+  }
+  return results;
+}
+
 /** Returns the longest time in ms that the event loop was blocked during the work. */
 export async function longestStall(work: () => Promise<unknown>): Promise<number> {
   let longest = 0;

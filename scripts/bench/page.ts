@@ -6,7 +6,7 @@ import { quantile } from "./measure.ts";
 import { pace } from "./pace.ts";
 import { type Place, rescan, startPlace } from "./place.ts";
 import { lmstatText } from "./shapes.ts";
-import type { Bench, Row } from "./table.ts";
+import { type Bench, figure, type Row } from "./table.ts";
 
 const SERVERS = 20;
 const FEATURES = 5_000;
@@ -74,14 +74,6 @@ async function openTab(context: BrowserContext): Promise<Tab> {
     [Symbol.asyncDispose]: () => page.close(),
   };
 }
-
-const figure = (what: string, ours: number, unit: string, atMost: number | null = null): Row => ({
-  what,
-  ours,
-  baseline: null,
-  unit,
-  bound: atMost === null ? null : { of: "ours", atMost },
-});
 
 /** Measures first paint and first rows with an empty cache, signed in. */
 async function loadRows(context: BrowserContext, place: Place, phone: boolean): Promise<Row[]> {

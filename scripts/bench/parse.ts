@@ -7,7 +7,7 @@ import { managerOf } from "../../src/managers/registry.ts";
 import { dslsOutput } from "./dsls-output.ts";
 import { longestStall, medianTimes } from "./measure.ts";
 import { INSTANT, largeHolderBlocks, largeOutput } from "./shapes.ts";
-import type { Bench, Row } from "./table.ts";
+import { type Bench, compared, figure, type Row } from "./table.ts";
 
 /** The first rounds run while the parser is still being compiled; the baseline is compiled already. */
 const ROUNDS = 15;
@@ -67,7 +67,7 @@ async function parseRow({ manager, bytes, atMost }: Case): Promise<Row> {
     read,
   ]);
   const what = `${manager}: parse 10 MB, ${checkouts} checkouts, compared with decode + split`;
-  return { what, ours: parse, baseline: split, unit: "ms", bound: { of: "ratio", atMost } };
+  return compared(what, { ours: parse, baseline: split }, "ms", { of: "ratio", atMost });
 }
 
 async function linearRow(ten: Uint8Array): Promise<Row> {
@@ -77,7 +77,7 @@ async function linearRow(ten: Uint8Array): Promise<Row> {
     [twenty, ten].map((bytes) => () => readOutputSync(bytes, parserOf("flexnet"))),
   );
   const what = "flexnet: parse 20 MB, compared with 10 MB";
-  return { what, ours: time20, baseline: time10, unit: "ms", bound: { of: "ratio", atMost: 2.2 } };
+  return compared(what, { ours: time20, baseline: time10 }, "ms", { of: "ratio", atMost: 2.2 });
 }
 
 /** Profiles are parsed in a worker, so that a slow expression of a user cannot stall the daemon. */
@@ -94,8 +94,7 @@ async function workerStallRow(bytes: Uint8Array): Promise<Row> {
 }
 
 function stallRow(manager: string, atMost: number, ours: number): Row {
-  const what = `${manager}: longest stall of the event loop, 10 MB`;
-  return { what, ours, baseline: null, unit: "ms", bound: { of: "ours", atMost } };
+  return figure(`${manager}: longest stall of the event loop, 10 MB`, ours, "ms", atMost);
 }
 
 /** Output of `lstc_qrun -R` with 50 users of each program. */

@@ -129,23 +129,40 @@ export async function rescan(place: Place, servers?: readonly string[]): Promise
     throw new Error(`rescan: ${response.status} ${body.slice(0, 500)}`);
 }
 
-export function freePort(): number {
+/** Runs a script of this folder that serves on the port in its first argument, and waits until it answers. */
+export async function startScript(name: string, ...args: readonly string[]) {
+  const port = freePort();
+  const server = Bun.spawn([process.execPath, join(import.meta.dir, name), String(port), ...args], {
+    stdin: "ignore",
+    stdout: "inherit",
+    stderr: "inherit",
+  });
+  const dispose = async () => {
+    server.kill();
+    await server.exited;
+  };
+  try {
+    await untilAnswers(`http://127.0.0.1:${port}/`, () => server.exitCode !== null);
+    return { port, pid: server.pid, [Symbol.asyncDispose]: dispose };
+  } catch (cause) {
+    await dispose();
+    throw cause;
+  }
+}
+
+function freePort(): number {
   const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
   const { port } = listener;
   listener.stop(true);
   return port;
 }
 
-export async function untilAnswers(
-  url: string,
-  ended: () => boolean,
-  headers: Readonly<Record<string, string>> = {},
-): Promise<void> {
+export async function untilAnswers(url: string, ended: () => boolean): Promise<void> {
   const deadline = performance.now() + START_DEADLINE_MS;
   for (;;) {
     if (ended()) throw new Error("it ended");
     try {
-      if ((await fetch(url, { headers })).ok) return;
+      if ((await fetch(url)).ok) return;
     } catch {
       // Not listening yet.
     }

@@ -1,9 +1,4 @@
-import {
-  type CheckoutReading,
-  type FeatureReading,
-  PERMANENT,
-  type Reading,
-} from "../../src/domain/reading.ts";
+import { type FeatureReading, PERMANENT, type Reading } from "../../src/domain/reading.ts";
 import { DAY_MS, MINUTE_MS } from "../../src/domain/time/clock.ts";
 import { flexnet } from "../../src/managers/flexnet/index.ts";
 import { lmx } from "../../src/managers/lmx/index.ts";
@@ -11,6 +6,7 @@ import { rms } from "../../src/managers/rms/index.ts";
 import { asPrinted } from "../../src/managers/simulated-tool.ts";
 import { draws } from "../../src/simulator/random.ts";
 import { wholeReading } from "../../src/simulator/site.ts";
+import { checkout, feature, pool } from "../../test/domain/make.ts";
 
 /** Time of the simulated reports; fixed, so that every run has equal texts. */
 export const INSTANT = Date.UTC(2026, 0, 5, 9, 30);
@@ -65,47 +61,32 @@ function readingOf(shape: Shape, address: string, padding: number): Reading {
   });
 }
 
-function featureOf({ features, checkouts }: Shape, index: number, padding: number): FeatureReading {
-  const first = Math.floor((checkouts * index) / features);
-  const used = Math.floor((checkouts * (index + 1)) / features) - first;
+function featureOf({ features, checkouts: all }: Shape, index: number, padding: number): FeatureReading {
+  const first = Math.floor((all * index) / features);
+  const used = Math.floor((all * (index + 1)) / features) - first;
   const total = Math.ceil(used * 1.25) + 10;
-  const users = Math.ceil(checkouts / PER_USER);
+  const users = Math.ceil(all / PER_USER);
   const draw = draws(1, "scale", index);
   const midnight = Math.floor(INSTANT / DAY_MS) * DAY_MS;
-  const own = { version: "v2026.09", total, used, unlimited: false };
-  return {
-    daemon: DAEMON,
-    name: `feature_${String(index + 1).padStart(4, "0")}`,
-    total,
-    used,
-    unlimited: false,
-    error: null,
-    pools: [{ ...own, number: null, vendorString: null, kind: "floating", expiry: PERMANENT }],
-    checkouts: Array.from({ length: used }, (_, at): CheckoutReading => {
-      const number = first + at;
-      const who = (number % users) + 1;
-      // Start times are the same all day, and some are equal, as on real sites.
-      const startedAt = midnight - draw.integer(0, DAY_MS / MINUTE_MS) * MINUTE_MS;
-      return {
-        user: `user${String(who).padStart(5, "0")}`,
-        host: `ws-${String(who).padStart(6, "0")}${"x".repeat(padding)}`,
-        display: `:${draw.integer(0, 9)}`,
-        qualifier: null,
-        version: "v2026.09",
-        count: 1,
-        handle: String(number + 101),
-        pid: draw.integer(1000, 4_000_000),
-        startedAt: asPrinted(ZONE, startedAt),
-        lingerSeconds: null,
-        borrowed: false,
-        pool: 0,
-      };
-    }),
-    reservations: [],
-    queue: [],
-    consistency: "ok",
-    cut: false,
-  };
+  const checkouts = Array.from({ length: used }, (_, at) => {
+    const number = first + at;
+    const who = (number % users) + 1;
+    // Start times are the same all day, and some are equal, as on real sites.
+    const startedAt = midnight - draw.integer(0, DAY_MS / MINUTE_MS) * MINUTE_MS;
+    return checkout({
+      user: `user${String(who).padStart(5, "0")}`,
+      host: `ws-${String(who).padStart(6, "0")}${"x".repeat(padding)}`,
+      display: `:${draw.integer(0, 9)}`,
+      version: "v2026.09",
+      handle: String(number + 101),
+      pid: draw.integer(1000, 4_000_000),
+      startedAt: asPrinted(ZONE, startedAt),
+      pool: 0,
+    });
+  });
+  const name = `feature_${String(index + 1).padStart(4, "0")}`;
+  const pools = [pool({ version: "v2026.09", total, used, expiry: PERMANENT })];
+  return feature({ daemon: DAEMON, name, total, used, pools, checkouts });
 }
 
 /** Bytes of a holder and its share of a feature. */
@@ -123,10 +104,10 @@ export function largeHolderBlocks(manager: "lmx" | "rms", megabytes: number): Ui
     members: [{ host: "lic-scale", port: 6200, status: "up", master: false, version, error: null }],
     daemons: [],
     features: Array.from({ length: features }, (_, index) => {
-      const feature = featureOf({ features, checkouts: holders }, index, 0);
+      const one = featureOf({ features, checkouts: holders }, index, 0);
       // Neither tool prints displays or borrowing as lmstat does.
-      const checkouts = feature.checkouts.map((held) => ({ ...held, display: "192.0.2.7", borrowed: false }));
-      return { ...feature, checkouts };
+      const checkouts = one.checkouts.map((held) => ({ ...held, display: "192.0.2.7", borrowed: false }));
+      return { ...one, checkouts };
     }),
   });
   const { render } = manager === "lmx" ? lmx : rms;

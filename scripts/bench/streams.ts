@@ -1,16 +1,14 @@
-import { join } from "node:path";
-import { cpuSeconds, median, residentMegabytes } from "./measure.ts";
+import { cpuSeconds, inTurns, median, residentMegabytes } from "./measure.ts";
 import { pace } from "./pace.ts";
-import { freePort, type Place, startPlace, untilAnswers } from "./place.ts";
+import { type Place, startPlace, startScript } from "./place.ts";
 import { startReaders } from "./stream-clients.ts";
-import type { Bench, Row, Spread } from "./table.ts";
+import { type Bench, compared, type Row, type Spread } from "./table.ts";
 
 const CLIENTS = 1_000;
 const RATE = 50;
 /** Events of a round, and warm-up events after connecting. */
 const EVENTS = 200;
 const WARM_UP = 25;
-/** Alternate both servers, so that other load on the machine affects both. */
 const ROUNDS = 5;
 const IDLE_CLIENTS = 5_000;
 const SSE = "/stream/logs?events=log";
@@ -49,16 +47,6 @@ async function fanOut({ port, pid, key, path, tell }: Target): Promise<FanOut> {
   return { cpuMicros: (seconds * 1e6) / events, p99 };
 }
 
-/** Alternates both targets. */
-async function inTurns(ours: Target, base: Target): Promise<{ ours: FanOut[]; base: FanOut[] }> {
-  const measured = { ours: [] as FanOut[], base: [] as FanOut[] };
-  for (let round = 0; round < ROUNDS; round++) {
-    measured.ours.push(await fanOut(ours));
-    measured.base.push(await fanOut(base));
-  }
-  return measured;
-}
-
 function targetOf(place: Place, path: string): Target {
   const { url, port, pid, key } = place;
   // Every request is logged as an event.
@@ -76,31 +64,7 @@ function targetOf(place: Place, path: string): Target {
   };
 }
 
-interface BareServer extends AsyncDisposable {
-  readonly port: number;
-  readonly pid: number;
-}
-
-async function startBare(event: string): Promise<BareServer> {
-  const port = freePort();
-  const server = Bun.spawn(
-    [process.execPath, join(import.meta.dir, "stream-bare-server.ts"), String(port), event],
-    { stdin: "ignore", stdout: "inherit", stderr: "inherit" },
-  );
-  const dispose = async () => {
-    server.kill();
-    await server.exited;
-  };
-  try {
-    await untilAnswers(`http://127.0.0.1:${port}/`, () => server.exitCode !== null);
-    return { port, pid: server.pid, [Symbol.asyncDispose]: dispose };
-  } catch (cause) {
-    await dispose();
-    throw cause;
-  }
-}
-
-function bareTarget({ port, pid }: BareServer, path: string): Target {
+function bareTarget({ port, pid }: Pick<Target, "port" | "pid">, path: string): Target {
   return {
     port,
     pid,
@@ -143,39 +107,40 @@ async function idleRow(): Promise<Row> {
   // No events are sent at this log level while readers connect.
   await using place = await startPlace({ outputs: [], logLevel: "info", streams: IDLE_CLIENTS + 100 });
   const ours = await idleKilobytes({ ...place, path: SSE });
-  await using bare = await startBare("{}");
+  await using bare = await startScript("stream-bare-server.ts", "{}");
   const baseline = await idleKilobytes({ ...bare, path: SSE, key: "none" });
-  return {
-    what: `memory of an idle event stream, ${IDLE_CLIENTS} of them`,
-
-    ours,
-    baseline,
-    unit: "KB",
-    bound: { of: "ours", atMost: 20 },
-  };
+  const what = `memory of an idle event stream, ${IDLE_CLIENTS} of them`;
+  return compared(what, { ours, baseline }, "KB", { of: "ours", atMost: 20 });
 }
 
-function rowsOf(what: string, { ours, base }: { ours: FanOut[]; base: FanOut[] }): Row[] {
-  const row = (of: (fanOut: FanOut) => number) => ({
-    ours: median(ours.map(of)),
-    baseline: median(base.map(of)),
-    spread: { ours: spreadOf(ours.map(of)), baseline: spreadOf(base.map(of)) },
-  });
+/** Measures both targets in turns. */
+async function rowsOf(what: string, ours: Target, bare: Target): Promise<Row[]> {
+  const measured = await inTurns(
+    ROUNDS,
+    0,
+    () => fanOut(ours),
+    () => fanOut(bare),
+  );
+  const figures = (of: (fanOut: FanOut) => number) => {
+    const [own, base] = [measured.ours.map(of), measured.baseline.map(of)];
+    const spread = { ours: spreadOf(own), baseline: spreadOf(base) };
+    return { ours: median(own), baseline: median(base), spread };
+  };
+  const cpu = `${what}: CPU of an event at a client, ${CLIENTS} × ${RATE}/s`;
+  const p99 = `${what}: p99 from the log call to the client`;
   return [
-    {
-      what: `${what}: CPU of an event at a client, ${CLIENTS} × ${RATE}/s`,
-      ...row(({ cpuMicros }) => cpuMicros),
-
-      unit: "µs",
-      bound: { of: "ratio", atMost: 1.5 },
-    },
-    {
-      what: `${what}: p99 from the log call to the client`,
-      ...row(({ p99 }) => p99),
-
-      unit: "ms",
-      bound: { of: "ours", atMost: 50 },
-    },
+    compared(
+      cpu,
+      figures(({ cpuMicros }) => cpuMicros),
+      "µs",
+      { of: "ratio", atMost: 1.5 },
+    ),
+    compared(
+      p99,
+      figures((each) => each.p99),
+      "ms",
+      { of: "ours", atMost: 50 },
+    ),
   ];
 }
 
@@ -188,9 +153,11 @@ export const streams: Bench = {
   what: `${CLIENTS} readers × ${RATE} events/s beside a bare Bun.serve; memory of ${IDLE_CLIENTS} idle readers`,
   async run(): Promise<Row[]> {
     await using place = await startPlace({ outputs: [], logLevel: "debug", streams: CLIENTS + 10 });
-    await using bare = await startBare(await oneEvent(place));
-    const sse = await inTurns(targetOf(place, SSE), bareTarget(bare, "/stream/logs"));
-    const socket = await inTurns(targetOf(place, WS), bareTarget(bare, "/ws/logs"));
-    return [...rowsOf("event stream", sse), ...rowsOf("WebSocket", socket), await idleRow()];
+    await using bare = await startScript("stream-bare-server.ts", await oneEvent(place));
+    return [
+      ...(await rowsOf("event stream", targetOf(place, SSE), bareTarget(bare, "/stream/logs"))),
+      ...(await rowsOf("WebSocket", targetOf(place, WS), bareTarget(bare, "/ws/logs"))),
+      await idleRow(),
+    ];
   },
 };

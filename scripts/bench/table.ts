@@ -28,6 +28,17 @@ export interface Bench {
   run(): Promise<readonly Row[]>;
 }
 
+/** Makes a row without a baseline. */
+export function figure(what: string, ours: number, unit: string, atMost: number | null = null): Row {
+  return { what, ours, baseline: null, unit, bound: atMost === null ? null : { of: "ours", atMost } };
+}
+
+type Figures = Pick<Row, "ours" | "baseline" | "spread">;
+
+export function compared(what: string, figures: Figures, unit: string, bound: Bound | null = null): Row {
+  return { what, ...figures, unit, bound };
+}
+
 /** Returns our figure divided by the baseline, or null without a baseline. */
 export function ratioOf(row: Row): number | null {
   return row.baseline === null ? null : row.ours / row.baseline;
@@ -47,9 +58,9 @@ export function tableOf(rows: readonly Row[]): string {
     const ratio = ratioOf(row);
     return [
       row.what,
-      `${figure(row.ours)}${spreadText(row.spread?.ours)} ${row.unit}`,
-      row.baseline === null ? "" : `${figure(row.baseline)}${spreadText(row.spread?.baseline)} ${row.unit}`,
-      ratio === null ? "" : `${figure(ratio)} ×`,
+      `${digits(row.ours)}${spreadText(row.spread?.ours)} ${row.unit}`,
+      row.baseline === null ? "" : `${digits(row.baseline)}${spreadText(row.spread?.baseline)} ${row.unit}`,
+      ratio === null ? "" : `${digits(ratio)} ×`,
       boundText(row) + (holds(row) ? "" : "  MISSED"),
     ];
   });
@@ -72,10 +83,10 @@ function boundText({ bound, unit }: Row): string {
 }
 
 function spreadText(spread: Spread | undefined): string {
-  return spread === undefined ? "" : ` (${figure(spread.from)}–${figure(spread.to)})`;
+  return spread === undefined ? "" : ` (${digits(spread.from)}–${digits(spread.to)})`;
 }
 
-function figure(value: number): string {
+function digits(value: number): string {
   if (value >= 100) return value.toFixed(0);
   return value >= 10 ? value.toFixed(1) : value.toFixed(2);
 }

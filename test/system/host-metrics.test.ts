@@ -21,19 +21,14 @@ describe("cpu", () => {
   test.each<[string, ...(readonly [string, number | null])[]]>([
     ["is the share of the time since the last sample", [stat(1030, 9070), 30], [stat(1031, 9072), 33.33]],
     [
-      "of a call between two ticks is the last answer, of the very first the average since boot",
+      "repeats the last answer between two ticks; the first is the average since boot",
       [stat(1000, 9000), 10],
       [stat(1050, 9050), 50],
       [stat(1050, 9050), 50],
     ],
+    ["is unknown when counters go back", [stat(1050, 9050), 50], [stat(10, 10), null], [stat(30, 90), 20]],
     [
-      "of counters that go back is no nonsense",
-      [stat(1050, 9050), 50],
-      [stat(10, 10), null],
-      [stat(30, 90), 20],
-    ],
-    [
-      "leaves out waiting for a disk, and time of guests that is counted already",
+      "excludes waiting for disks, and guests, which are counted already",
       ["cpu  1000 0 0 9000 0 0 0 0 0 0\n", 10],
       ["cpu  1020 0 10 9030 40 0 0 0 20 0\n", 30],
     ],
@@ -66,7 +61,7 @@ describe("cpu in a container", () => {
 
   test.each([
     ["no limit", "max 100000\n"],
-    ["more than the host has", "400000 100000\n"],
+    ["a limit above the host's CPUs", "400000 100000\n"],
   ])("%s: the host's", (_, max) => {
     const { metrics, files } = host({
       "/proc/stat": stat(1000, 9000),
@@ -83,11 +78,11 @@ describe("memory", () => {
   const UNIT = "/sys/fs/cgroup/system.slice/licmond.service";
 
   test.each<[string, string, string, number]>([
-    ["is what could not be given to a new process", "", "", 60],
-    ["of a container's limit, without the cache it can drop", CONTAINER, `${512 * MiB}\n`, 50],
-    ["of a container without a limit is the host's", CONTAINER, "max", 60],
-    ["of a container that may use more than the host has is the host's", CONTAINER, String(2 ** 62), 60],
-    ["of a limit that systemd sets for our own unit is the host's", UNIT, `${512 * MiB}\n`, 60],
+    ["is what is not available to a new process", "", "", 60],
+    ["in a container refers to its limit, without reclaimable cache", CONTAINER, `${512 * MiB}\n`, 50],
+    ["in a container without a limit is the host's", CONTAINER, "max", 60],
+    ["in a container with a limit above the host's memory is the host's", CONTAINER, String(2 ** 62), 60],
+    ["with a limit of the unit is the host's", UNIT, `${512 * MiB}\n`, 60],
   ])("%s", (_, path, limit, used) => {
     const tree = {
       "/proc/meminfo": meminfo("MemAvailable:     400000 kB\n"),
@@ -107,13 +102,9 @@ const gone: StatFs = () => {
   throw new Error("ENOENT");
 };
 test.each<[string, StatFs, number | null]>([
-  ["as df counts it: blocks kept for root are neither used nor free", () => BLOCKS, 63.16],
-  ["of a directory that is not there is unknown", gone, null],
-  [
-    "of a file system that tells nothing is unknown",
-    () => ({ ...BLOCKS, blocks: 0, bfree: 0, bavail: 0 }),
-    null,
-  ],
+  ["as df counts: reserved blocks are neither used nor free", () => BLOCKS, 63.16],
+  ["unknown for a missing directory", gone, null],
+  ["unknown if the file system reports no size", () => ({ ...BLOCKS, blocks: 0, bfree: 0, bavail: 0 }), null],
 ])("disk: %s", (_, statFs, used) => {
   expect(host({}, statFs).metrics.sample().disk).toBe(used);
 });

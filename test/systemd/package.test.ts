@@ -61,7 +61,7 @@ describe.skipIf(BASE === undefined || Bun.which("dpkg-deb") === null)("the Debia
     await configure(machine, `${SERVERS}[nonsense]\n`);
     const { exitCode, stdout, stderr } = await machine.run("apt-get -y -q install ./second.deb");
     expect([exitCode, stdout + stderr]).toEqual([0, expect.stringContaining('unknown key "nonsense"')]);
-    expect(stdout + stderr).toContain("The old one runs on until it is restarted.");
+    expect(stdout + stderr).toContain("The old version keeps running until it is restarted.");
     expect(await mainPid(machine)).toBe(pid);
     expect((await get(machine, "/api/status", admin)).status).toBe(200);
     await configure(machine, SERVERS);

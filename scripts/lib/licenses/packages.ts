@@ -31,7 +31,7 @@ export async function packagesOf(paths: readonly string[]): Promise<PackageInsid
   const found = await Promise.all([...files].map(([folder, used]) => packageIn(folder, used)));
   // Two versions of a package are two entries; one version in two folders is one.
   const unique = new Map(found.map((each) => [`${each.name} ${each.version}`, each]));
-  return [...unique.values()].sort((a, b) => compare(a.name, b.name) || compare(a.version, b.version));
+  return [...unique].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each);
 }
 
 /** `…/node_modules/@scope/name/x.js` → `…/node_modules/@scope/name`. */
@@ -104,8 +104,4 @@ function valueIn(value: unknown, key: string): unknown {
 function stringIn(value: unknown, key: string): string | null {
   const found = valueIn(value, key);
   return typeof found === "string" && found !== "" ? found : null;
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -21,7 +21,7 @@ export function tarGz(files: readonly ArchiveFile[], epoch: number): Uint8Array<
     parts.push(new Uint8Array((BLOCK - (content.length % BLOCK)) % BLOCK));
   }
   parts.push(new Uint8Array(2 * BLOCK));
-  return Bun.gzipSync(joined(parts), { library: "libdeflate", level: 9 });
+  return Bun.gzipSync(Buffer.concat(parts), { library: "libdeflate", level: 9 });
 }
 
 function tarHeader(path: string, size: number, mode: number, epoch: number): Uint8Array {
@@ -75,14 +75,14 @@ export function zip(files: readonly ArchiveFile[], epoch: number): Uint8Array<Ar
     directory.push(entry, name);
     offset += 4 + common.length + name.length + packed.length;
   }
-  const listed = joined(directory);
+  const listed = Buffer.concat(directory);
   const end = Buffer.alloc(22);
   end.write("PK\x05\x06", "latin1");
   end.writeUInt16LE(files.length, 8);
   end.writeUInt16LE(files.length, 10);
   end.writeUInt32LE(listed.length, 12);
   end.writeUInt32LE(offset, 16);
-  return joined([...parts, listed, end]);
+  return Buffer.concat([...parts, listed, end]);
 }
 
 /** Converts to MS-DOS date and time, in steps of two seconds, UTC. */
@@ -95,14 +95,4 @@ function dosTime(epoch: number): number {
 
 function sorted(files: readonly ArchiveFile[]): ArchiveFile[] {
   return [...files].sort((a, b) => (a.path < b.path ? -1 : 1));
-}
-
-function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const all = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    all.set(part, at);
-    at += part.length;
-  }
-  return all;
 }

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import {
   chmod,
   cp,
@@ -58,11 +57,14 @@ export async function buildDeb(options: DebOptions): Promise<string> {
   try {
     const tree = join(stage, "tree");
     await layOut(tree, options, binary);
-    const files = await filesOf(tree);
+    const entries = await entriesOf(tree);
     const sums = await Promise.all(
-      files.map(async (path) => `${md5(await readFile(join(tree, path)))}  ${path}\n`),
+      entries.map(async ({ path, size }) =>
+        size === null ? "" : `${Bun.MD5.hash(await readFile(join(tree, path)), "hex")}  ${path}\n`,
+      ),
     );
-    const installed = await kilobytesOf(tree);
+    // As Debian counts: each file in whole kilobytes, plus one for each folder and the root.
+    const installed = entries.reduce((sum, { size }) => sum + Math.ceil((size ?? 1) / 1024), 1);
     await put(join(tree, "DEBIAN/md5sums"), sums.join(""));
     await put(
       join(tree, "DEBIAN/control"),
@@ -149,12 +151,12 @@ Depends: ${of.libc}, systemd
 Section: admin
 Priority: optional
 Description: monitoring daemon for software license servers
- licmond watches license servers (FlexNet, RLM) with the vendors' own tools and
- answers what their administrators are asked: who holds the last seat, since
- when, is the server up, what expires next.
+ licmond asks license servers (FlexNet, RLM and others) with the vendors' own
+ tools and shows who holds the last seat and since when, whether the servers are
+ up, and what expires next.
  .
- It is one executable, keeps what it saw in an SQLite database, and tells it
- over REST, server-sent events and WebSockets. It needs no internet.
+ It is one executable, stores its data in SQLite, and serves it over REST,
+ server-sent events and WebSockets. It needs no internet.
 `;
 }
 
@@ -177,10 +179,6 @@ function gzip(text: string | Uint8Array): Uint8Array {
   });
 }
 
-function md5(bytes: Uint8Array): string {
-  return createHash("md5").update(bytes).digest("hex");
-}
-
 /** Writes a file with exactly this mode, independent of the umask, and its folders with 0755. */
 async function put(path: string, content: string | Uint8Array, mode = 0o644): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o755 });
@@ -188,29 +186,22 @@ async function put(path: string, content: string | Uint8Array, mode = 0o644): Pr
   await chmod(path, mode);
 }
 
-/** Returns the paths of files below a folder, sorted. */
-async function filesOf(folder: string): Promise<string[]> {
-  const entries = await readdir(folder, { recursive: true });
-  const files: string[] = [];
-  for (const entry of entries) if ((await lstat(join(folder, entry))).isFile()) files.push(entry);
-  return files.sort();
-}
-
-/** Counts as Debian does: each file in whole kilobytes, plus one for each folder. */
-async function kilobytesOf(folder: string): Promise<number> {
-  let sum = 1;
-  for (const entry of await readdir(folder, { recursive: true })) {
-    const found = await lstat(join(folder, entry));
-    sum += found.isFile() ? Math.ceil(found.size / 1024) : 1;
-  }
-  return sum;
+/** Returns the paths below a folder, sorted, with their sizes; null for folders. */
+async function entriesOf(folder: string): Promise<{ readonly path: string; readonly size: number | null }[]> {
+  const paths = (await readdir(folder, { recursive: true })).sort();
+  return Promise.all(
+    paths.map(async (path) => {
+      const found = await lstat(join(folder, path));
+      return { path, size: found.isFile() ? found.size : null };
+    }),
+  );
 }
 
 async function setTimes(folder: string, epoch: number): Promise<void> {
-  for (const entry of [...(await readdir(folder, { recursive: true })), "."]) {
-    const path = join(folder, entry);
-    if ((await lstat(path)).isDirectory()) await chmod(path, 0o755);
-    await lutimes(path, epoch, epoch);
+  for (const { path, size } of [...(await entriesOf(folder)), { path: ".", size: null }]) {
+    const place = join(folder, path);
+    if (size === null) await chmod(place, 0o755);
+    await lutimes(place, epoch, epoch);
   }
 }
 

@@ -113,12 +113,12 @@ describe("episodes", () => {
 });
 
 test.each<[string, Record<string, number>, (number | null)[], number | null, number | null]>([
-  ["the first reading is where counting begins", {}, [7], null, 7],
+  ["the first reading sets the start", {}, [7], null, 7],
   ["the difference", { isv: 7 }, [9], 2, 9],
-  ["nothing", { isv: 9 }, [9], null, 9],
-  ["a restart is no negative denial", { isv: 9 }, [0], null, 0],
-  ["what was denied since a restart", { isv: 9 }, [3], 3, 3],
-  ["nothing printed", { isv: 9 }, [null], null, 9],
+  ["no change", { isv: 9 }, [9], null, 9],
+  ["a reset to zero", { isv: 9 }, [0], null, 0],
+  ["a reset, then new denials", { isv: 9 }, [3], 3, 3],
+  ["counter not printed", { isv: 9 }, [null], null, 9],
   ["daemon not printed", { isv: 9 }, [], null, 9],
 ])("counters: %s", (_name, before, printed, count, after) => {
   const daemons = printed.map((denials): DaemonReading => {

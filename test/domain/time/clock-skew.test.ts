@@ -61,10 +61,10 @@ test.each([
   ["as old as the gap between two polls", INTERVAL + 2 * MINUTE, 5, null],
   ["an hour old", 60 * MINUTE + 30_000, 5, "UTC+00:00"],
   ["begins in nearly six hours", -360 * MINUTE + 10_000, 5, "UTC+07:00"],
-  ["four and a half hours begin later, as India's do", -270 * MINUTE, 6, "UTC+05:30"],
+  ["begins in four and a half hours, as in India", -270 * MINUTE, 6, "UTC+05:30"],
   ["an hour old, but outages may explain it", 60 * MINUTE, 4, null],
-  ["no whole quarters", 67 * MINUTE, 9, null],
-  ["of a zone that there is not", 15 * MINUTE, 9, null],
+  ["not a multiple of 15 minutes old", 67 * MINUTE, 9, null],
+  ["of an offset that no zone has", 15 * MINUTE, 9, null],
 ])("the youngest checkout is %s", (_name, least, polls, offset) => {
   const skew = zoneSkewByAges({ least, polls }, { intervalMs: INTERVAL, zone: "Europe/Berlin", now: NOW });
   expect(skew?.kind === "zone" ? skew.utcOffset : null).toBe(offset);
