@@ -2,7 +2,8 @@ import { afterEach, expect, test } from "bun:test";
 import { createParseApart } from "../../src/collector/parse-apart.ts";
 import { createPoller, type PollerDeps } from "../../src/collector/poll.ts";
 import { profileManager } from "../../src/managers/profiles/profile-manager.ts";
-import { linesProfile, profileOf, readBy } from "../managers/profiles/read.ts";
+import { linesProfile, profileOf } from "../managers/profiles/read.ts";
+import { readAs } from "../managers/read-as.ts";
 import { server } from "./collector-site.ts";
 
 const FEATURE = String.raw`feature = '^(?<name>\w+) (?<used>\d+)/(?<total>\d+)$'`;
@@ -41,7 +42,7 @@ test("the first answer starts the worker, which reads it like the parser", async
   const readings = await Promise.all(
     [text, "mesher 0/1\n", ""].map((each) => read(GOOD, bytes(each), CONTEXT, false)),
   );
-  const direct = [text, "mesher 0/1\n", ""].map((each) => readBy(GOOD, each));
+  const direct = [text, "mesher 0/1\n", ""].map((each) => readAs(GOOD, each));
   expect(readings).toEqual(direct);
   expect(readings[0]?.features[0]?.checkouts).toHaveLength(1_700);
   expect(workers).toHaveLength(1);

@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FACTS, LINE_KINDS, ProfileTable } from "../../src/managers/profile.ts";
-import { profileOf, readBy, summary } from "../managers/profiles/read.ts";
+import { profileOf, summary } from "../managers/profiles/read.ts";
+import { readAs } from "../managers/read-as.ts";
 import { claimed, ROOT, titleOf } from "./claims.ts";
 import { type Block, commandsOf } from "./markdown.ts";
 
@@ -76,7 +77,7 @@ for (const block of claimed("managers", FILE)) test(titleOf(block), () => follow
 
 test("the records of the example script are read completely", async () => {
   const profile = profileOf('[[managers]]\nname = "own"\nargv = ["x"]\nformat = "licmond"\n');
-  const reading = readBy(profile, await Bun.file(place("script.json")).text());
+  const reading = readAs(profile, await Bun.file(place("script.json")).text());
   expect(reading).toMatchObject({ cut: false, unparsedLines: 0, features: [{ unit: "tokens" }] });
   expect(summary(reading)).toEqual(["solver 20/3 (big) 2031-12-31 ada@ws14×3"]);
 });

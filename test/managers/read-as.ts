@@ -3,7 +3,9 @@ import { join } from "node:path";
 import type { Reading } from "../../src/domain/reading.ts";
 import type { ManagerName } from "../../src/domain/words.ts";
 import { createKnownHosts, type ParseContext } from "../../src/managers/manager.ts";
+import type { Profile } from "../../src/managers/profile.ts";
 import { profileReader } from "../../src/managers/profiles/parsing-service.ts";
+import { profileManager } from "../../src/managers/profiles/profile-manager.ts";
 import { readOutputSync } from "../../src/managers/read-output.ts";
 import { managerOf } from "../../src/managers/registry.ts";
 
@@ -19,14 +21,15 @@ export function outputsOf(manager: ManagerName, defaults: ReadOptions = {}) {
   };
 }
 
-/** Parses an output with the manager's parser. */
+/** Parses an output with a manager or a profile. */
 export function readAs(
-  manager: ManagerName,
+  manager: ManagerName | Profile,
   output: string | Uint8Array,
   { zone = "UTC", now = 0, knownHosts = createKnownHosts(), truncated = false, ...rest }: ReadOptions = {},
 ) {
   const bytes = typeof output === "string" ? new TextEncoder().encode(output) : output;
-  const { profile, createParser } = managerOf(manager);
+  const { profile, createParser } =
+    typeof manager === "string" ? managerOf(manager) : profileManager(manager);
   const context = { zone, now, knownHosts, ...rest };
   // The daemon uses the same reader in a worker.
   const parser = profile === undefined ? createParser(context) : profileReader(profile)(context, () => {});

@@ -12,8 +12,6 @@ export function fixture(name: string): string {
   return readFileSync(new URL(`../../fixtures/flexnet/${name}.txt`, import.meta.url), "utf8");
 }
 
-export const FIXTURES = ["modern", "triad-two-daemons", "unreachable", "two-servers"];
-
 /** Returns the feature with this name. Throws if it is missing. */
 export function featureOf(reading: Reading, name: string, daemon?: string): FeatureReading {
   const found = reading.features.find(

@@ -3,9 +3,6 @@ import { lmx } from "../../../src/managers/lmx/index.ts";
 import { outputsOf } from "../read-as.ts";
 
 export const ZONE = "Europe/Berlin";
-export const FIXTURES = ["in-use", "units", "several-servers", "unreachable", "none-available"].map(
-  (name) => `${name}.txt`,
-);
 
 export const { parse, fixture } = outputsOf("lmx", { zone: ZONE });
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { profileOf, readBy, summary } from "./read.ts";
+import { readAs } from "../read-as.ts";
+import { profileOf, summary } from "./read.ts";
 
 const jsonProfile = (body: string) =>
   profileOf(`[[managers]]\nname = "own"\nargv = ["own"]\nformat = "json"\n${body}`);
@@ -23,7 +24,7 @@ const answer = (features: unknown, more = {}) => JSON.stringify({ data: { pools:
 describe("paths", () => {
   test("lead to lists, features and users", () => {
     const sessions = [{ who: "mia@home@ws1", n: 2, at: "2026-01-02T03:04:05+01:00" }, { who: "tom" }];
-    const reading = readBy(
+    const reading = readAs(
       SEATS,
       answer([
         { title: "solver", seats: { total: "5", used: 3 }, until: "2030-05-01", sessions },
@@ -40,7 +41,7 @@ describe("paths", () => {
   });
 
   test("without a value make the answer unreadable", () => {
-    expect(readBy(SEATS, '{"data": {}}')).toMatchObject({
+    expect(readAs(SEATS, '{"data": {}}')).toMatchObject({
       recognised: false,
       problem: 'The answer contains no list at "data.pools[].features".',
     });
@@ -48,24 +49,24 @@ describe("paths", () => {
 
   test("ignore inherited keys", () => {
     const profile = jsonProfile('features = "constructor"\nfields = { name = "toString" }');
-    expect(readBy(profile, "{}").recognised).toBe(false);
+    expect(readAs(profile, "{}").recognised).toBe(false);
   });
 });
 
 test("an empty list means that the server is up", () => {
-  const reading = readBy(SEATS, answer([]), { step: "8080@fls" });
+  const reading = readAs(SEATS, answer([]), { step: "8080@fls" });
   expect(reading).toMatchObject({ features: [], members: [{ host: "fls", port: 8080, status: "up" }] });
 });
 
 test("an answer may be an error", () => {
-  expect(readBy(SEATS, '{"error": {"message": "no token"}}')).toMatchObject({
+  expect(readAs(SEATS, '{"error": {"message": "no token"}}')).toMatchObject({
     recognised: true,
     errors: [{ kind: "query", message: "no token" }],
   });
 });
 
 test("features without a name are unparsed", () => {
-  const reading = readBy(SEATS, answer([{ title: "solver" }, { seats: { total: 1 } }, "odd"]));
+  const reading = readAs(SEATS, answer([{ title: "solver" }, { seats: { total: 1 } }, "odd"]));
   expect(reading.unparsed).toEqual([
     { line: 2, text: '{"seats":{"total":1}}' },
     { line: 3, text: '"odd"' },
@@ -81,7 +82,7 @@ user_fields = { name = "feature", user = "login" }`);
     sessions: [{ feature: "solver", login: "ada" }],
     features: [{ n: "solver", t: 2, u: 1 }],
   });
-  expect(summary(readBy(profile, text))).toEqual(["solver 2/1 ? ada@?×1"]);
+  expect(summary(readAs(profile, text))).toEqual(["solver 2/1 ? ada@?×1"]);
 });
 
 test("`where` filters features", () => {
@@ -89,12 +90,12 @@ test("`where` filters features", () => {
 where = { type = ["float", "token"], id = "*" }
 fields = { name = "id" }`);
   const text = JSON.stringify([{ id: "a", type: "float" }, { id: "b", type: "node" }, { type: "float" }]);
-  expect(summary(readBy(profile, text))).toEqual(["a ?/? ?"]);
+  expect(summary(readAs(profile, text))).toEqual(["a ?/? ?"]);
 });
 
 describe("an answer that is not JSON", () => {
   test.each(["", "<html>login</html>", '{"data": ', "[1, 2", "nul"])("%j is told", (text) => {
-    expect(readBy(SEATS, text)).toMatchObject({
+    expect(readAs(SEATS, text)).toMatchObject({
       recognised: false,
       problem: "The answer is not valid JSON.",
     });
@@ -102,8 +103,8 @@ describe("an answer that is not JSON", () => {
 
   test("deep nesting is a problem", () => {
     const deep = "[".repeat(1_000_000);
-    expect(readBy(SEATS, deep).problem).toBe("The answer is nested more than 64 deep.");
-    expect(readBy(SEATS, answer([{ title: deep }])).features).toHaveLength(1);
+    expect(readAs(SEATS, deep).problem).toBe("The answer is nested more than 64 deep.");
+    expect(readAs(SEATS, answer([{ title: deep }])).features).toHaveLength(1);
   });
 });
 
@@ -111,15 +112,15 @@ test("an answer that is cut at any byte is not recognized", () => {
   const text = answer([{ title: "sølver", seats: { total: 5, used: 1 } }]);
   const bytes = new TextEncoder().encode(text);
   for (let end = 0; end < bytes.length; end++)
-    expect(readBy(SEATS, bytes.subarray(0, end)).recognised).toBe(false);
-  expect(readBy(SEATS, bytes, { truncated: true }).cut).toBe(true);
+    expect(readAs(SEATS, bytes.subarray(0, end)).recognised).toBe(false);
+  expect(readAs(SEATS, bytes, { truncated: true }).cut).toBe(true);
 });
 
 test("no answer makes the parser throw", () => {
   fc.assert(
     fc.property(fc.json({ maxDepth: 5 }), fc.array(fc.jsonValue()), (text, features) => {
-      expect(readBy(SEATS, text).manager).toBe("own");
-      expect(readBy(SEATS, answer(features)).recognised).toBe(true);
+      expect(readAs(SEATS, text).manager).toBe("own");
+      expect(readAs(SEATS, answer(features)).recognised).toBe(true);
     }),
   );
 });
@@ -129,7 +130,7 @@ describe("shipped profiles", () => {
     const text = JSON.stringify({
       licenses: [{ name: "IDE", available: 3, allocated: 2, type: "COMMERCIAL" }],
     });
-    expect(summary(readBy("jetbrains-fls", text))).toEqual(["IDE 5/2 ?"]);
+    expect(summary(readAs("jetbrains-fls", text))).toEqual(["IDE 5/2 ?"]);
   });
 
   test("HASP: objects between comments, with an end mark", () => {
@@ -139,14 +140,14 @@ describe("shipped profiles", () => {
 {"cnt":"2"}
 /*admin_status:ok*/
 `;
-    const reading = readBy("hasp", text);
+    const reading = readAs("hasp", text);
     expect(reading).toMatchObject({ unparsedLines: 0, cut: false });
     expect(summary(reading)).toEqual(["Mesher 5/2 2027-12-31", "11 ∞/0 permanent"]);
     for (let end = 0; end < text.indexOf('"cnt"'); end++) {
-      const part = readBy("hasp", text.slice(0, end));
+      const part = readAs("hasp", text.slice(0, end));
       expect(part.cut || !part.recognised).toBe(true);
     }
-    expect(readBy("hasp", "<html><form>login</form></html>").recognised).toBe(false);
+    expect(readAs("hasp", "<html><form>login</form></html>").recognised).toBe(false);
   });
 
   test("FlexNet Embedded: counts as numbers and texts, uncounted ones", () => {
@@ -156,7 +157,7 @@ describe("shipped profiles", () => {
       { ...feature, featureName: "core", featureCount: 0, uncounted: true, expiry: "permanent" },
       { ...feature, featureName: "late", featureCount: 7, expiry: "2029-02-28 23:59:59 UTC" },
     ]);
-    const reading = readBy("flexnet-embedded", text);
+    const reading = readAs("flexnet-embedded", text);
     expect(summary(reading)).toEqual(["agent 10/4 2029-02-28", "core ∞/4 permanent", "late 7/4 2029-02-28"]);
     expect(reading.features[0]).toMatchObject({ daemon: "acme", reserved: 0 });
   });
@@ -168,8 +169,8 @@ describe("shipped profiles", () => {
       { product: "Core", total: 2, users: [{ user: "dan", host: "ws4" }] },
     ];
     const wanted = ["FX 4/3 ? ada@ws1×1 bob@ws2×1 cid@ws3×1", "Engine 2/0 ?", "Core 2/1 ? dan@ws4×1"];
-    expect(summary(readBy("sidefx", JSON.stringify({ licenses })))).toEqual(wanted);
-    expect(summary(readBy("sidefx", JSON.stringify(licenses)))).toEqual(wanted);
+    expect(summary(readAs("sidefx", JSON.stringify({ licenses })))).toEqual(wanted);
+    expect(summary(readAs("sidefx", JSON.stringify(licenses)))).toEqual(wanted);
   });
 
   test("MathLM: classes as pools, people by name", () => {
@@ -194,7 +195,7 @@ Mathematica        11.1           A        ada         ws1.example         08:49
 Mathematica        11.2           A        bob b       ws2.example         106:33
 Sub MathKernel     11.2           A        ada         ws1.example         06:52
 `;
-    const reading = readBy("mathlm", text);
+    const reading = readAs("mathlm", text);
     expect(reading).toMatchObject({ unparsed: [], members: [{ host: "calc.example" }], toolVersion: "11.2" });
     expect(summary(reading)).toEqual([
       "Mathematica 20/2 ? ada@ws1.example×1 bob b@ws2.example×1",

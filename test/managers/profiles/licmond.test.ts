@@ -2,12 +2,12 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { run } from "../../cli/rig.ts";
 import { readAs } from "../read-as.ts";
-import { profileOf, readBy, summary } from "./read.ts";
+import { profileOf, summary } from "./read.ts";
 
 const OWN = profileOf('[[managers]]\nname = "own"\nargv = ["own"]\nformat = "licmond"\n');
 const NOW = Date.parse("2030-01-01T12:00:00Z");
 const answer = (more: object) => JSON.stringify({ asOf: "2030-01-01T12:00:00Z", complete: true, ...more });
-const read = (more: object, options = {}) => readBy(OWN, answer(more), { now: NOW, ...options });
+const read = (more: object, options = {}) => readAs(OWN, answer(more), { now: NOW, ...options });
 
 test("a minimal answer", () => {
   const reading = read({
@@ -107,7 +107,7 @@ rlm software version v12.2 (build:2)
 });
 
 describe("an answer is refused", () => {
-  const refused = (text: string) => readBy(OWN, text, { now: NOW });
+  const refused = (text: string) => readAs(OWN, text, { now: NOW });
   test.each([
     ['{"complete": true, "features": []}', /has no `asOf`/],
     ['{"asOf": "yesterday", "features": []}', /has no `asOf`/],
@@ -129,7 +129,7 @@ describe("an answer is refused", () => {
     expect(made(150_001)).toMatchObject({ recognised: true, features: [], errors: [{ kind: "query" }] });
     expect(made(150_001).errors[0]?.message).toContain("old");
     expect(made(-150_001).errors[0]?.message).toContain("ahead of this host's clock");
-    expect(readBy(OWN, answer({ features: [] }), { now: NOW + 1e12 }).errors).toEqual([]);
+    expect(readAs(OWN, answer({ features: [] }), { now: NOW + 1e12 }).errors).toEqual([]);
   });
 });
 

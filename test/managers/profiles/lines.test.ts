@@ -1,12 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { linesProfile, profileOf, readBy, summary } from "./read.ts";
+import { readAs } from "../read-as.ts";
+import { linesProfile, profileOf, summary } from "./read.ts";
 
 const FEATURE = String.raw`feature = '^(?<name>.+?): (?<used>\S+) of (?<total>\S+)$'`;
 const USER = String.raw`checkout = '^\t(?<user>.+) on (?<host>\S+)(?: ×(?<count>\S+))?$'`;
 const SEATS = linesProfile(`${FEATURE}\n${USER}`);
 
-const read = (text: string, profile = SEATS) => readBy(profile, text);
+const read = (text: string, profile = SEATS) => readAs(profile, text);
 
 describe("a line", () => {
   test("matches the first expression that fits", () => {
@@ -117,7 +118,7 @@ EXPLICIT         01/31/2030          0     20     50 |     0
 `;
 
   test("has a name and the use of each feature", () => {
-    const reading = readBy("lsdyna", DYNA("-", "20"));
+    const reading = readAs("lsdyna", DYNA("-", "20"));
     expect(summary(reading)).toEqual([
       "IMPLICIT 50/20 (lsdyna) 2030-01-31 mia  s@node-1×20",
       "EXPLICIT 50/0 (lsdyna) 2030-01-31",
@@ -127,21 +128,21 @@ EXPLICIT         01/31/2030          0     20     50 |     0
   });
 
   test("with another sum than its features is short", () => {
-    const [first, second] = readBy("lsdyna", DYNA("-", "30")).features;
+    const [first, second] = readAs("lsdyna", DYNA("-", "30")).features;
     expect([first?.consistency, second?.consistency]).toEqual(["short", "short"]);
   });
 
   test("counts once if the text contains it twice", () => {
-    const once = readBy("lsdyna", DYNA("-", "20"));
-    const twice = readBy("lsdyna", DYNA("-", "20").repeat(2));
+    const once = readAs("lsdyna", DYNA("-", "20"));
+    const twice = readAs("lsdyna", DYNA("-", "20").repeat(2));
     expect(summary(twice)).toEqual(summary(once).map((line) => `${line} cut`));
     const other = DYNA("-", "20").replace("lic7", "lic8");
-    expect(readBy("lsdyna", DYNA("-", "20") + other).features).toHaveLength(4);
+    expect(readAs("lsdyna", DYNA("-", "20") + other).features).toHaveLength(4);
   });
 
   test("separates the features of two groups", () => {
     const text = DYNA("-", "20").replace(/(EXPLICIT[^\n]*\n)/, "          LICENSE GROUP 20 20 50 | 1\n$1");
-    const groups = readBy("lsdyna", text).features.map(({ seatGroup }) => seatGroup);
+    const groups = readAs("lsdyna", text).features.map(({ seatGroup }) => seatGroup);
     expect(groups).toEqual(["lsdyna", "lsdyna 2"]);
   });
 
@@ -239,10 +240,10 @@ ${FEATURE}`,
   });
 
   test("has the step's name if the answer has none", () => {
-    const at = (step: string) => readBy(SEATS, "solver: 1 of 2\n", { step }).members;
+    const at = (step: string) => readAs(SEATS, "solver: 1 of 2\n", { step }).members;
     expect(at("7@lic")).toMatchObject([{ host: "lic", port: 7, status: "up" }]);
     expect(at("lic")).toMatchObject([{ host: "lic", port: null }]);
-    expect(readBy(SEATS, "what?\n", { step: "7@lic" }).members).toEqual([]);
+    expect(readAs(SEATS, "what?\n", { step: "7@lic" }).members).toEqual([]);
   });
 
   test("without an end mark is cut", () => {
@@ -266,7 +267,7 @@ start = "EEE MMM d HH:mm:ss yyyy"
 `);
   const text =
     "a until 12/30/2030\n  ada since Mon Feb 22 16:51:43 2021\nb until Never\nc until 13/30/2030\nd until -\n";
-  const reading = readBy(profile, text, { zone: "Europe/Berlin" });
+  const reading = readAs(profile, text, { zone: "Europe/Berlin" });
   expect(reading.features.map(({ pools }) => pools[0]?.expiry)).toEqual([
     { expiresOn: "2030-12-30", expiresAt: Date.parse("2030-12-30T22:59:59.999Z"), permanent: false },
     { expiresOn: null, expiresAt: null, permanent: true },
@@ -285,7 +286,7 @@ test("OLicense: unknown clients have their own heading", () => {
     2 FloatsLockedBy 'unknown clients'
       ida@pc-2.example.org #2
 `;
-  const [feature] = readBy("olicense", text).features;
+  const [feature] = readAs("olicense", text).features;
   expect(feature).toMatchObject({ total: 4, used: 3, consistency: "ok" });
   expect(feature?.checkouts.map(({ user, host, count }) => [user, host, count])).toEqual([
     ["ada", "ws1", 1],

@@ -1,10 +1,6 @@
 import { interpretConfig } from "../../../src/config/load.ts";
 import type { Reading } from "../../../src/domain/reading.ts";
-import { createKnownHosts } from "../../../src/managers/manager.ts";
 import type { Profile } from "../../../src/managers/profile.ts";
-import { profileReader } from "../../../src/managers/profiles/parsing-service.ts";
-import { shippedProfile } from "../../../src/managers/profiles/shipped.ts";
-import { readOutputSync } from "../../../src/managers/read-output.ts";
 
 /** Returns the first of `[[managers]]` in a config. Throws if it is invalid. */
 export function profileOf(toml: string): Profile {
@@ -26,36 +22,6 @@ ${more}
 [managers.match]
 ${match}
 `);
-}
-
-function shipped(name: string): Profile {
-  const profile = shippedProfile(name);
-  if (profile === undefined) throw new Error(`no profile ${name} comes along`);
-  return profile;
-}
-
-interface ReadOptions {
-  readonly zone?: string;
-  readonly now?: number;
-  readonly step?: string;
-  readonly maxAgeMs?: number;
-  readonly truncated?: boolean;
-}
-
-/** Parses an answer with a profile, or with a shipped one given by name. */
-export function readBy(
-  profile: Profile | string,
-  answer: string | Uint8Array,
-  { zone = "UTC", now = 0, truncated = false, ...more }: ReadOptions = {},
-): Reading {
-  const read = profileReader(typeof profile === "string" ? shipped(profile) : profile);
-  const bytes = typeof answer === "string" ? new TextEncoder().encode(answer) : answer;
-  const context = { zone, now, knownHosts: createKnownHosts(), ...more };
-  return readOutputSync(
-    bytes,
-    read(context, () => {}),
-    truncated,
-  );
 }
 
 /** Summarizes each feature as `name total/used (group) expiry: user@host×count …`. */

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { profileOf, readBy, summary } from "./read.ts";
+import { readAs } from "../read-as.ts";
+import { profileOf, summary } from "./read.ts";
 
 const OWN = profileOf('[[managers]]\nname = "own"\nargv = ["own"]\nformat = "xf-custom"\n');
-const read = (text: string, options = {}) => readBy(OWN, text, options);
+const read = (text: string, options = {}) => readAs(OWN, text, options);
 
 const XML = `<?xml version="1.0" encoding="UTF-8"?>
 <CUSTOM_STAT VENDOR="custom_site">

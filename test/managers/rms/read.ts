@@ -1,13 +1,9 @@
 import type { Reading } from "../../../src/domain/reading.ts";
-import { rms } from "../../../src/managers/rms/index.ts";
 import { outputsOf } from "../read-as.ts";
 
 export const ZONE = "Europe/Berlin";
-export const FIXTURES = ["windows", "unix", "unreachable", "no-license"].map((name) => `${name}.txt`);
 
 export const { parse, fixture } = outputsOf("rms", { zone: ZONE });
-
-export const render = (reading: Reading): string => rms.render(reading, { address: "lic1", zone: ZONE });
 
 /** Summarizes each feature as `feature version`, used, total, users, consistency. */
 export function summary(reading: Reading): string[] {
