@@ -1,6 +1,8 @@
+import { expect } from "bun:test";
 import { createAlertEngine } from "../../src/alerts/engine.ts";
 import type { Note, NoteFilter } from "../../src/alerts/notify/note.ts";
 import { createFilter } from "../../src/alerts/notify/targets.ts";
+import type { Denied } from "../../src/alerts/rules.ts";
 import { createMaintenance, createSettings } from "../../src/alerts/settings.ts";
 import type { AlertOverride, AlertSettings, MaintenanceWindow } from "../../src/config/config.ts";
 import type { AlertEvent, EventInput } from "../../src/domain/events.ts";
@@ -51,6 +53,8 @@ export const target = (
 ): NoteFilter => ({ id, anonymize, wants: createFilter({ ...EVERYTHING, ...change }) });
 
 export const TARGET = target("pager");
+
+const DENIED = { server: "eda", daemon: "snpslmd", feature: "compiler", count: 1, code: null };
 
 export type Rig = ReturnType<typeof createRig>;
 
@@ -164,6 +168,7 @@ export function createRig(
     /** A poll whose lines do not add up. */
     partial: (used: number) =>
       rig.poll({ reading: reading({ features: [feature({ used, checkouts: [], consistency: "short" })] }) }),
+    denied: (change: Partial<Denied>) => engine.denied([{ ...DENIED, at: rig.now, ...change }]),
     down: () => rig.poll({ reading: null, error: failedPoll().error }),
     /** The numbers get too old. */
     age() {
@@ -198,6 +203,30 @@ export function createRig(
     /** `rule change severity` of the events since the last look. */
     said: () => events.splice(0).map(({ rule, change, severity }) => `${rule} ${change} ${severity}`),
     firing: () => engine.firing().map(({ rule }) => rule),
+    /** Kinds of the notes since the last call. */
+    kinds: () => rig.notes().map(({ kind }) => kind),
+    /** Runs lines such as `usage 9, pass 3: seats fired warning`: steps, and the events that they cause. */
+    play(...lines: readonly string[]) {
+      for (const line of lines) {
+        const [steps = ""] = line.split(":");
+        for (const step of steps.split(", ").filter(Boolean)) {
+          const [word = "", count = ""] = step.split(" ");
+          const number = Number(count);
+          const run = STEPS[word];
+          if (run === undefined) throw new Error(`unknown step ${step}`);
+          run(number);
+        }
+        expect(`${steps}: ${rig.said().join(", ")}`.trimEnd()).toBe(line);
+      }
+    },
+  };
+  const STEPS: Record<string, (count: number) => void> = {
+    usage: (used) => rig.usage(used),
+    partial: rig.partial,
+    pass: rig.pass,
+    down: rig.down,
+    age: rig.age,
+    restart: rig.restart,
   };
   let engine = create();
   engine.start();
