@@ -7,7 +7,6 @@ afterEach(cleanUp);
 
 const HOUR = 60 * MINUTE;
 const FULL = Array.from({ length: 30 }, (_, index) => `tool-${index}`);
-/** A poll in which all of these features are full. */
 const full = (rig: Rig, id: string, names = FULL) =>
   rig.poll(
     { reading: reading({ features: names.map((name) => feature({ name, used: 10, checkouts: [] })) }) },

@@ -11,7 +11,7 @@ import { createRig, TARGET, target } from "./rig.ts";
 
 afterEach(cleanUp);
 
-/** Alerts of a database from before `seats`: id, rule, severity, feature, value, targets that know of it, when it ended. */
+/** An alert from before `seats`: id, rule, severity, feature, value, notified targets, end. */
 type Row = [
   id: number,
   rule: string,
@@ -34,7 +34,7 @@ const FULL: readonly Row[] = [
 
 const FILES = ["licmond.db", "state.db"] as const;
 
-/** A storage directory with its files as a version before left them: both, or the one of 0.1. */
+/** Creates the files of an older version: both, or the one file of 0.1. */
 function before(rows: readonly Row[], files: readonly (typeof FILES)[number][] = FILES): string {
   const directory = temporaryDirectory();
   const steps = files.length === 2 ? 22 : 15;
@@ -48,7 +48,7 @@ function before(rows: readonly Row[], files: readonly (typeof FILES)[number][] =
        VALUES (?, ?, ?, 'eda', ?, ?, 'as it was', ?, 10, ?, ?, ?)`,
     );
     for (const [id, rule, severity, feature, value, told, ended = null] of rows) {
-      // What is over is not in state.db.
+      // state.db has no ended alerts.
       if (ended !== null && name === "state.db") continue;
       const daemon = feature === null ? null : "snpslmd";
       insert.run(id, rule, severity, daemon, feature, value, NOON + id, ended, JSON.stringify(told));

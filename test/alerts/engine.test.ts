@@ -11,7 +11,6 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
 const withFeatures = (...features: FeatureReading[]) => ({ reading: reading({ features }) });
-/** A feature that nobody holds. */
 const idle = (change: Partial<FeatureReading>) => feature({ used: 0, checkouts: [], ...change });
 const seatsNotes = (rig: Rig) => rig.notes().filter(({ alert }) => alert.rule === "seats");
 const TEN = new Array<number>(20).fill(10);

@@ -5,7 +5,7 @@ import { createRig, override } from "./rig.ts";
 
 afterEach(cleanUp);
 
-/** What may happen: a poll that sees so many of ten seats in use, one that fails or sees a part, time, a restart. */
+/** A poll with a number of used seats of ten, a failed or partial poll, time, or a restart. */
 const anyStep = fc.oneof(
   { weight: 8, arbitrary: fc.record({ kind: fc.constant("usage"), used: fc.integer({ min: 6, max: 10 }) }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant("down") }) },
@@ -65,7 +65,7 @@ test("each firing has one start and at most one end, one row, and a change of se
       const stored = rig.store.state.sqlite.query<{ id: number }, []>("SELECT id FROM alerts").all();
       expect(stored.map(({ id }) => id).sort()).toEqual([...open.keys(), ...over].sort());
       expect(rig.alerts.firing().map(({ id }) => id)).toEqual([...open.keys()].sort((a, b) => a - b));
-      // Told at most as often as it changed, and never of an end without its begin.
+      // No resolution without a start.
       const begun = new Set<number>();
       for (const { kind, alert } of rig.notes()) {
         if (kind === "resolved") expect(begun.has(alert.id)).toBe(true);
@@ -77,7 +77,7 @@ test("each firing has one start and at most one end, one row, and a change of se
   );
 });
 
-/** `seats` by plain loops over the whole history: levels after each poll whose numbers can be believed. */
+/** Computes the levels of `seats` with plain loops over the usable polls. */
 function plainSeats(looks: readonly number[], recoveries: number): number[] {
   const levelOf = (used: number) => (used >= 9.5 ? 2 : used >= 8 ? 1 : 0);
   const told: number[] = [];

@@ -21,12 +21,12 @@ const CONDITIONS: Conditions = { settingsOf, inMaintenance: () => false };
 
 interface Look {
   readonly at: number;
-  /** Null = the poll failed. */
+  /** Null means that the poll failed. */
   readonly used: number | null;
   readonly total?: number;
 }
 
-/** Equal numbers one after the other are one span, as in history. Ten seats unless told otherwise. */
+/** Merges equal consecutive numbers into spans, as in history. */
 function spansOf(looks: readonly Look[], end: number): Span[] {
   const steps = looks.filter(({ used, total }, index) => {
     const before = looks[index - 1];
@@ -41,7 +41,7 @@ function spansOf(looks: readonly Look[], end: number): Span[] {
   });
 }
 
-/** Rule, worst severity, begin and end in minutes of what fires over one poll a minute. */
+/** Returns rule, worst severity, and begin and end in minutes of the alerts over one poll a minute. */
 function shown(used: readonly (number | null)[], change: Partial<Conditions> = {}) {
   const looks = used.map((each, index) => ({ at: index * MINUTE, used: each }));
   return fired(spansOf(looks, used.length * MINUTE), used.length * MINUTE, change);
@@ -72,7 +72,7 @@ test("seats, with their patience, over steps", () => {
 test("`for`: from when, since when and until when, the worst severity and value", () => {
   const settings = { ...SETTINGS, forMs: 3 * MINUTE, overrides: [] };
   const own = { ...CONDITIONS, settingsOf: createSettings(settings) };
-  // Full from 2 to 12 with a minute less in between, then well; a short spell later is none.
+  // Full from minute 2 to 12 with one minute below, then fine; a later short shortage fires nothing.
   const used = [1, 1, 8, 8, 8, 8, 10, 10, 10, 10, 8, 10, ...Array(10).fill(1), 10, 10, ...Array(10).fill(1)];
   const replay = createReplay(own, BLANK);
   const looks = used.map((each, index) => ({ at: index * MINUTE, used: each }));
@@ -103,7 +103,7 @@ test("denials for want of seats belong to the seats while these are short", () =
   expect(replay.firings().map(({ rule, firedAt }) => [rule, firedAt / MINUTE])).toEqual([
     ["seats", 0],
     ["denials", 12],
-    // At the look behind it, which shows that seats are free.
+    // The following reading shows free seats.
     ["denials", 201],
   ]);
 });

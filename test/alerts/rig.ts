@@ -24,7 +24,6 @@ export const SETTINGS: AlertSettings = {
   usageWarning: 80,
   usageCritical: 95,
   criticalNeedsDemand: false,
-  /** Most tests are about other things than patience. */
   forMs: 0,
   expiryDays: [30, 14, 7, 1],
   failures: 3,
@@ -58,7 +57,7 @@ const DENIED = { server: "eda", daemon: "snpslmd", feature: "compiler", count: 1
 
 export type Rig = ReturnType<typeof createRig>;
 
-/** The engine over a real store and polls made by hand; nothing waits. */
+/** The engine over a real store with manual polls and a manual clock. */
 export function createRig(
   first: Partial<Knobs> = {},
   servers: readonly MonitoredServer[] = [server()],
@@ -135,26 +134,25 @@ export function createRig(
     store,
     log,
     now: NOON,
-    /** The next commits fail. */
     failing: false,
     disk: null as number | null,
     clockDoubtMs: null as number | null,
     outbox: null as { percent: number; dropped: boolean } | null,
-    /** The hub of a fleet notifies of what happens until then. */
+    /** Until when the hub of a fleet notifies. */
     hubNotifiesUntil: 0,
-    /** Since when outages say that the server has a status. */
+    /** Start of the server's status according to its outages. */
     statusSince: {} as Partial<Record<ServerStatus, number>>,
     get engine() {
       return engine;
     },
-    /** Minutes go by; the engine's timer runs at each. */
+    /** Runs the engine's timer once per minute. */
     pass(minutes: number) {
       for (let minute = 0; minute < minutes; minute++) {
         rig.now += MINUTE;
         tick();
       }
     },
-    /** A poll of a server, a minute after the last thing, with this outcome. */
+    /** Polls a server a minute later. */
     poll(change: Partial<PollOutcome> = {}, id = "eda") {
       rig.now += MINUTE;
       const before = pictures.get(id);
@@ -162,15 +160,15 @@ export function createRig(
       const made = outcome({ serverId: id, finishedAt: rig.now, startedAt: rig.now - 200, ...change });
       show(applyPoll(before, before.server, made, rig.now + MINUTE));
     },
-    /** A poll that sees `used` of ten seats of one feature in use. */
+    /** Polls a server that has `used` of ten seats of one feature in use. */
     usage: (used: number, name = "compiler") =>
       rig.poll({ reading: reading({ features: [feature({ name, used, checkouts: [] })] }) }),
-    /** A poll whose lines do not add up. */
+    /** A poll with inconsistent lines. */
     partial: (used: number) =>
       rig.poll({ reading: reading({ features: [feature({ used, checkouts: [], consistency: "short" })] }) }),
     denied: (change: Partial<Denied>) => engine.denied([{ ...DENIED, at: rig.now, ...change }]),
     down: () => rig.poll({ reading: null, error: failedPoll().error }),
-    /** The numbers get too old. */
+    /** Makes the numbers stale. */
     age() {
       for (const picture of pictures.values()) show(markStale(picture));
     },
@@ -192,7 +190,7 @@ export function createRig(
       engine.start();
     },
     close: () => store.close(),
-    /** Events and notes since the last look. */
+    /** Events since the last call. */
     events: () => events.splice(0),
     notes() {
       const fresh = [...notes.values()];
@@ -200,7 +198,7 @@ export function createRig(
       notes.clear();
       return fresh;
     },
-    /** `rule change severity` of the events since the last look. */
+    /** `rule change severity` of the events since the last call. */
     said: () => events.splice(0).map(({ rule, change, severity }) => `${rule} ${change} ${severity}`),
     firing: () => engine.firing().map(({ rule }) => rule),
     /** Kinds of the notes since the last call. */

@@ -20,7 +20,7 @@ import { SETTINGS } from "./rig.ts";
 const settings = createSettings({ ...SETTINGS, overrides: [] })(null, null, null);
 
 const NOW = 1_000 * HOUR_MS;
-/** Numbers of a feature: used, total, requests that wait. */
+/** Numbers of a feature: used, total, queued requests. */
 type Counts = readonly [used: number | null, total: number | null, queued?: number | null];
 const counted = ([used, total, queued = 0]: Counts, unlimited = false) =>
   feature("solver", {
@@ -44,7 +44,7 @@ test.each<[Counts, number | null, string]>([
   [[1, 1], 2, "The only seat of solver is in use"],
   [[0, 0], 0, ""],
   [[10, 10, 1], 2, `${FULL}; requests for 1 seat wait`],
-  // Someone waits for more seats at once than are free.
+  // A queued request needs more seats than are free.
   [[5, 10, 6], 2, "50 % of the seats of solver are in use (5 of 10); requests for 6 seats wait"],
   [[5, null, 2], 2, "5 seats of solver are in use; requests for 2 seats wait"],
   [[10, 10, null], 2, FULL],

@@ -21,7 +21,7 @@ function evaluation(at: number, alert: AlertMove): Evaluation {
   return { at, changes, baselines: new Map([["eda", { totals: {}, unparsed: at }]]) };
 }
 
-/** An alert store whose transactions wait until a test lets them stand or fail. */
+/** An alert store whose transactions the test commits or fails. */
 function createBench() {
   const database = open(temporaryDirectory());
   const rows = createAlerts(database);
@@ -62,13 +62,12 @@ test("an alert that ends while its beginning is being stored is stored as ended,
   if (alert === undefined) throw new Error("nothing fires");
   store.apply(evaluation(NOON + 60_000, { change: "resolved", finding: null }));
   const second = store.commit();
-  // A disk that is almost full takes the one and not the other.
+  // An almost full disk accepts only the smaller write.
   stand(1);
   fail(0);
   await expect(first).rejects.toThrow("disk full");
   await second;
   await store.commit();
-  // Nothing is left to write.
   expect(waiting).toHaveLength(2);
   expect(rows.firing()).toEqual([]);
   expect(rows.get(alert.id)).toMatchObject({ resolvedAt: NOON + 60_000 });

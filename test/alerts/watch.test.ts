@@ -5,7 +5,7 @@ import { isIdle, type Needs, readWatch, step, UNWATCHED, type Watch } from "../.
 const MINUTE = 60_000;
 const needs = (change: Partial<Needs> = {}): Needs => ({ failures: 1, recoveries: 1, forMs: 0, ...change });
 
-/** The levels told after each look, one a minute. */
+/** Returns the levels after each observation, one per minute. */
 function told(
   looks: readonly number[],
   own: Needs,
@@ -67,7 +67,7 @@ test("a condition from a clock that was ahead counts from now on", () => {
 test("durations begin again after a gap", () => {
   const own = needs({ forMs: 2 * MINUTE });
   expect(told([1, 1, 1, 1, 1], own, new Set([2]))).toEqual([0, 0, 0, 0, 1]);
-  // What fires already goes on firing, and what must be well for so long begins again, too.
+  // A firing alert stays; the time without the condition starts again, too.
   expect(told([1, 1, 1, 1], own, new Set([3]))).toEqual([0, 0, 1, 1]);
   const ending = [1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0];
   expect(told(ending, own).indexOf(0, 2)).toBe(7);
@@ -75,7 +75,7 @@ test("durations begin again after a gap", () => {
 });
 
 test("passing time is not an observation but counts for durations", () => {
-  // Three failures are wanted; the looks between are of time alone.
+  // Three failures are required; passing time is no observation.
   expect(told([1, 1, 1, 1, 1], needs({ failures: 3 }), new Set(), new Set([1, 2]))).toEqual([0, 0, 0, 0, 1]);
   expect(told([1, 0, 0, 0, 0], needs({ recoveries: 2 }), new Set(), new Set([2, 3]))).toEqual([
     1, 1, 1, 1, 0,
@@ -83,7 +83,7 @@ test("passing time is not an observation but counts for durations", () => {
   expect(told([1, 1, 1], needs({ forMs: 2 * MINUTE }), new Set(), new Set([1, 2]))).toEqual([0, 0, 1]);
 });
 
-/** The same by plain loops over the whole history. */
+/** Computes the levels with plain loops over the whole history. */
 function plainly(looks: readonly number[], { failures, recoveries, forMs }: Needs): number[] {
   const levels: number[] = [];
   for (let now = 0; now < looks.length; now++) {
@@ -124,7 +124,7 @@ test("is the same after it was stored and read between any two looks, and grows 
       let watch: Watch = UNWATCHED;
       const levels = looks.map((seen, index) => {
         const next = step(watch, seen, index * MINUTE, false, own);
-        // What is idle is not stored at all.
+        // Idle watches are not stored.
         watch = isIdle(next) ? UNWATCHED : (readWatch(JSON.stringify(next)) ?? UNWATCHED);
         expect(watch.runs.length).toBeLessThanOrEqual(3);
         return next.level;

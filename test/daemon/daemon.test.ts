@@ -18,7 +18,6 @@ function daemonAt(place: Place, env: Record<string, string> = {}) {
   return createDaemon(loaded.config, { logging, environment: { PATH: "/usr/bin:/bin" } });
 }
 
-/** The headers of an administrator. */
 function headersAt(place: Place): { readonly "X-API-Key": string } {
   const store = openStore({ directory: place.storage, log: quiet, mode: "cli" });
   const made = createKeys({ store, clock: systemClock }).create(plainKey({ role: "admin" }));
@@ -34,7 +33,6 @@ test("a start that fails leaves nothing behind", async () => {
   const failed = daemonAt(place, env).start();
   await expect(failed).rejects.toThrow(`Another program listens on 127.0.0.1:${taken.port}`);
   taken.stop(true);
-  // The storage directory is free again.
   const next = daemonAt(place, env);
   expect(await next.start()).toMatchObject({ port: taken.port });
   await next.stop();

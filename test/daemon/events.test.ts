@@ -20,7 +20,7 @@ test("the word that ids run ahead of the clock keeps its place, and no event is 
   const log = logging.logOf("system");
   const told: number[] = [];
   bus.subscribe((batch) => void told.push(...batch.map(({ id }) => id)));
-  // More than one a millisecond, until they are more than a second ahead.
+  // More than one event per millisecond, until the ids are more than a second ahead.
   for (let index = 0; index < 1_500; index++) log.info("line", { index });
   await Promise.resolve();
   bus.flush();

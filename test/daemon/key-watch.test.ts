@@ -16,7 +16,7 @@ afterEach(cleanUp);
 
 const NOW = Date.parse("2026-03-02T12:00:00.000Z");
 
-/** A daemon's watch on a directory, with timers that the test fires. */
+/** Starts a daemon's key watch on a directory, with manual timers. */
 function watched(wrap: (store: Store) => Store = (store) => store) {
   const log = recordingLog();
   const waiting: { ms: number; run: () => void }[] = [];
@@ -33,7 +33,7 @@ function watched(wrap: (store: Store) => Store = (store) => store) {
     watch,
     waiting,
     tick: () => waiting.shift()?.run(),
-    /** What was told since the last call. */
+    /** Log lines since the last call. */
     news: () =>
       log.lines.splice(0).map(({ message, fields }) => [message, fields.name ?? null, fields.via ?? null]),
     told: log.lines,

@@ -74,7 +74,7 @@ test("what the parts of the daemon count is told together", async () => {
   expect(sampleOf(first, "licmond_alerts_firing", { rule: "seats", severity: "critical" })).toBe(1);
   expect(sampleOf(first, "licmond_build_info", { version: "1.2.3" })).toBe(1);
   expect(sampleOf(first, "more")).toBe(1);
-  // Nobody's name is a label.
+  // Labels contain no names of people.
   expect(JSON.stringify([...first.values()])).not.toMatch(/ada|ws01/);
   meters.stop();
   publish(denial);
@@ -82,7 +82,7 @@ test("what the parts of the daemon count is told together", async () => {
 });
 
 test("the push writes while the config says so, to where it says, under the labels that it says", async () => {
-  /** The names of the series of each write, by path. */
+  /** Names of the series of each write, by path. */
   const got: Record<string, string[][]> = { "/one": [], "/two": [] };
   await using server = Bun.serve({
     hostname: "127.0.0.1",
@@ -121,7 +121,7 @@ test("the push writes while the config says so, to where it says, under the labe
 
   config = { ...write, url: `${base}/two`, labels: { job: "mine", site: "muc" } };
   push.configured();
-  // What was taken before keeps the labels of then.
+  // Samples that were taken before keep the earlier labels.
   await until("the labels of now, elsewhere", () =>
     got["/two"]?.find((names) => names.includes("more{instance=lic:8080,job=mine,site=muc}")),
   );

@@ -11,7 +11,7 @@ import { initialPicture } from "../../src/domain/polls/apply-poll.ts";
 import { server } from "../domain/make.ts";
 import { recordingLog } from "../store/recording-log.ts";
 
-/** A manager that the test plays, and the timers of the daemon's side. */
+/** A simulated service manager with manual timers. */
 function rig(watchdogMs: number | null = null) {
   const sent: string[] = [];
   const timers: { work: () => void; ms: number }[] = [];
@@ -38,7 +38,6 @@ function rig(watchdogMs: number | null = null) {
     listens: (yes: boolean) => {
       isListening = yes;
     },
-    /** The timers that there are now have their turn. */
     tick: () => {
       for (const { work } of [...timers]) work();
     },
@@ -105,7 +104,7 @@ test("what must arrive is offered again, in its order; a status is only the newe
   expect(sent).toEqual([
     ...["READY=1\nSTATUS=one", "RELOADING=1\nMONOTONIC_USEC=42", "READY=1\nSTATUS=one", "STATUS=two"],
   ]);
-  // Nothing waits, so nothing looks for it.
+  // The retry timer has ended.
   expect(intervals()).toEqual([3_000]);
   expect(log.lines.map(({ message }) => message)).toEqual(["The service manager does not accept a message"]);
 });

@@ -19,7 +19,7 @@ const WEEKLY = { every: "week", at: "Mon 07:00", target: "boss" } as const;
 const DUE_MS = 7 * 3_600_000;
 const DUE = lastDue("week", DUE_MS, hostZone(), a.NOON).end + DUE_MS;
 
-/** A daemon's store a day before a report is due, and a real mail server. */
+/** A store a day before a report is due, and a real mail server. */
 async function rig(reports: ConfigFile["reports"] = [WEEKLY]) {
   const mail = await mailServer();
   const site = createRig([a.server()]);
@@ -70,12 +70,11 @@ test("a report is sent once when it is due, and first when it is due next", asyn
   expect([...(mail?.parts.keys() ?? [])]).toEqual(["text/plain", "text/html"]);
   expect(mail?.parts.get("text/plain")).toStartWith(`License report: ${title}`);
   expect(mail?.parts.get("text/html")).toContain("</html>");
-  // Another time of day is no other report.
+  // Another time of day does not make another report.
   at.state.file = { ...at.state.file, reports: [{ ...WEEKLY, at: "Mon 08:00" }] };
   at.clock.advance(2 * 3_600_000);
   await reports.look();
   expect(at.mail.mails).toHaveLength(1);
-  // The next week's.
   at.clock.advance(7 * DAY);
   await reports.look();
   expect(at.mail.mails).toHaveLength(2);
@@ -84,7 +83,7 @@ test("a report is sent once when it is due, and first when it is due next", asyn
 test("a daemon that was down sends the last one, once", async () => {
   await using at = await rig();
   await at.start().look();
-  // It is down for more than two weeks.
+  // The daemon is down for more than two weeks.
   at.clock.time = DUE + 16 * DAY;
   at.state.file = { ...at.state.file, notifications: [{ ...at.boss, anonymize: true }] };
   const reports = at.start();

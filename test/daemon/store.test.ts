@@ -15,7 +15,7 @@ const clock = { now: () => Date.now() };
 const damage = corrupt("x", "The database x is damaged");
 
 describe("a start", () => {
-  /** Starts that end with these errors in turn, null = well. */
+  /** Runs starts that fail with these errors; null means success. */
   const outcome = async (errors: readonly (Error | null)[]) => {
     const steps: string[] = [];
     const ends = [...errors];
@@ -68,8 +68,8 @@ describe("the store of a daemon", () => {
     const { store } = openDaemonStore({ directory, backupBeforeUpgrade: true }, logging, null);
     later(() => store.close());
     store.transaction(() => store.sqlite.run("INSERT INTO event_holes VALUES (1, 2)"));
-    // The first connection ends with its last statement. SQLite then takes away the -wal of its file by name, unless it
-    // sees that the file was moved: what this relies on.
+    // The first connection ends with its last statement. SQLite then removes the -wal of its file by name,
+    // unless it detects that the file was moved.
     for (let turn = 0; turn < 3; turn++) Bun.gc(true);
     prepared.finalize();
     expect(existsSync(`${store.path}-wal`)).toBe(true);

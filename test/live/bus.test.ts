@@ -8,7 +8,7 @@ const line = (message: string): EventInput => {
   return { type: "log", level: "info", message, source: "system", metadata: {} };
 };
 
-/** A bus over a store in memory that fails while `full` is set, and a timer that fires when told. */
+/** A bus over a store in memory that fails while `full` is set, with a manual timer. */
 function rig() {
   const rows: number[] = [];
   const holes: [number, number][] = [];
@@ -150,7 +150,7 @@ describe("the bus", () => {
     expect(states).toEqual(["failing"]);
     store.full = false;
     sample();
-    // The note of the hole is stored with it.
+    // The hole is stored with the sample.
     expect(states).toEqual(["failing", "working"]);
   });
 

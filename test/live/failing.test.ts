@@ -18,11 +18,11 @@ const MINUTE = 60_000;
 const SEATS = 3;
 const EDA = a.server();
 
-/** One poll of a server that always answers, and what becomes of it. */
+/** A poll that succeeds, and what fails while it is stored. */
 interface Step {
   readonly users: readonly string[];
   readonly minutes: number;
-  /** `commit`: the transaction of the poll fails · `store`: every write fails. */
+  /** `commit`: the transaction of the poll fails. `store`: every write fails. */
   readonly fails: "nothing" | "commit" | "store";
   readonly restarts: boolean;
 }
@@ -34,7 +34,7 @@ const STEP: fc.Arbitrary<Step> = fc.record({
   restarts: fc.constantFrom(false, false, false, true),
 });
 
-/** The daemon's own bus, store, recorder and pictures over a store that fails when it is told to. */
+/** The daemon's bus, recorder and pictures over a store that fails on demand. */
 function site() {
   const store = open(quickDirectory());
   const clock = fixedClock(a.NOON);
@@ -76,7 +76,7 @@ function site() {
     return live;
   };
   let live = process();
-  /** Since when each seat is held, as the tool prints it. */
+  /** Start of each checkout, as the tool prints it. */
   let held = new Map<string, number>();
   const sessions = () =>
     store.sqlite
@@ -102,10 +102,10 @@ function site() {
       failsCommits = false;
       store.sqlite.run("PRAGMA query_only = OFF");
       const [picture] = live.snapshot().servers;
-      // The picture goes on, whatever the store says.
+      // The picture is updated even if the store fails.
       const shown = picture?.features[0]?.checkouts ?? [];
       expect(shown.map(({ user }) => user)).toEqual([...users]);
-      // It names no session that could not be stored.
+      // The picture contains no session that could not be stored.
       const stored = new Map(sessions().map(({ id, user }) => [id, user]));
       const named = shown.flatMap(({ session, user }) => (session === undefined ? [] : [{ session, user }]));
       expect(named.filter(({ session, user }) => stored.get(session) !== user)).toEqual([]);
@@ -120,7 +120,6 @@ test("stored seats match the stored readings, regardless of which commits fail",
     fc.asyncProperty(fc.array(STEP, { minLength: 1, maxLength: 14 }), async (steps) => {
       const at = site();
       const stored: { at: number; users: readonly string[] }[] = [];
-      // The last one is stored.
       const last = { users: ["ann", "eve"], minutes: 1, fails: "nothing", restarts: false } as const;
       for (const step of [...steps, last]) {
         await at.poll(step);
@@ -146,7 +145,7 @@ test("stored seats match the stored readings, regardless of which commits fail",
         expect(together.length).toBeLessThanOrEqual(SEATS);
       }
 
-      // Each is told once, after the reading that could be stored; those of the first one are not told.
+      // Each session has one event, except those of the first reading.
       const events = (type: "checkout" | "checkin") =>
         at.told.flatMap((event) => (event.type === type ? event.session : [])).sort((a, b) => a - b);
       const ids = (list: readonly Session[]) => list.map(({ id }) => id);
@@ -154,7 +153,7 @@ test("stored seats match the stored readings, regardless of which commits fail",
       expect(events("checkout")).toEqual(ids(sessions.filter(({ firstSeenAt }) => firstSeenAt !== first)));
       expect(events("checkin")).toEqual(ids(sessions.filter(({ endedAt }) => endedAt !== null)));
 
-      // The counts say the same at each of these readings.
+      // The counts match the readings.
       const reader = createReader(at.store.sqlite, { now: now + 1 });
       const [feature] = reader.features({ features: ["compiler"] });
       if (feature === undefined) throw new Error("no history");

@@ -4,7 +4,7 @@ import { createIds } from "../../src/live/bus.ts";
 
 const T = Date.parse("2026-03-02T12:00:00.000Z");
 
-/** A clock that shows the given instants one after the other, and the store's note of what is reserved. */
+/** Ids with a clock that shows the given instants, and the reserved ids. */
 function rig(instants: readonly number[], start = 0) {
   let at = 0;
   const reserved: number[] = [];

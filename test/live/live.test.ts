@@ -11,7 +11,7 @@ import { recordingLog } from "../store/recording-log.ts";
 
 afterEach(cleanUp);
 
-/** Timers that run when the test says so. */
+/** Manual timers. */
 function handTimers() {
   let next: { ms: number; run: () => void } | null = null;
   return {
@@ -37,7 +37,6 @@ function make(servers: readonly MonitoredServer[] = [a.server()], store: Store =
   const log = recordingLog();
   const told: EventInput[] = [];
   const commit = async (work: () => void, events: readonly EventInput[]) => {
-    // As the bus does it.
     try {
       store.transaction(() => work());
       told.push(...events);
@@ -320,7 +319,7 @@ describe("a reload", () => {
 
 const MINUTE = 60_000;
 const seat = (user: string, startedAt: number | null = null) => a.checkout({ user, handle: user, startedAt });
-/** A poll at this time that sees these seats taken. */
+/** Creates a poll with these checkouts. */
 const poll = (at: number, checkouts: ReturnType<typeof seat>[], serverId = "eda") => {
   const features = [a.feature({ name: "solver", used: checkouts.length, checkouts })];
   return a.outcome({ serverId, startedAt: at - 100, finishedAt: at, reading: a.reading({ features }) });
@@ -351,7 +350,6 @@ describe("a server that is taken out of the config", () => {
       { user: "eve", beganAt: a.NOON, seenAt: a.NOON, endedAt: null, reason: null },
       { user: "bob", beganAt: a.NOON + MINUTE, ...end },
     ]);
-    // Nobody gave anything back.
     expect(told).toEqual([]);
     expect(log.lines.map(({ fields }) => fields)).toContainEqual({ server: "eda", sessions: 2 });
   });
@@ -416,7 +414,7 @@ describe("a server that is taken out of the config", () => {
   );
 
   test.each([false, true])("and added again counts nobody twice (another process: %p)", async (restarted) => {
-    // Both have held their seats since long before.
+    // Both checkouts are older than the first poll.
     const held = [seat("ada", a.NOON - 90 * MINUTE), seat("bob", a.NOON - 30 * MINUTE)];
     const first = make([EDA]);
     first.store.sqlite.run(

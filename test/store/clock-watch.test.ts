@@ -10,7 +10,7 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** A database whose last event is of NOON or that is empty, a clock that may be wrong, and one that runs evenly. */
+/** A database whose last event is from NOON, or an empty one, with a wall clock and a monotonic clock. */
 function rig({ isEmpty = false } = {}) {
   const store = open(temporaryDirectory());
   if (!isEmpty)
@@ -30,7 +30,7 @@ function rig({ isEmpty = false } = {}) {
     synchronised: false,
     log,
     watch: null as unknown as ClockWatch,
-    /** The daemon runs for so long, and retention looks once a minute. Answers the last look. */
+    /** Lets the daemon run, with one look of retention per minute. Returns the last look. */
     async run(ms: number) {
       let look = at.watch.look();
       for (let ran = 0; ran < ms; ran += MINUTE) {
@@ -39,7 +39,7 @@ function rig({ isEmpty = false } = {}) {
         look = at.watch.look();
         at.watch.save();
       }
-      // What the kernel is asked is answered.
+      // Let the answer of the kernel arrive.
       await Bun.sleep(0);
       return look;
     },
@@ -65,7 +65,7 @@ describe("a clock that is 500 days ahead at the start", () => {
     for (let restarts = 0; restarts < 5; restarts++) at.restart();
     const { retentionNow, isTrusted } = await at.run(HOUR);
     expect(isTrusted).toBe(false);
-    // A restart forgets at most what ten minutes of running brought.
+    // A restart loses at most ten minutes of progress.
     expect(retentionNow).toBeLessThanOrEqual(NOON + 2 * DAY);
     expect(retentionNow).toBeGreaterThan(NOON + 1.8 * DAY);
   });

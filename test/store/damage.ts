@@ -3,7 +3,6 @@ import { readFileSync, writeFileSync } from "node:fs";
 
 export const PAGE = 4096;
 
-/** What a disk may give back in place of what was written. */
 export const noise = (bytes: number) => new Uint8Array(bytes).fill(0xa5);
 
 export function overwrite(path: string, at: number, bytes: Uint8Array): void {
@@ -17,7 +16,7 @@ export function fillPage(path: string, page: number, byte = 0xa5): void {
   overwrite(path, (page - 1) * PAGE, new Uint8Array(PAGE).fill(byte));
 }
 
-/** Pages of a table, counted from 1: its first one, or all of its leaves. */
+/** Returns the pages of a table, counted from 1: its root or its leaves. */
 export function pagesOf(path: string, table: string, only: "root" | "leaves"): number[] {
   const sqlite = new Database(path, { readonly: true });
   try {

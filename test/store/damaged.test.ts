@@ -24,7 +24,7 @@ afterEach(cleanUp);
 const clock = { now: () => Date.now() };
 const MOVED = "The database is damaged or missing: continuing with a new one, history is lost";
 
-/** A directory with a filled database that was closed well. */
+/** Creates a filled, closed database. */
 function place(): { directory: string; path: string; filled: Filled } {
   const directory = quickDirectory();
   const store = open(directory);
@@ -49,12 +49,11 @@ function works(store: Store): void {
   expect(store.checkDatabase().ok).toBe(true);
 }
 
-/** Makes the first page of the events unreadable. */
 function damageEvents(path: string): void {
   for (const page of pagesOf(path, "events", "root")) fillPage(path, page);
 }
 
-/** Damages the text of the newest log line; answers how many events there are, and its id. */
+/** Damages the text of the newest log line; returns the number of events and the id of the line. */
 function damageOneLine(directory: string): [number, number] {
   const store = open(directory);
   const events = createEvents(store).page(0, 10_000);
@@ -90,7 +89,7 @@ describe("a damaged database", () => {
     expect(log.lines.filter(({ message }) => message === MOVED)).toEqual([
       { level: "error", message: MOVED, fields: expect.objectContaining({ movedTo: moved }) },
     ]);
-    // It is told until somebody has taken it away.
+    // The check reports the moved file until it is removed.
     expect(store.checkDatabase()).toMatchObject({ ok: true, degraded: true });
     fs.rmSync(moved ?? "");
     expect(store.checkDatabase()).not.toHaveProperty("degraded");
@@ -112,7 +111,7 @@ describe("a damaged database", () => {
     expect(events.highestReserved()).toBeGreaterThanOrEqual(filled.newestId);
     const stats = logStats(createReader(store.sqlite, { now: Date.now() }), []);
     expect(stats).toMatchObject({ total: 1, bySource: { audit: 1 } });
-    // A client that resumes from an id of before learns that older events are gone.
+    // A client that resumes from an earlier id learns that older events are gone.
     expect(events.deletedThrough()).toBeGreaterThanOrEqual(filled.newestId);
   });
 
@@ -155,12 +154,12 @@ describe("a damaged database", () => {
     const { directory, path } = place();
     const log = recordingLog();
     const store = open(directory, { log });
-    // Behind the back of the running one, as a disk would.
+    // Change the file outside of SQLite.
     const [page = 1] = pagesOf(path, "events", "root");
     store.sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
     store.sqlite.run("PRAGMA cache_size = 0");
     store.sqlite.run("PRAGMA shrink_memory");
-    // In a process of its own: closing a second descriptor here would drop SQLite's locks.
+    // In another process: closing a second descriptor here would drop SQLite's locks.
     const script = `dd if=/dev/zero of="$0" bs=${PAGE} seek=${page - 1} count=1 conv=notrunc status=none`;
     expect(Bun.spawnSync(["sh", "-c", script, path]).success).toBe(true);
     expect(() => createEvents(store).page(0, 10_000)).toThrow(/is damaged/);
@@ -217,7 +216,6 @@ test("a write-ahead log whose database is not there, as kill -9 may leave it, is
   expect(aside(directory)).toHaveLength(1);
 });
 
-/** Drops a table, and leaves nothing in the write-ahead log. */
 function dropTable(path: string, table: string): void {
   using sqlite = new Database(path);
   sqlite.run(`DROP TABLE ${table}`);
@@ -266,7 +264,7 @@ test.each([
   ["state.db in the place of both", false],
 ])("files that are %s are refused, named, and left as they are", (_, areExchanged) => {
   const from = place();
-  // In another directory: what this process remembers of the write-ahead logs must not count.
+  // In another directory, because this process remembers the write-ahead logs.
   const directory = quickDirectory();
   const path = join(directory, "licmond.db");
   const small = fs.readFileSync(join(from.directory, "state.db"));
@@ -292,7 +290,7 @@ describe("of a large file, of which not all is read at the start", () => {
   test("an end that is cut off is seen", () => {
     const { path } = place();
     check(path);
-    // Elsewhere: what this process remembers of the write-ahead log would stand for the end.
+    // In another directory, because this process remembers the write-ahead log.
     const cut = join(quickDirectory(), "licmond.db");
     fs.writeFileSync(cut, fs.readFileSync(path).subarray(0, -PAGE));
     expect(() => check(cut)).toThrow(/is damaged/);
@@ -332,7 +330,7 @@ test("whatever happens to the bytes: it opens, or the old bytes lie beside a new
       try {
         openStore({ directory, log, lockWaitMs: 0, damaged: "move-aside" }).close();
       } catch (error) {
-        // The marks by which another program or a newer licmond is known: such a file is not ours to move.
+        // The header identifies another program or a newer licmond; licmond does not move such a file.
         expect(error).toBeInstanceOf(StoreError);
         expect(["FOREIGN", "NEWER"]).toContain(error instanceof StoreError ? error.code : "");
         expect("at" in what && what.at < 72 && what.at + what.bytes.length > 60).toBe(true);

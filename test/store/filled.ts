@@ -10,10 +10,9 @@ import { plainKey } from "./plain-key.ts";
 const clock = { now: () => Date.now() };
 
 export interface Filled {
-  /** Keys as they are presented, the first of them revoked. */
+  /** Presented keys; the first one is revoked. */
   readonly keys: readonly string[];
   readonly secret: Uint8Array;
-  /** Of the newest event. */
   readonly newestId: number;
 }
 
@@ -39,7 +38,7 @@ const OPEN_ALERT: Alert = {
   told: {},
 };
 
-/** Writes something of everything that has to survive, and enough events that most pages are theirs. */
+/** Writes all precious data, and so many events that most pages contain events. */
 export function fill(store: Store, { keys = 30, events = 500 } = {}): Filled {
   const repository = createKeys({ store, clock });
   const presented = Array.from({ length: keys }, (_, at) => {

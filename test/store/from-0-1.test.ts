@@ -22,7 +22,6 @@ import { recordingLog } from "./recording-log.ts";
 
 afterEach(cleanUp);
 
-/** The schema of licmond 0.1.0. */
 const OF_0_1 = MIGRATIONS.slice(0, 15);
 const NOW = Date.parse("2026-01-31T08:15:30Z");
 const clock = { now: () => NOW };
@@ -35,7 +34,7 @@ const keyOf = () => {
 };
 const KEYS = [keyOf(), keyOf(), keyOf()] as const;
 
-/** A database as 0.1 left it, and the side copy that lay beside it. `revoked`: keys that only the side copy has so. */
+/** Creates a database of 0.1 and its side copy. `revoked`: keys that are revoked only in the side copy. */
 function place(revokedInSideCopy: readonly string[] = []) {
   const directory = quickDirectory();
   const path = join(directory, "licmond.db");
@@ -83,7 +82,7 @@ function place(revokedInSideCopy: readonly string[] = []) {
   return { directory, path };
 }
 
-/** The databases elsewhere: a connection of this process lingers until its statements are collected. */
+/** Copies the databases, because a connection of this process lingers until its statements are collected. */
 function copyOf(directory: string): string {
   const elsewhere = quickDirectory();
   for (const name of ["licmond.db", "state.db"])
@@ -106,7 +105,7 @@ function holdsAll(store: Store): void {
   expect(outcomes(store)).toEqual(AS_BEFORE);
   const alerts = createAlerts(store);
   expect(alerts.firing()).toMatchObject([{ id: 4, rule: "seats", firedAt: 5, acknowledgedBy: "ada" }]);
-  // The one that was there, and that of the alert.
+  // The stored watch, and that of the alert.
   expect(alerts.watches()).toHaveLength(2);
   expect(createNotifications(store, 0).load()).toHaveLength(1);
   expect(createEvents(store).highestReserved()).toBe(RESERVED);
@@ -162,7 +161,7 @@ describe("a database of 0.1", () => {
     keys.revoke(KEYS[1].id);
     const made = keys.create(plainKey({ name: "made by 0.2" }));
     store.close();
-    // As going back to 0.1 does it, and revokes another key there.
+    // Going back to 0.1, where another key is revoked.
     putBack(path, before);
     const sqlite = new Database(path);
     sqlite.run("UPDATE api_keys SET revoked_at = 90 WHERE name = 'key-2'");
@@ -204,7 +203,7 @@ test("way back: 0.1 itself finds revoked what was revoked since, and gives no ev
 });
 
 describe("kill -9 while it is moved", () => {
-  /** The steps end with these files renamed or removed: a start that is killed before one begins there again. */
+  /** Each step ends by renaming or removing a file; a start that was killed repeats the step. */
   test.each(["before the copy", "after state.db", "after its copy", "after the last step"])("%s", (when) => {
     const { directory, path } = place();
     const untouched = readFileSync(path);

@@ -1,6 +1,6 @@
 /**
- * A licmond that opens a store and holds it until its input ends. Arguments: directory, mode ("daemon", "cli"), and "write":
- * it commits keys one after the other, and says each once it is committed.
+ * Opens a store and holds it until the input ends. Arguments: directory, mode ("daemon", "cli"), and
+ * "write" to commit keys one after the other and print each after its commit.
  */
 import { StoreError } from "../../src/store/database/store-error.ts";
 import { createKeys } from "../../src/store/keys.ts";
@@ -23,7 +23,7 @@ try {
     const made = keys.create(plainKey({ name: `${process.pid}-${n}` }));
     if (made.outcome !== "created") throw new Error(made.outcome);
     process.stdout.write(`${made.presented}\n`);
-    // SQLite hands its write lock to whichever asks first: commands that never pause would starve a daemon, and none does.
+    // SQLite's write lock is not fair: commands that never pause would starve a daemon.
     if (mode === "cli") await Bun.sleep(1);
   }
   await Bun.stdin.text();

@@ -57,7 +57,6 @@ const reader = () => createReader(store.sqlite, { now: T });
 const search = (asked: LogFilter, limit = 1000, offset = 0) => searchLogs(reader(), asked, limit, offset);
 const stats = (hidden: LogFilter["hiddenSources"] = []) => logStats(reader(), hidden);
 
-/** Clears in steps, as the daemon does. */
 function clear(before: number | null, through: number): number {
   let cleared = 0;
   for (let after = 0; ; ) {
@@ -68,7 +67,6 @@ function clear(before: number | null, through: number): number {
   }
 }
 
-/** Many lines of equal words. */
 function fill(from: number, count: number, source: LogEvent["source"] = "http") {
   put(...Array.from({ length: count }, (_, n) => line(from + n, { source })));
 }
@@ -89,7 +87,7 @@ describe("the filters", () => {
       line(T + 1, { level: "error", source: "store" }),
       line(T + 2, { metadata: { server: "eda" } }),
       line(T + 3, { level: "warn", source: "auth" }),
-      // Its id ran ahead of the clock: it tells an earlier time than its neighbours.
+      // The id is ahead of the clock, so its time is earlier than that of its neighbors.
       line(T + 9_000, { timestamp: new Date(T + 4).toISOString() }),
     ),
   );
@@ -173,7 +171,7 @@ describe("words", () => {
 });
 
 describe("the index of words", () => {
-  /** Bodies that a search read. */
+  /** Counts the bodies that a search reads. */
   function looked(q: string): number {
     let bodies = 0;
     const { all, checkpoint } = reader();
@@ -192,7 +190,7 @@ describe("the index of words", () => {
     fill(T + 6_000, 500);
     drain(logs.indexStep);
     expect(store.sqlite.query("SELECT count(*) AS n FROM log_words").get()).toEqual({ n: 3 });
-    // One line is not indexed: a run is not full with it.
+    // One line is not indexed, because its run is not full.
     expect([looked("->"), looked("( ) % ->"), looked("nowhere"), looked(".")]).toEqual([501, 1, 1, 1]);
     expect(idsOf(search(filter({ q: "-> (seat)" })).rows)).toEqual([5_000]);
     expect(search(filter({ q: "server AGAIN" }), 2, 700)).toMatchObject({ total: 1_500 });
@@ -291,7 +289,7 @@ describe("deleting", () => {
 describe("after a clock that was ahead", () => {
   const DAY = 86_400_000;
   const AHEAD = T + 500 * DAY;
-  /** A line of an id that went on from the wrong time, at a right one. */
+  /** A line whose id continues from a wrong time, with a correct timestamp. */
   const behind = (id: number, at: number, change: Partial<LogEvent> = {}) =>
     line(id, { timestamp: new Date(at).toISOString(), ...change });
 

@@ -4,7 +4,7 @@ import { cleanUp, temporaryDirectory } from "./place.ts";
 
 afterEach(cleanUp);
 
-/** Code that opens a file by its name: a wait for a writer that never comes is one that no timeout in its own process ends. */
+/** Without a check, opening a pipe would wait for a writer forever. */
 test.each([
   ["store/open/open.ts", "openStore", "({ directory, log, damaged: 'move-aside' })", "is not a file"],
   ["store/database/read-only.ts", "withDatabase", "(directory, async () => {})", "is not a file"],

@@ -12,8 +12,8 @@ import { recordingLog } from "./recording-log.ts";
 afterEach(cleanUp);
 
 /**
- * When this is not the shape of a picture any more, bring it up to date AND raise PICTURE_FORMAT, or a new binary will read
- * pictures that an older one wrote in another shape. What may be absent changes no shape.
+ * If the shape changes, update this list AND increase PICTURE_FORMAT; otherwise a new binary misreads
+ * stored pictures. Optional fields do not change the shape.
  */
 const SHAPE_OF_FORMAT_1 =
   `server status state members daemons error collectedAt lastPollAt nextPollAt pollDurationMs
@@ -120,7 +120,6 @@ describe("a stored picture", () => {
     const { pictures, save, store } = make();
     const old = picture([a.feature({ checkouts: checkouts(600) })]);
     await save(old);
-    // Migrations leave pages free.
     store.sqlite.run("VACUUM");
     const pages = Number(store.sqlite.query("PRAGMA page_count").values()[0]?.[0]);
     store.sqlite.run(`PRAGMA max_page_count = ${pages + 2}`);

@@ -6,11 +6,13 @@ import { attachState } from "../../src/store/database/read-only.ts";
 import { openStore, type Store, type StoreOptions } from "../../src/store/open/open.ts";
 import { recordingLog } from "./recording-log.ts";
 
-/** Directories and stores for tests. Each file that uses them says `afterEach(cleanUp)`: a hook set here would be one file's. */
+/**
+ * Directories and stores for tests. Each file calls `afterEach(cleanUp)` itself, because a hook set here
+ * would apply to one file.
+ */
 
 const cleanups: (() => void)[] = [];
 
-/** Closes and removes what a test opened and made. */
 export function cleanUp(): void {
   for (const cleanup of cleanups.splice(0).reverse()) cleanup();
 }
@@ -25,7 +27,7 @@ export function temporaryDirectory(within = tmpdir()): string {
   return directory;
 }
 
-/** In memory where the system has that: for tests that write many whole files and wait for the disk each time. */
+/** In memory if possible, for tests that sync many files. */
 export function quickDirectory(): string {
   return temporaryDirectory(existsSync("/dev/shm") ? "/dev/shm" : tmpdir());
 }
@@ -55,7 +57,7 @@ export const fixedClock = (start: number) => {
   return clock;
 };
 
-/** Runs one of the scripts beside the tests in a process of its own. */
+/** Runs a script of this folder in another process. */
 export function spawnScript(name: string, args: readonly string[], prefix: readonly string[] = []) {
   return Bun.spawn({
     cmd: [...prefix, process.execPath, join(import.meta.dir, name), ...args],
@@ -66,7 +68,6 @@ export function spawnScript(name: string, args: readonly string[], prefix: reado
   });
 }
 
-/** Lines of a stream as they come. */
 export async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let rest = "";
@@ -77,7 +78,6 @@ export async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerat
   }
 }
 
-/** What a process says first. */
 export async function firstLine({
   stdout,
 }: {

@@ -1,6 +1,5 @@
 import type { NewKey } from "../../src/domain/keys.ts";
 
-/** A key as the tests want one: each field open to change. */
 export const plainKey = (change: Partial<NewKey> = {}): NewKey => ({
   name: "grafana",
   role: "viewer",

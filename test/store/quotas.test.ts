@@ -35,7 +35,7 @@ describe("a quota", () => {
     const answers = takeTimes(quotas, times, daily, monthly);
     expect<unknown>(answers.at(-1)).toEqual(refusal);
     expect(answers.slice(0, -1)).toEqual(Array(times - 1).fill(null));
-    // What was refused was not counted.
+    // Refused requests do not count.
     expect(quotas.used("k").day).toBe(times - (refusal === null ? 0 : 1));
   });
 

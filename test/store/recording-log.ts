@@ -1,6 +1,5 @@
 import type { Log, LogFields } from "../../src/domain/log.ts";
 
-/** A log that keeps its lines. */
 export function recordingLog() {
   const lines: { readonly level: string; readonly message: string; readonly fields: LogFields }[] = [];
   const at =

@@ -69,7 +69,7 @@ test("what has ended stays ended, also after a restart and a restored backup of 
     [out, kept].map(({ token }) => signIns.verify(token).outcome);
   expect(outcomes(again)).toEqual(["ended", "valid"]);
   again.store.close();
-  // Connections of this process linger until they are collected, and would be in the way.
+  // Copy the files: a connection of this process lingers until its statements are collected.
   const other = quickDirectory();
   Bun.spawnSync(["cp", "-r", `${directory}/.`, other]);
   await restore({ directory: other, file, now: NOW });

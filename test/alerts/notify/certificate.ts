@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** A certificate for an address or name that nobody but itself vouches for, made by openssl. */
+/** Creates a self-signed certificate for an address or name with openssl. */
 export function selfSigned(name: string): { cert: string; key: string } {
   const folder = mkdtempSync(join(tmpdir(), "licmond-cert-"));
   try {

@@ -5,7 +5,7 @@ import { cleanUp, later, linesOf, open, temporaryDirectory } from "../../store/p
 
 afterEach(cleanUp);
 
-/** Ids seen before the end, per round: the end comes while messages are on their way. */
+/** Number of ids read before the kill, per round. */
 const ROUNDS = [3, 17, 31];
 
 test("delivers committed notes at least once despite kill -9 at any moment", async () => {
@@ -17,7 +17,6 @@ test("delivers committed notes at least once despite kill -9 at any moment", asy
     port: 0,
     async fetch(request) {
       const { alerts } = (await request.json()) as { alerts: { notification: number }[] };
-      // Told only when the answer is on its way.
       await Bun.sleep(lateBy);
       for (const { notification } of alerts) told.add(notification);
       return new Response();
@@ -59,7 +58,7 @@ test("delivers committed notes at least once despite kill -9 at any moment", asy
   const deadline = Date.now() + 40_000;
   while (committed.some((id) => !told.has(id)) && Date.now() < deadline) await Bun.sleep(20);
   expect(committed.filter((id) => !told.has(id))).toEqual([]);
-  // What is told is removed: nothing waits for ever.
+  // Delivered notes are removed.
   const store = open(directory, { mode: "cli" });
   while (createNotifications(store, 0).load().length > 0 && Date.now() < deadline) await Bun.sleep(20);
   expect(createNotifications(store, 0).load()).toEqual([]);

@@ -21,7 +21,7 @@ const targets = (...names: string[]) =>
   createTargets(names.map((name) => webhookTo(`https://${name}.example/token-HUSH`)));
 const one = (name: string): Target => targets(name)[0] ?? expect.unreachable();
 
-/** A dispatcher over a real store, with time made by hand; each delivery goes as `answer` says. */
+/** A dispatcher over a real store with a manual clock; `answer` is the result of a delivery. */
 function createRig(configured = targets("a", "b")) {
   const store = open(temporaryDirectory());
   const log = recordingLog();
@@ -57,7 +57,7 @@ function createRig(configured = targets("a", "b")) {
       });
       rig.dispatcher.configure(configured);
     },
-    /** Stores notes and gives them to be sent, as the engine does. */
+    /** Stores and sends notes, as the engine does. */
     tell(target: Target, ...ids: number[]): Note[] {
       const notes = ids.map((id) => note(id, { target: target.id, at: rig.now }));
       store.transaction(() => rig.dispatcher.write(notes));
@@ -72,7 +72,7 @@ function createRig(configured = targets("a", "b")) {
         rig.now = Math.max(rig.now, next.at);
         timers = timers.filter((each) => each !== next);
         next.run();
-        // What was sent is taken or refused, and the next timer set.
+        // Let the delivery finish and the next timer start.
         for (let turn = 0; turn < 10; turn++) await Promise.resolve();
       }
       rig.now = end;
@@ -212,10 +212,10 @@ test("ids of targets hold over another order of the file, and tell nothing of th
   expect([first?.id, second?.id]).toEqual([b?.id ?? "", a?.id ?? ""]);
   expect(a?.id).toMatch(/^[0-9a-f]{16}$/);
   expect(a?.name).toBe("webhook a.example (notifications[0])");
-  // As 0.1 made it: what waits for a target, and what it was told, is not lost by an upgrade.
+  // Same as in 0.1, so that an upgrade keeps queued notes.
   const identity = JSON.stringify(["webhook", "https://a.example/token-HUSH", "json", "warning", null]);
   expect(a?.id).toBe(new Bun.CryptoHasher("sha256").update(identity).digest("hex").slice(0, 16));
-  // What it wants is part of it; how it is written is not.
+  // The filter is part of the identity; the name and the file of the secret are not.
   const idOf = (change: Partial<Notification>) =>
     createTargets([webhookTo("https://a.example/token-HUSH", change)])[0]?.id;
   expect(idOf({ servers: ["eda"] })).not.toBe(a?.id);

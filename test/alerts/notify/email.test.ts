@@ -21,7 +21,6 @@ afterEach(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** A real mail server on loopback. */
 async function mailServer(options: SMTPServerOptions = {}) {
   const mails: Record<"from" | "to" | "text" | "secure" | "user", unknown>[] = [];
   const server = new SMTPServer({

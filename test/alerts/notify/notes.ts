@@ -30,7 +30,6 @@ export const record = (change: Partial<NotedAlert> = {}): NotedAlert => ({
   ...change,
 });
 
-/** A target at a URL. */
 export const webhookTo = (url: string, change: Partial<Notification> = {}): Notification => {
   const { severity, groupMs } = { severity: "warning" as const, groupMs: 30_000 };
   const wants = { severity, rules: null, servers: null, features: null, labels: null };
@@ -42,7 +41,6 @@ export const note = (id: number, change: Partial<Note> = {}): Note => {
   return { id, target: "pager", kind: "fired", at: AT, alert: record({ id }), ...change };
 };
 
-/** A note about an alert that differs in this. */
 export const about = (id: number, change: Partial<NotedAlert>, kind: Note["kind"] = "fired"): Note =>
   note(id, { kind, alert: record({ id, ...change }) });
 
@@ -50,12 +48,11 @@ export const message = (notes: readonly Note[], change: Partial<Message> = {}): 
   return { at: AT, test: false, dropped: 0, notes, ...change };
 };
 
-/** A message with one note. */
 export const ONE = message([note(1)]);
 
 export const never = new AbortController().signal;
 
-/** How a delivery fails, without a secret in it; fails itself when it does not. */
+/** Returns the error of a delivery, and checks that it contains no secret. */
 export async function failure(sending: Promise<unknown>): Promise<DeliveryError> {
   const error = await sending.then(() => new Error("It was delivered")).catch((reason) => reason);
   expect(error).toBeInstanceOf(DeliveryError);

@@ -1,4 +1,7 @@
-/** Stores notes for a webhook and sends them, saying each id once it is committed. Arguments: directory, url, how many. */
+/**
+ * Stores notes for a webhook, prints each id after its commit, and sends them. Arguments: directory, URL,
+ * count.
+ */
 import { createDispatcher } from "../../../src/alerts/notify/dispatcher.ts";
 import { createSender, createTargets } from "../../../src/alerts/notify/targets.ts";
 import { systemClock, systemTimers } from "../../../src/domain/time/clock.ts";
@@ -22,7 +25,7 @@ const dispatcher = createDispatcher({
 });
 dispatcher.configure(targets);
 for (let n = 0; n < Number(count); n++) {
-  // Long ago: the group is complete at once.
+  // Old enough that the group is complete.
   const one = note(dispatcher.nextId(), { target: targets[0]?.id ?? "", at: systemClock.now() - 60_000 });
   store.state.write(() => dispatcher.write([one]));
   process.stdout.write(`${one.id}\n`);

@@ -128,7 +128,6 @@ test("reports the last change of an alert that changed while its message was que
     expect.stringContaining("RESOLVED EDA tools (eda), compiler"),
     "info",
   ]);
-  // Programs get all of them.
   expect(JSON.parse(render("json", moves("fired", "resolved")).body).alerts).toHaveLength(2);
 });
 
@@ -151,7 +150,7 @@ describe("bodies", () => {
     const why = "No license server answers at 27000@a.example,27000@b.example. Check that it runs";
     const one = message([about(1, { message: why })], { dropped: 2 });
     const { text } = JSON.parse(render("slack", one).body) as { text: string };
-    // Also an address can be copied out of it: nothing invisible stands in it.
+    // The address can be copied, because no invisible characters are added.
     expect(text.split("\n")).toEqual([
       `[licmond] WARNING EDA tools (eda), compiler: ${why}`,
       expect.stringMatching(/^ {2}since /),

@@ -15,7 +15,7 @@ afterEach(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** A receiver on loopback, with the requests and bodies that it got. */
+/** Starts a receiver on loopback that records requests and bodies. */
 function receiver(answer: () => Response | Promise<Response>, tls?: { cert: string; key: string }) {
   const got: { readonly request: Request; readonly body: string }[] = [];
   const server = Bun.serve({

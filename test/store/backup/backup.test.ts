@@ -123,7 +123,7 @@ describe("looking at a file", () => {
     const directory = join(quickDirectory(), "raw");
     fs.mkdirSync(directory);
     const raw = join(directory, "raw.db");
-    // The bytes of the file alone, with the mark of a write-ahead log and without the log.
+    // Only the file, without its write-ahead log.
     store.sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
     Bun.spawnSync(["cp", store.path, raw]);
     fs.chmodSync(directory, 0o500);
@@ -158,7 +158,7 @@ describe("looking at a file", () => {
     prepare(path);
     const error = await refusal((async () => examineDatabase(path))());
     expect(error.message).toMatch(message);
-    // What is advised for the daemon's own database would be wrong here.
+    // The advice for the daemon's own database would be wrong here.
     expect(error.fix).not.toMatch(/daemon|storage|^$/);
   });
 });

@@ -22,12 +22,11 @@ const clock = { now: () => Date.now() };
 const bring = (directory: string, file: string, now = Date.now()) => restore({ directory, file, now });
 
 const keysOf = (store: Store) => createKeys({ store, clock });
-/** Revokes the key of a name that `fill` made. */
 const revoke = (store: Store, name: string) => keysOf(store).revoke(keysOf(store).find(name)?.id ?? "");
 
 const FILES = ["licmond.db", "state.db", "state.db.copy"];
 
-/** A closed database and its backup from before what `afterwards` did to it. */
+/** Creates a database, its backup, and changes after the backup. */
 async function place(afterwards: (store: Store) => void = () => {}) {
   const scratch = quickDirectory();
   const store = open(scratch);
@@ -36,7 +35,7 @@ async function place(afterwards: (store: Store) => void = () => {}) {
   await backUp({ directory: scratch, file });
   afterwards(store);
   store.close();
-  // A connection of this process lingers until its statements are collected, and would be in the way.
+  // Copy the files: a connection of this process lingers until its statements are collected.
   const directory = quickDirectory();
   const path = join(directory, "licmond.db");
   for (const name of FILES) Bun.spawnSync(["cp", join(scratch, name), join(directory, name)]);
@@ -95,14 +94,14 @@ describe("a restore", () => {
   test("gives no event id twice, and tells of the events that are missing", async () => {
     let given = 0;
     const { directory, file, filled } = await place((store) => {
-      // Told after the backup, by a daemon whose clock was ahead.
+      // Published after the backup, by a daemon whose clock was ahead.
       given = Date.now() + 3_600_000;
       createEvents(store).reserve(given);
     });
     await bring(directory, file);
     const events = createEvents(open(directory));
     expect(events.highestReserved()).toBe(given);
-    // A client that comes with the last id before the backup, or with one from after it.
+    // Clients that resume from before or after the backup.
     for (const id of [filled.newestId, filled.newestId + 10])
       expect(events.holesAbove(id)).toEqual([{ from: filled.newestId + 1, to: given }]);
     expect(events.holesAbove(given)).toEqual([]);
@@ -124,7 +123,7 @@ describe("a restore", () => {
 
   test("over a damaged database keeps revoked what state.db says, and is not undone by its copy", async () => {
     const { directory, file, filled, path } = await place();
-    // A daemon was at work on it, and on it keys were revoked and made since the backup.
+    // A daemon worked on the restored database; meanwhile keys were revoked and created.
     const store = open(directory);
     revoke(store, "key-1");
     const later = keysOf(store).create(plainKey({ name: "later" }));
@@ -133,7 +132,7 @@ describe("a restore", () => {
     fs.writeFileSync(join(directory, "state.db"), "x".repeat(5000));
     const { revoked, lost } = await bring(directory, file);
     expect({ revoked, lost }).toEqual({ revoked: ["key-1"], lost: ["later"] });
-    // What was put in place is damaged in turn: the copy is of it.
+    // The restored file is damaged, too; the copy is that of the restored state.
     fs.truncateSync(path, 5000);
     fs.writeFileSync(join(directory, "state.db"), "x".repeat(5000));
     const after = keysOf(open(directory, { damaged: "move-aside" }));
@@ -210,7 +209,7 @@ describe("a restore", () => {
 });
 
 describe("a restore that is refused changes nothing", () => {
-  // `backup.test.ts` has all that a file may be.
+  // `backup.test.ts` has more kinds of files.
   test.each([
     ["a file that is not there", "IO", (file: string) => fs.rmSync(file)],
     ["a damaged file", "CORRUPT", (file: string) => fs.truncateSync(file, fs.statSync(file).size - 6000)],

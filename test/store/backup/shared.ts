@@ -2,24 +2,23 @@ import { Database } from "bun:sqlite";
 import { StoreError } from "../../../src/store/database/store-error.ts";
 import { MIGRATIONS } from "../../../src/store/migrations/migrations.ts";
 
-/** Only root can give files away. */
+/** Only root can change the owner of files. */
 export const isRoot = process.getuid?.() === 0;
 export const NOBODY = 65534;
 
 export const canMount = isRoot && Bun.spawnSync(["unshare", "-m", "true"]).exitCode === 0;
 if (!canMount) console.warn("Mounting is not allowed here: tests of full and read-only disks are skipped");
 
-/** What a newer licmond knows. */
+/** Migrations of a newer licmond. */
 export const NEWER = [...MIGRATIONS, { name: "9999-future", sql: "CREATE TABLE future (x TEXT)" }];
 
-/** Makes another program's database. */
 export function makeForeign(path: string): void {
   const other = new Database(path, { create: true });
   other.run("CREATE TABLE songs (title TEXT)");
   other.close();
 }
 
-/** The error with which something was refused; throws when it was not. */
+/** Returns the StoreError of a refused operation. */
 export async function refusal(work: Promise<unknown>): Promise<StoreError> {
   const error = await work.then(
     () => null,

@@ -6,7 +6,7 @@ import { recordingLog } from "../recording-log.ts";
 const locked = new StoreError("BUSY", "locked", "");
 const full = new StoreError("FULL", "full", "");
 
-/** Which timeouts the connection was given, and a clock that stands. */
+/** Records the timeouts of the connection, with a manual clock. */
 function rig(waitMs: number | null) {
   const timeouts: number[] = [];
   const clock = { now: 0 };
@@ -38,7 +38,7 @@ describe("while another program has the database locked", () => {
     const { busy, clock, write, log } = rig(100);
     for (const at of [0, 4_999]) write(locked, at);
     expect([busy.isTrouble(), log.lines]).toEqual([false, []]);
-    // Another failure says nothing of the lock.
+    // Other failures do not count.
     write(full, 5_000);
     write(locked);
     expect(busy.isTrouble()).toBe(true);
@@ -49,7 +49,7 @@ describe("while another program has the database locked", () => {
     const isWorthWaiting = () => [full, locked].map(busy.isWorthWaiting);
     write(locked);
     expect(isWorthWaiting()).toEqual([false, true]);
-    // The live picture waits no longer than until it is trouble.
+    // The live picture stops waiting.
     write(locked, clock.now + 5_000);
     expect(busy.isTrouble()).toBe(true);
     expect(isWorthWaiting()).toEqual([false, false]);

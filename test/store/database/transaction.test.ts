@@ -11,7 +11,6 @@ function make() {
   sqlite.run("CREATE TABLE t (n INTEGER UNIQUE)");
   const transaction = createTransaction(sqlite);
   const add = (n: number) => sqlite.run("INSERT INTO t VALUES (?)", [n]);
-  /** What effects said. */
   const said: string[] = [];
   const seen = () => ({ rows: sqlite.query("SELECT n FROM t ORDER BY n").values().flat(), said });
   return { sqlite, said, transaction, add, seen };
@@ -23,7 +22,6 @@ describe("a transaction", () => {
     const result = transaction(({ after }) => {
       after(() => said.push(`first ${sqlite.inTransaction}`));
       add(1);
-      // An effect may begin another one.
       after(() => transaction(() => void said.push(`second ${add(2).changes}`)));
       expect(said).toEqual([]);
       return "result";

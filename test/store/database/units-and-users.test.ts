@@ -32,7 +32,7 @@ test("a database of the version before keeps its rows, and takes holders without
   expect(all("SELECT id, unit, seat_group FROM history_features")).toEqual([[7, "seats", null]]);
   add(3, null, null);
   add(4, null, 11);
-  // Nobody is seen by that, but the host is; and ends and deletions go on as before.
+  // An unknown user is not in `last_seen`, but the host is.
   sqlite.run("UPDATE sessions SET ended_at = 12, end_reason = 'checkin' WHERE id IN (2, 3)");
   const seen = "SELECT kind, name, at FROM last_seen ORDER BY kind, name";
   expect(all(seen)).toEqual([

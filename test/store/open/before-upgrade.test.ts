@@ -18,7 +18,6 @@ const copies = (directory: string) =>
     .filter((name) => name.startsWith("licmond.db.schema-"))
     .sort();
 
-/** A closed database of an earlier schema with a server in it. */
 function old(version: number): string {
   const directory = quickDirectory();
   const store = open(directory, { migrations: MIGRATIONS.slice(0, version) });
@@ -73,7 +72,7 @@ describe("before an upgrade", () => {
     ]);
   });
 
-  /** Starts that do `steps` more migrations each and are then killed. */
+  /** Starts that are killed after `steps` more migrations each. */
   const killed = (directory: string, from: number, steps: number, times: number) => {
     for (let end = from + steps, time = 0; time < times; end += steps, time++) {
       const migrations = MIGRATIONS.map((one, index) => (index < end ? one : { ...one, sql: "killed" }));

@@ -29,7 +29,6 @@ const clock = { now: () => Date.now() };
 const FILES = ["licmond.db", "state.db"]
   .flatMap((name) => [name, `${name}-wal`, `${name}-shm`])
   .concat("state.db.copy", "licmond.lock");
-/** A write that licmond.db takes. */
 const write = (store: Store, words = "x") =>
   store.transaction(() =>
     store.sqlite.run("INSERT OR REPLACE INTO fleet_marks (name, value) VALUES (?1, ?1)", [words]),
@@ -135,7 +134,7 @@ describe("a store that cannot be opened says what is wrong and what would be rig
       (directory) => {
         const store = open(join(directory, "data"));
         store.close();
-        // The header stays, the table of tables behind it goes.
+        // Keep the header and damage the schema behind it.
         overwrite(store.path, 100, noise(fs.statSync(store.path).size));
       },
     ],
@@ -179,7 +178,7 @@ describe("a store that cannot be opened says what is wrong and what would be rig
     });
     open(directory).close();
     fs.chownSync(directory, NOBODY, NOBODY);
-    // A file that root made before and did not give away.
+    // A file that root created and did not give away.
     fs.chownSync(join(directory, "licmond.db"), 0, 0);
     expect(await saying(spawnScript("holder.ts", [directory, "cli"], asNobody))).toMatchObject({
       code: "NOT_WRITABLE",
@@ -279,13 +278,13 @@ describe("two at once", () => {
 test("kill -9 at any moment loses nothing that was committed", async () => {
   const directory = quickDirectory();
   const made: string[] = [];
-  // Commits seen before the end, which comes while the writer is anywhere in the next one.
+  // Number of commits before the kill.
   const rounds = [1, 2, 7, 23, 40];
   for (const commits of rounds) {
     const writer = spawnScript("holder.ts", [directory, "daemon", "write"]);
     later(() => writer.kill("SIGKILL"));
     let seen = 0;
-    // Lines that are in the pipe already are read on: they too were told.
+    // Lines that are already in the pipe were committed, too.
     for await (const line of linesOf(writer.stdout)) {
       made.push(line);
       if (++seen === commits) writer.kill("SIGKILL");
@@ -295,7 +294,7 @@ test("kill -9 at any moment loses nothing that was committed", async () => {
     const store = open(directory);
     const keys = keysOf(store);
     expect(made.filter((key) => keys.verify(key).outcome !== "valid")).toEqual([]);
-    // The one commit that may have stood when the word of it was lost.
+    // The last commit of a round may not have been printed.
     expect(keys.count() - made.length).toBeLessThanOrEqual(rounds.length);
     expect(store.sqlite.query("PRAGMA integrity_check").values()).toEqual([["ok"]]);
     store.close();
@@ -306,7 +305,7 @@ test("unfinished files of a killed licmond are removed by the next daemon, not b
   const directory = quickDirectory();
   const daemon = open(directory);
   const left = ["licmond.db.restoring-journal", "licmond.db.rescuing", "state.db.copy-4711"];
-  // These begin the same, and are not licmond's.
+  // Similar names that are not licmond's.
   const others = [
     "licmond.db.restoring.txt",
     "licmond.db.upgrading-notes",
@@ -355,7 +354,7 @@ describe("the check of a working store", () => {
   });
 });
 
-/** What the holder says first. */
+/** Returns the first line of the process. */
 async function saying(child: ReturnType<typeof spawnScript>): Promise<{ code?: string; message?: string }> {
   later(() => child.kill("SIGKILL"));
   child.stdin.end();

@@ -20,7 +20,7 @@ afterEach(cleanUp);
 const clock = { now: () => Date.now() };
 const CAME_BACK = "The state came back from its copy, with the API keys";
 
-/** Files as `kill -9` leaves them, of a store that `fill` filled, by their names. */
+/** Returns the files of a filled store that was killed. */
 function killed(more: (store: Store, filled: Filled) => void = () => {}) {
   const store = open(quickDirectory());
   const filled = fill(store, { keys: 4, events: 60 });
@@ -34,7 +34,7 @@ function killed(more: (store: Store, filled: Filled) => void = () => {}) {
   return { bytes, filled };
 }
 
-/** Lays such files down in a directory of their own, changed, and opens them. */
+/** Writes the files to another directory, changes and opens them. */
 function reopen(bytes: ReadonlyMap<string, Buffer>, change: (directory: string) => void = () => {}) {
   const directory = join(quickDirectory(), "storage");
   fs.mkdirSync(directory, { mode: 0o700 });
@@ -97,7 +97,7 @@ describe("state.db and its copy", () => {
       });
       expect(outcomes(store, filled)).toEqual(AFTER);
       expect(createAlerts(store).firing()).toHaveLength(1);
-      // And the next start has both again.
+      // The next start has both again.
       store.close();
       fs.rmSync(join(directory, "state.db"));
       expect(outcomes(open(directory, { damaged: "move-aside" }), filled)).toEqual(AFTER);
@@ -139,7 +139,7 @@ describe("state.db and its copy", () => {
   test("a key that is revoked while the copy cannot be made stays revoked all the same", async () => {
     const { bytes, filled } = killed();
     const { store, log, directory } = reopen(bytes);
-    // Where the new copy would be made.
+    // Block the path of the new copy.
     fs.mkdirSync(join(directory, `state.db.copy-${process.pid}`));
     fs.writeFileSync(join(directory, `state.db.copy-${process.pid}`, "x"), "");
     revokeAnother(store);
@@ -196,7 +196,7 @@ describe("alerts", () => {
     expect(alerts.nextId()).toBe(10);
   });
 
-  /** Files of a licmond that had alerts in both databases, with alert 7 firing in both. */
+  /** Creates files of a licmond that had alerts in both databases. */
   function beforeTheMove() {
     const directory = quickDirectory();
     const files = [
@@ -224,7 +224,7 @@ describe("alerts", () => {
     rows: [
       [6, "ended", 10, "licmond.db"],
       [7, "fires", null, "both"],
-      // A kill came before state.db followed, and a power cut took the newest rows of licmond.db.
+      // state.db had not followed; and licmond.db lost its newest rows in a power cut.
       [8, "ended since", 12, "licmond.db"],
       [8, "fires", null, "state.db"],
       [9, "fires", null, "state.db"],
