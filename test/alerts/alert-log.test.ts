@@ -18,7 +18,7 @@ const lines = (rig: Rig) =>
     .splice(0)
     .map(({ level, message, fields }) => `${level} ${message}: ${fields.rule} ${fields.server}`);
 
-test("an alert is a line when it fires, is raised and resolves, at the level of its severity", () => {
+test("logs an alert that fires, rises and resolves, at the level of its severity", () => {
   const rig = createRig();
   rig.usage(1);
   rig.now += HOUR;
@@ -34,7 +34,7 @@ test("an alert is a line when it fires, is raised and resolves, at the level of 
   ]);
 });
 
-test("lines name no people", () => {
+test("lines do not name people", () => {
   const rig = createRig({ settings: { heldHours: 1 } });
   rig.usage(1);
   rig.now += 24 * HOUR;
@@ -45,7 +45,7 @@ test("lines name no people", () => {
   expect(JSON.stringify(rig.log.lines)).not.toMatch(/ada|ws01/);
 });
 
-test("the first readings of an installation are one line per rule, later alerts one line each", () => {
+test("logs the first readings of an installation as one line per rule, and later alerts one by one", () => {
   const rig = createRig({}, [server(), server({ id: "cae" })]);
   full(rig, "eda");
   full(rig, "cae");
@@ -57,14 +57,14 @@ test("the first readings of an installation are one line per rule, later alerts 
   expect(lines(rig).slice(0, 3)).toEqual([SEATS, SEATS, "warn Alert fired: totals_changed eda"]);
 });
 
-test("alerts that must last are of the first reading, too", () => {
+test("alerts that must last count as first readings, too", () => {
   const rig = createRig({ settings: { forMs: 15 * MINUTE } });
   for (let poll = 0; poll < 20; poll++) full(rig, "eda");
   expect(rig.said()).toHaveLength(30);
   expect(lines(rig)).toEqual([SEATS]);
 });
 
-test("a server that is added later has lines of its own; after a restart nothing is a first reading", () => {
+test("a server that is added later has its own lines; after a restart no reading is a first one", () => {
   const rig = createRig();
   full(rig, "eda");
   rig.setServers([server(), server({ id: "cae" })]);

@@ -105,7 +105,7 @@ test.each<[string, (typeof FILES)[number][]]>([
   expect(createAlerts(store).get(9)).toMatchObject({ value: 110, threshold: 100, peakValue: 110 });
 });
 
-test("the next polls send no message while all is as it was, and one when it is over", () => {
+test("the next polls send no message while nothing changes, and one when the alert resolves", () => {
   const rows = FULL.slice(0, 4);
   const targets = [target("mail"), TARGET];
   const settings = { forMs: 15 * 60_000, reminderMs: 0 };
@@ -123,7 +123,7 @@ test("the next polls send no message while all is as it was, and one when it is 
   ]);
 });
 
-test("without licmond.db they come back from state.db as that alert", () => {
+test("without licmond.db the alerts come back from state.db", () => {
   const directory = before(FULL);
   rmSync(join(directory, "licmond.db"));
   const { firing } = createAlerts(open(directory));

@@ -42,7 +42,11 @@ describe("polls that fail", () => {
   test("a server of unknown status is stale, not down", () => {
     const rig = createRig();
     rig.usage(1);
-    const error = { code: "LICENSE_QUERY_FAILED", message: "The tool does not start", details: null } as const;
+    const error = {
+      code: "LICENSE_QUERY_FAILED",
+      message: "The tool does not start",
+      details: null,
+    } as const;
     for (let poll = 0; poll < 3; poll++) rig.poll({ reading: null, error });
     rig.play(": stale fired warning", "down, usage 1, usage 1: stale resolved warning");
   });

@@ -41,7 +41,7 @@ test("a window that repeats keeps its time of day when the clocks change", () =>
   expect([at("2026-03-29T20:30:00Z"), at("2026-03-29T21:30:00Z")]).toEqual([true, false]);
 });
 
-test("names of servers take patterns", () => {
+test("names of servers are patterns", () => {
   const inMaintenance = createMaintenance([{ ...ONCE, servers: ["eda*", "r?m"] }], () => "UTC");
   const fits = (id: string) => inMaintenance(id, Date.parse(START));
   expect(["eda", "eda-2", "rlm", "rm", "xeda"].filter(fits)).toEqual(["eda", "eda-2", "rlm"]);

@@ -33,7 +33,7 @@ function play({ steps, ...settings }: History) {
   return rig;
 }
 
-test("each firing has one start and at most one end, one row, and a change of severity only between them", () => {
+test("each alert has one row, one start and at most one end, and changes severity only in between", () => {
   fc.assert(
     fc.property(anyHistory, (history) => {
       const rig = play(history);
@@ -91,7 +91,7 @@ function plainSeats(looks: readonly number[], recoveries: number): number[] {
   return told;
 }
 
-test("seats agree with plain loops, and `failures` does not concern them, whatever failures, parts, time and restarts lie between", () => {
+test("`seats` agrees with plain loops, regardless of failures, partial polls, time and restarts", () => {
   fc.assert(
     fc.property(anyHistory, ({ steps, failures, recoveries }) => {
       const rig = play({ steps, failures, recoveries });

@@ -58,7 +58,7 @@ const shownFiring = ({ rule, severity, firedAt, resolvedAt }: Firing): (string |
   return [rule, severity, firedAt / MINUTE, resolvedAt && resolvedAt / MINUTE];
 };
 
-test("seats, with their patience, over steps", () => {
+test("seats with their patience, over steps", () => {
   expect(shown([1, 8, 8, 10, 10, 1, 1, 1, 9])).toEqual([
     ["seats", "critical", 1, 6],
     ["seats", "warning", 8, null],
@@ -69,7 +69,7 @@ test("seats, with their patience, over steps", () => {
   expect(shown([1, 9, 9, 9], { inMaintenance: quiet })).toEqual([["seats", "warning", 2, null]]);
 });
 
-test("`for`: from when, since when and until when, the worst severity and value", () => {
+test("`for`: times, worst severity and value", () => {
   const settings = { ...SETTINGS, forMs: 3 * MINUTE, overrides: [] };
   const own = { ...CONDITIONS, settingsOf: createSettings(settings) };
   // Full from minute 2 to 12 with one minute below, then fine; a later short shortage fires nothing.
@@ -91,7 +91,7 @@ test("`for`: from when, since when and until when, the worst severity and value"
   ]);
 });
 
-test("denials for want of seats belong to the seats while these are short", () => {
+test("denials without free seats belong to the seats alert while seats are short", () => {
   const replay = createReplay(CONDITIONS, BLANK);
   const denial = (at: number, code: number | null) => {
     return { server: "eda", daemon: "snpslmd", feature: "compiler", count: 1, at: at * MINUTE, code };
@@ -108,7 +108,7 @@ test("denials for want of seats belong to the seats while these are short", () =
   ]);
 });
 
-test("totals that were changed back, changed again, changed over a gap, and changed a day later", () => {
+test("totals that change back, again, over a gap, and a day later", () => {
   const changes = (totals: readonly (number | null)[], minutes = 1) => {
     const looks = totals.map((total, index) => ({
       at: index * minutes * MINUTE,
@@ -175,7 +175,7 @@ test("equals the engine's result for the same polls", () => {
   expect(count).toBeGreaterThan(20);
 });
 
-describe("times in which a server was down", () => {
+describe("outages", () => {
   const span = (from: number, until: number, picture: ServerPicture): Span => {
     return { from: from * MINUTE, until: until * MINUTE, everyMs: MINUTE, picture };
   };
@@ -187,7 +187,7 @@ describe("times in which a server was down", () => {
     return fired(spans, 100 * MINUTE).map(([, , from, until]) => [from, until]);
   };
 
-  test("too short ones are none, and those with too little between them are one", () => {
+  test("short outages are ignored, and outages with short breaks are one", () => {
     expect(downs([[0, 2]])).toEqual([]);
     expect(downs([[0, 3]])).toEqual([[2, 4]]);
     const three: [number, number | null][] = [

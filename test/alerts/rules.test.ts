@@ -62,7 +62,7 @@ test.each<[number, number, number]>([
   [38, 2, 1],
   [37, 1, 0],
 ])(
-  "seats: %p of 50 in use at level %p is level %p: it ends 5 points below where it begins",
+  "seats: %p of 50 in use at level %p is level %p: it resolves 5 points below the warning level",
   (used, level, seen) => {
     expect(SEATS.level(counted([used, 50]), settings, NOW, { ...UNWATCHED, level })).toBe(seen);
   },
@@ -74,12 +74,12 @@ test("seats: unlimited features run short only while users wait", () => {
 });
 
 test.each<[string, Counts, Watch, number]>([
-  ["full, nobody turned away", [10, 10], UNWATCHED, 1],
-  ["full, turned away just now", [10, 10], denied(2, 0.5), 2],
-  ["full, turned away hours ago", [10, 10], denied(2, 1), 1],
-  ["full, someone waits", [10, 10, 1], UNWATCHED, 2],
-  ["nearly full, turned away", [9, 10], denied(2, 0), 1],
-  ["well", [1, 10], denied(2, 0), 0],
+  ["full, no denial", [10, 10], UNWATCHED, 1],
+  ["full, denied just now", [10, 10], denied(2, 0.5), 2],
+  ["full, denied hours ago", [10, 10], denied(2, 1), 1],
+  ["full, a request waits", [10, 10, 1], UNWATCHED, 2],
+  ["nearly full, denied", [9, 10], denied(2, 0), 1],
+  ["free", [1, 10], denied(2, 0), 0],
 ])("critical_needs_demand: %s", (_, counts, watch, level) => {
   const own = { ...settings, criticalNeedsDemand: true };
   expect(SEATS.level(counted(counts), own, NOW, watch)).toBe(level);
@@ -105,7 +105,7 @@ test.each<[string | null, number | null, boolean]>([
   ["solver", -18, false],
   [null, -4, false],
   [null, null, false],
-])("a denial of %p by the code %p is for want of seats: %p", (name, code, is) => {
+])("a denial of %p with code %p means too few seats: %p", (name, code, is) => {
   expect(isForWantOfSeats({ feature: name, code })).toBe(is);
 });
 

@@ -18,7 +18,7 @@ describe("the seats of a group", () => {
   const see = (rig: ReturnType<typeof createRig>, ...features: FeatureReading[]) =>
     rig.poll({ reading: reading({ features }) });
 
-  test("are one alert, about the first of its members and named after them", () => {
+  test("are one alert about the first member, with the names of all", () => {
     const rig = createRig();
     see(rig, member("mpp", 240), member("dyna", 100), member("iso", 0), member("ale", 0), member("em", 100));
     expect(rig.notes().map(({ alert }) => [alert.feature, alert.severity, alert.message])).toEqual([
@@ -41,7 +41,7 @@ describe("the seats of a group", () => {
     expect(rig.notes().map(({ kind }) => kind)).toEqual(["resolved"]);
   });
 
-  test("are not judged while a member is not known, and wait together", () => {
+  test("are not judged while a member is unknown, and share a queue", () => {
     const rig = createRig();
     see(rig, member("dyna", 460), member("mpp", 0));
     expect(rig.firing()).toEqual(["seats"]);
@@ -57,7 +57,7 @@ describe("the seats of a group", () => {
     });
   });
 
-  test("of two groups are two alerts, and beside them a feature has its own", () => {
+  test("of two groups and a feature are three alerts", () => {
     const rig = createRig();
     see(
       rig,
@@ -73,7 +73,7 @@ describe("the seats of a group", () => {
   });
 });
 
-test("a package has one alert for its components, and one for each person", () => {
+test("a package has one alert for its components, and one per person", () => {
   const rig = createRig({ settings: { heldHours: 1 } });
   const inPackage = (name: string, ...users: string[]) =>
     feature({
@@ -105,7 +105,7 @@ describe("tokens", () => {
   const tokens = (used: number, more: Partial<FeatureReading> = {}) =>
     feature({ name: "HyperWorks", total: 1000, used, unit: "tokens", checkouts: [], ...more });
 
-  test("are called so in every message", () => {
+  test("are called tokens in every message", () => {
     const rig = createRig({ settings: { heldHours: 1 } });
     const rows = [checkout({ user: "ann", host: "ws1", count: 1000, startedAt: NOON - 2 * HOUR })];
     rig.poll({ reading: reading({ features: [tokens(1000, { checkouts: rows })] }) });
@@ -128,7 +128,7 @@ describe("tokens", () => {
     expect(gone?.message).toBe("HyperWorks is gone; it had 1100 tokens");
   });
 
-  test("are called so where no people are named", () => {
+  test("are called tokens in anonymized messages", () => {
     const rig = createRig({ settings: { heldHours: 1 }, targets: [target("hidden", { anonymize: true })] });
     const rows = [checkout({ user: "ann", startedAt: NOON - 2 * HOUR })];
     rig.poll({ reading: reading({ features: [tokens(1, { checkouts: rows })] }) });
@@ -138,7 +138,7 @@ describe("tokens", () => {
   });
 });
 
-test("a holder that is not known is told as such, and is nobody of the name null", () => {
+test("an unknown holder is called unknown, not null", () => {
   const rig = createRig({ settings: { heldHours: 1 } });
   const held = { startedAt: NOON - 2 * HOUR, handle: null };
   const rows = [

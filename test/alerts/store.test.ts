@@ -54,7 +54,7 @@ function createBench() {
   };
 }
 
-test("an alert that ends while its beginning is being stored is stored as ended, also when the beginning fails", async () => {
+test("an alert that resolves while its start is being stored is stored as resolved, even if the first write fails", async () => {
   const { rows, store, waiting, stand, fail } = createBench();
   store.apply(evaluation(NOON, FIRED));
   const first = store.commit();
@@ -75,7 +75,7 @@ test("an alert that ends while its beginning is being stored is stored as ended,
   expect(rows.baselines().get("eda")).toContain(`${NOON + 60_000}`);
 });
 
-test("what failed is written with the next commit, in its newest version; what is under way is not written twice", async () => {
+test("failed writes are repeated with the next commit, in their newest version; running writes are not", async () => {
   const { rows, store, waiting, stand, fail } = createBench();
   store.apply(evaluation(NOON, FIRED));
   const first = store.commit();

@@ -12,7 +12,7 @@ import { recordingLog } from "../store/recording-log.ts";
 
 afterEach(cleanUp);
 
-test("the word that ids run ahead of the clock keeps its place, and no event is lost for it", async () => {
+test("the warning that ids run ahead of the clock keeps its place, and no event is lost", async () => {
   const clock = fixedClock(Date.parse("2026-03-02T12:00:00.000Z"));
   const logging = createLogging("debug", clock, []);
   const { bus, events, logSink } = createEventBus(open(quickDirectory()), clock, logging.logOf("store"));
@@ -32,7 +32,7 @@ test("the word that ids run ahead of the clock keeps its place, and no event is 
   expect(rows.filter(({ json }) => json.includes('"message":"Event ids run ahead'))).toHaveLength(1);
 });
 
-test("while another program locks state.db events are stored at once, and their ids stay reserved", () => {
+test("while another program locks state.db, events are stored at once with reserved ids", () => {
   const directory = quickDirectory();
   const store = open(directory, { busyWaitMs: 0 });
   const clock = fixedClock(Date.parse("2026-03-02T12:00:00.000Z"));
@@ -59,7 +59,7 @@ test("while another program locks state.db events are stored at once, and their 
   expect(events.highestReserved()).toBeGreaterThan(clock.time);
 });
 
-test("a denial is a line without its user and host, and so is stored and streamed", () => {
+test("a denial is logged, stored and streamed without its user and host", () => {
   const clock = fixedClock(Date.parse("2026-03-02T12:00:00.000Z"));
   const logging = createLogging("info", clock, []);
   const { bus, events, logSink } = createEventBus(open(quickDirectory()), clock, logging.logOf("store"));
@@ -87,7 +87,7 @@ const gone: Shown = { status: "down", error, daemons: [daemon({ name: "acmed", s
 
 test.each<[string, Shown[], string[]]>([
   [
-    "degraded and whole again: one line each, whatever the polls between",
+    "degraded and up again: one line each",
     [up, up, half, half, half, up, up],
     [
       "warn server is degraded, up to degraded",
@@ -96,14 +96,14 @@ test.each<[string, Shown[], string[]]>([
       "info license daemon is up again, toold down to up",
     ],
   ],
-  ["no answer: the collector's line", [up, gone, gone, up], []],
+  ["no answer: logged by the collector", [up, gone, gone, up], []],
   [
-    "an answer that it is down, and its way back",
+    "down and up again",
     [{ status: "up" }, { status: "down" }, { status: "down" }, { status: "up" }],
     ["warn server is down, up to down", "info server is up again, down to up"],
   ],
   [
-    "an answer again, and degraded",
+    "answers again, degraded",
     [{ status: "up" }, gone, { ...gone, status: "degraded", error: null }],
     ["warn server is degraded, down to degraded"],
   ],

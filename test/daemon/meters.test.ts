@@ -61,7 +61,7 @@ function make() {
   return { meters, publish };
 }
 
-test("what the parts of the daemon count is told together", async () => {
+test("exports the counters of all parts", async () => {
   const { meters, publish } = make();
   const told = async () =>
     parseText(new TextDecoder().decode(await createExposition().render(snapshot, meters.emit, "text")));
@@ -81,7 +81,7 @@ test("what the parts of the daemon count is told together", async () => {
   expect(sampleOf(await told(), "license_denials_total", { feature: "solver" })).toBe(1);
 });
 
-test("the push writes while the config says so, to where it says, under the labels that it says", async () => {
+test("remote write follows the config: on and off, URL and labels", async () => {
   /** Names of the series of each write, by path. */
   const got: Record<string, string[][]> = { "/one": [], "/two": [] };
   await using server = Bun.serve({

@@ -45,7 +45,7 @@ function rig(watchdogMs: number | null = null) {
   };
 }
 
-test("from the start to the end", () => {
+test("reports start, status, reload and end", () => {
   const { manager, sent, tick, intervals } = rig(30_000);
   let status = "one";
   manager.says("Opening the database");
@@ -71,7 +71,7 @@ test("from the start to the end", () => {
   ]);
 });
 
-test("a start that fails, with and without a number of the system's", () => {
+test("a failed start, with and without errno", () => {
   const { manager, sent } = rig();
   const cause = Object.assign(new Error("bind"), { code: "EADDRINUSE" });
   manager.failed(new Error("Another program listens on 1.2.3.4:80.\nEnd it", { cause }));
@@ -81,14 +81,14 @@ test("a start that fails, with and without a number of the system's", () => {
   expect(sent).toEqual([first, `${status} what`]);
 });
 
-test("nobody watches: no watchdog", () => {
+test("without a watchdog", () => {
   const { manager, sent, tick } = rig(null);
   manager.ready(() => "one");
   tick();
   expect(sent).toEqual(["READY=1\nSTATUS=one"]);
 });
 
-test("what must arrive is offered again, in its order; a status is only the newest; said once", () => {
+test("messages are retried in order, only the newest status is sent, and the failure is logged once", () => {
   const { manager, sent, log, listens, tick, intervals } = rig(null);
   let status = "one";
   listens(false);
@@ -109,7 +109,7 @@ test("what must arrive is offered again, in its order; a status is only the newe
   expect(log.lines.map(({ message }) => message)).toEqual(["The service manager does not accept a message"]);
 });
 
-test("a manager that never listens is given up, without end of memory or timers", () => {
+test("gives up on a manager that never listens", () => {
   const { manager, listens, tick, intervals } = rig(null);
   listens(false);
   manager.says("one");
@@ -118,7 +118,7 @@ test("a manager that never listens is given up, without end of memory or timers"
   expect(intervals()).toEqual([]);
 });
 
-describe("the surroundings", () => {
+describe("the environment", () => {
   test.each([
     [{}, null],
     [{ WATCHDOG_USEC: "30000000" }, 30_000],
@@ -129,7 +129,7 @@ describe("the surroundings", () => {
     [{ WATCHDOG_USEC: "-5" }, null],
   ])("%j is a watchdog of %p ms", (environment, ms) => expect(watchdogOf(environment, 7)).toBe(ms));
 
-  test("no socket, no manager; one that cannot be opened is said and is none", async () => {
+  test("without a socket there is no manager; a socket that cannot be opened is logged", async () => {
     const log = recordingLog();
     const never = () => Promise.reject(new Error("opened"));
     expect(await connectServiceManager({}, log, never)).toBeNull();
@@ -176,7 +176,7 @@ describe("the status", () => {
     );
   });
 
-  test("is one line, and not a long one", () => {
+  test("is one short line", () => {
     expect(oneLine("a\nREADY=1\x1b")).not.toMatch(/[\n\x1b]/);
     expect(oneLine("x".repeat(10_000))).toHaveLength(300);
   });

@@ -35,16 +35,11 @@ describe("a start", () => {
   const other = new Error("the port is taken");
 
   test.each<[string, (Error | null)[], string[], unknown]>([
-    ["that goes well is made once", [null], ["start"], "runs"],
+    ["that succeeds runs once", [null], ["start"], "runs"],
     ["that fails is undone", [other], ["start", "undo Error: the port is taken"], other],
+    ["that finds damage is undone and repeated", [damage, null], ["start", "undo CORRUPT", "start"], "runs"],
     [
-      "that meets damage is undone, and made once more",
-      [damage, null],
-      ["start", "undo CORRUPT", "start"],
-      "runs",
-    ],
-    [
-      "that meets it again is given up",
+      "that finds damage again is given up",
       [damage, damage],
       ["start", "undo CORRUPT", "start", "undo CORRUPT"],
       damage,
@@ -57,7 +52,7 @@ describe("a start", () => {
 describe("the store of a daemon", () => {
   const logging = createLogging("info", clock, []);
 
-  test("loses nothing to a connection of before that lingers", () => {
+  test("loses nothing to a lingering earlier connection", () => {
     const directory = quickDirectory();
     const first = open(directory);
     createKeys({ store: first, clock }).create(plainKey({ name: "written before" }));

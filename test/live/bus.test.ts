@@ -54,7 +54,7 @@ function rig() {
 const ids = (list: readonly Published[]) => list.map(({ id }) => id);
 
 describe("the bus", () => {
-  test("tells an event only after its commit, and commits a group at once", () => {
+  test("publishes an event after its commit, and commits a group together", () => {
     const { bus, rows, told, store, tick } = rig();
     bus.emit(line("one"));
     bus.emit(line("two"));
@@ -74,7 +74,7 @@ describe("the bus", () => {
     expect(told[0]?.json).toBe(`${head}"level":"info","message":"a\\nb","source":"system","metadata":{}}`);
   });
 
-  test("keeps one order over logs, facts and samples", () => {
+  test("keeps the order of logs, facts and samples", () => {
     const { bus, told, rows } = rig();
     bus.emit(line("one"));
     bus.sample({ type: "metrics", cpu: 1, memory: 2 });
@@ -134,7 +134,7 @@ describe("the bus", () => {
     expect(states).toEqual(["failing", "working"]);
   });
 
-  test("takes nothing that stores nothing for a sign that the store works again", () => {
+  test("does not take unstored events for a sign that the store works again", () => {
     const { bus, store, states, tick } = rig();
     const sample = () => {
       bus.sample({ type: "metrics", cpu: 1, memory: 1 });
@@ -154,7 +154,7 @@ describe("the bus", () => {
     expect(states).toEqual(["failing", "working"]);
   });
 
-  test("waits for a store that is busy, and tells nothing meanwhile: then all is stored, in order", async () => {
+  test("publishes nothing while the store is busy, then stores everything in order", async () => {
     const { bus, store, rows, told, states, tick } = rig();
     store.busy = true;
     bus.emit(line("one"));

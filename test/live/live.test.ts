@@ -93,7 +93,7 @@ describe("a start", () => {
 });
 
 describe("a poll", () => {
-  test("is stored, then shown, then told", async () => {
+  test("is stored, then shown, then published", async () => {
     const { live, store, changes } = make();
     const before = live.snapshot();
     const stored: number[] = [];
@@ -111,7 +111,7 @@ describe("a poll", () => {
     expect(before.servers[0]?.state).toBe("failed");
   });
 
-  test("that failed keeps the numbers, as stale", async () => {
+  test("that failed keeps the numbers as stale", async () => {
     const { live } = make();
     await live.record(a.outcome(), null);
     const after = await live.record(a.failedPoll(), null);
@@ -133,7 +133,7 @@ describe("a poll", () => {
     );
   });
 
-  test("of a server that was never configured is the caller's fault", async () => {
+  test("of a server that was never configured is rejected", async () => {
     const { live } = make();
     await expect(live.record(a.outcome({ serverId: "nobody" }), null)).rejects.toThrow(/never configured/);
   });
@@ -156,7 +156,7 @@ describe("a poll", () => {
 });
 
 describe("a store that fails", () => {
-  test("does not keep the numbers from being shown; it is told once, and once when it works again", async () => {
+  test("does not hide the numbers; the failure and its end are logged once", async () => {
     const { live, store, log, changes } = make();
     store.sqlite.run("PRAGMA query_only = ON");
     for (const n of [1, 2, 3]) await live.record(a.outcome({ finishedAt: a.NOON + n }), null);
@@ -175,7 +175,7 @@ describe("a store that fails", () => {
     );
   });
 
-  test("that cannot be read when a server is added opens nothing twice", async () => {
+  test("that cannot be read when a server is added opens no session twice", async () => {
     const { live, store } = make([a.server()]);
     await live.record(a.outcome(), null);
     live.setServers([]);
@@ -188,7 +188,7 @@ describe("a store that fails", () => {
     expect(store.sqlite.query("SELECT user, ended_at FROM sessions").values()).toEqual([["ann", null]]);
   });
 
-  test("at the start is made up for by the first poll", async () => {
+  test("at the start is repaired by the first poll", async () => {
     const store = open(temporaryDirectory());
     store.sqlite.run("PRAGMA query_only = ON");
     const { live, log } = make([a.server()], store);
@@ -199,8 +199,8 @@ describe("a store that fails", () => {
   });
 });
 
-describe("age", () => {
-  test("makes numbers stale at 2 × interval + timeout after the last good reading, and tells it", async () => {
+describe("aging", () => {
+  test("makes numbers stale 2 × interval + timeout after the last good reading, and publishes it", async () => {
     const { live, clock, timers, changes } = make([a.server({ intervalMs: 10_000, timeoutMs: 5_000 })]);
     expect(timers.waiting()).toBeNull();
     await live.record(a.outcome(), null);
@@ -220,7 +220,7 @@ describe("age", () => {
     expect(timers.waiting()).toBeNull();
   });
 
-  test("is looked at again within a minute, because the clock may be set", async () => {
+  test("is checked within a minute, because the clock may be set", async () => {
     const { live, clock, timers } = make([a.server({ intervalMs: 3_600_000 })]);
     await live.record(a.outcome(), null);
     expect(timers.waiting()).toBe(60_000);
@@ -246,7 +246,7 @@ describe("age", () => {
     expect(timers.waiting()).toBe(30_000);
   });
 
-  test("also counts what is already old when it arrives", async () => {
+  test("applies to readings that are already old when they arrive", async () => {
     const { live, clock } = make();
     clock.advance(1_000_000);
     expect((await live.record(a.outcome(), null)).state).toBe("stale");
@@ -282,14 +282,14 @@ describe("a reload", () => {
     expect(live.snapshot().servers[0]?.features).toHaveLength(features);
   });
 
-  test("that disables a server takes its next poll away", async () => {
+  test("that disables a server removes its next poll", async () => {
     const { live } = make();
     await live.record(a.outcome(), a.NOON + 60_000);
     live.setServers([a.server({ enabled: false })]);
     expect(live.snapshot().servers[0]?.nextPollAt).toBeNull();
   });
 
-  test("while a poll is being stored holds: a removed server does not come back, a changed one keeps its change", async () => {
+  test("while a poll is being stored: removed servers stay removed, and changes are kept", async () => {
     const { live, changes } = make([a.server({ id: "gone" }), a.server({ id: "renamed" })]);
     const polls = ["gone", "renamed"].map((serverId) => live.record(a.outcome({ serverId }), null));
     await Promise.resolve();
@@ -303,7 +303,7 @@ describe("a reload", () => {
     expect(shown(live)).toEqual([["renamed", "ok"]]);
   });
 
-  test("leaves in the store until when a removed server was configured", async () => {
+  test("stores until when a removed server was configured", async () => {
     const { live, store, clock } = make([a.server({ id: "a" }), a.server({ id: "b" })]);
     clock.advance(500);
     live.setServers([a.server({ id: "b" })]);
@@ -332,11 +332,11 @@ const sessionsIn = (store: Store, times = "began_at AS beganAt, last_seen_at AS 
     )
     .all();
 
-describe("a server that is taken out of the config", () => {
+describe("a server that is removed from the config", () => {
   const EDA = a.server();
   const CAD = a.server({ id: "cad" });
 
-  test("by a reload has its sessions end when they were last seen, and no other's", async () => {
+  test("by a reload ends its sessions when they were last seen, and no others", async () => {
     const { live, store, told, log } = make([EDA, CAD]);
     await live.record(poll(a.NOON, [seat("ada")]), null);
     await live.record(poll(a.NOON, [seat("eve")], "cad"), null);
@@ -354,7 +354,7 @@ describe("a server that is taken out of the config", () => {
     expect(log.lines.map(({ fields }) => fields)).toContainEqual({ server: "eda", sessions: 2 });
   });
 
-  test("while the store fails has its sessions end when the store works again", async () => {
+  test("while the store fails ends its sessions when the store works again", async () => {
     const { live, store, log } = make([EDA, CAD]);
     await live.record(poll(a.NOON, [seat("ada")]), null);
     await live.record(poll(a.NOON, [], "cad"), null);
@@ -369,7 +369,7 @@ describe("a server that is taken out of the config", () => {
     expect(log.lines.filter(({ level }) => level === "error")).toHaveLength(1);
   });
 
-  test("while a poll is under way leaves nothing open", async () => {
+  test("during a poll leaves no session open", async () => {
     const { live, store } = make([EDA]);
     const first = live.record(poll(a.NOON, [seat("ada")]), null);
     live.setServers([]);
@@ -378,7 +378,7 @@ describe("a server that is taken out of the config", () => {
     expect(sessionsIn(store).filter(({ endedAt }) => endedAt === null)).toEqual([]);
   });
 
-  test("and returns at once continues", async () => {
+  test("and returns at once keeps its sessions", async () => {
     const { live, store } = make([EDA]);
     await live.record(poll(a.NOON, [seat("ada")]), null);
     live.setServers([]);
@@ -391,7 +391,7 @@ describe("a server that is taken out of the config", () => {
   });
 
   test.each(["as the picture knows", "as the last reading was, without a picture"])(
-    "while no process runs has its sessions end at the next start, %s",
+    "while no process runs ends its sessions at the next start, %s",
     async (how) => {
       const first = make([EDA]);
       await first.live.record(poll(a.NOON, [seat("ada")]), null);
@@ -413,36 +413,39 @@ describe("a server that is taken out of the config", () => {
     },
   );
 
-  test.each([false, true])("and added again counts nobody twice (another process: %p)", async (restarted) => {
-    // Both checkouts are older than the first poll.
-    const held = [seat("ada", a.NOON - 90 * MINUTE), seat("bob", a.NOON - 30 * MINUTE)];
-    const first = make([EDA]);
-    first.store.sqlite.run(
-      "INSERT INTO history_features (server_id, daemon, name) VALUES ('eda', ?, 'solver')",
-      [a.feature().daemon],
-    );
-    await first.live.record(poll(a.NOON, held), null);
-    first.live.setServers([]);
-    await first.live.stop();
-    if (restarted) first.store.close();
-    const { live, store } = restarted ? make([], open(first.store.directory)) : first;
-    live.setServers([EDA]);
-    const back = a.NOON + 60 * MINUTE;
-    await live.record(poll(back, [...held, seat("eve", back - MINUTE)]), null);
-    await live.stop();
-    const ended = { seenAt: a.NOON, endedAt: a.NOON, reason: "unobserved" };
-    const open_ = { seenAt: back, endedAt: null, reason: null };
-    expect(sessionsIn(store)).toEqual([
-      { user: "ada", beganAt: a.NOON - 90 * MINUTE, ...ended },
-      { user: "bob", beganAt: a.NOON - 30 * MINUTE, ...ended },
-      { user: "ada", beganAt: back, ...open_ },
-      { user: "bob", beganAt: back, ...open_ },
-      { user: "eve", beganAt: back - MINUTE, ...open_ },
-    ]);
-  });
+  test.each([false, true])(
+    "and added again counts no user twice (another process: %p)",
+    async (restarted) => {
+      // Both checkouts are older than the first poll.
+      const held = [seat("ada", a.NOON - 90 * MINUTE), seat("bob", a.NOON - 30 * MINUTE)];
+      const first = make([EDA]);
+      first.store.sqlite.run(
+        "INSERT INTO history_features (server_id, daemon, name) VALUES ('eda', ?, 'solver')",
+        [a.feature().daemon],
+      );
+      await first.live.record(poll(a.NOON, held), null);
+      first.live.setServers([]);
+      await first.live.stop();
+      if (restarted) first.store.close();
+      const { live, store } = restarted ? make([], open(first.store.directory)) : first;
+      live.setServers([EDA]);
+      const back = a.NOON + 60 * MINUTE;
+      await live.record(poll(back, [...held, seat("eve", back - MINUTE)]), null);
+      await live.stop();
+      const ended = { seenAt: a.NOON, endedAt: a.NOON, reason: "unobserved" };
+      const open_ = { seenAt: back, endedAt: null, reason: null };
+      expect(sessionsIn(store)).toEqual([
+        { user: "ada", beganAt: a.NOON - 90 * MINUTE, ...ended },
+        { user: "bob", beganAt: a.NOON - 30 * MINUTE, ...ended },
+        { user: "ada", beganAt: back, ...open_ },
+        { user: "bob", beganAt: back, ...open_ },
+        { user: "eve", beganAt: back - MINUTE, ...open_ },
+      ]);
+    },
+  );
 });
 
-test("stop ends the timer and waits for what is being stored", async () => {
+test("stop ends the timer and waits for running writes", async () => {
   const { live, store, timers } = make();
   await live.record(a.outcome(), null);
   const last = live.record(a.outcome({ finishedAt: a.NOON + 5 }), null);
@@ -466,7 +469,7 @@ describe("the events of a poll", () => {
       return "user" in event ? `${event.type} ${event.user}` : event.type;
     });
 
-  test("seats taken and given back, but not those of the first reading, and changes of status", async () => {
+  test("checkouts, checkins and status changes, but not those of the first reading", async () => {
     const { live, told } = make();
     await live.record(held(0, ["ann"]), null);
     await live.record(held(1, ["ann", "bob"]), null);

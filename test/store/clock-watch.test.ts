@@ -52,7 +52,7 @@ function rig({ isEmpty = false } = {}) {
 }
 
 describe("a clock that is 500 days ahead at the start", () => {
-  test("moves what retention goes by a day an hour, also over restarts", async () => {
+  test("advances retention by a day per hour, also across restarts", async () => {
     const at = rig();
     at.now += 500 * DAY;
     expect(at.watch.look()).toEqual({
@@ -70,7 +70,7 @@ describe("a clock that is 500 days ahead at the start", () => {
     expect(retentionNow).toBeGreaterThan(NOON + 1.8 * DAY);
   });
 
-  test("is warned of once, until it is right again", async () => {
+  test("is logged once, until it is right again", async () => {
     const at = rig();
     at.now += 500 * DAY;
     expect(at.watch.doubtMs()).toBeNull();
@@ -86,7 +86,7 @@ describe("a clock that is 500 days ahead at the start", () => {
     expect(at.log.lines.map(({ level }) => level)).toEqual(["warn", "info"]);
   });
 
-  test("is believed after a day of running, and a restart asks no second day", async () => {
+  test("is trusted after a day of running, also after a restart", async () => {
     const at = rig();
     at.now += 500 * DAY;
     expect((await at.run(DAY - MINUTE)).isTrusted).toBe(false);
@@ -98,7 +98,7 @@ describe("a clock that is 500 days ahead at the start", () => {
     expect(at.watch.look().isTrusted).toBe(true);
   });
 
-  test("begins its day anew with another jump", async () => {
+  test("must run another day after another jump", async () => {
     const at = rig();
     at.now += 500 * DAY;
     await at.run(DAY - HOUR);
@@ -107,7 +107,7 @@ describe("a clock that is 500 days ahead at the start", () => {
     expect(at.log.lines.map(({ level }) => level)).toEqual(["warn", "warn"]);
   });
 
-  test("is believed at once, and silently, where the kernel is synchronised", async () => {
+  test("is trusted at once, without a warning, if the kernel is synchronized", async () => {
     const at = rig();
     at.now += 500 * DAY;
     at.synchronised = true;
@@ -118,7 +118,7 @@ describe("a clock that is 500 days ahead at the start", () => {
   });
 });
 
-test("a host that was off for three weeks is warned of, and retention catches up at a day an hour", async () => {
+test("a host that was off for three weeks is logged, and retention catches up by a day per hour", async () => {
   const at = rig();
   await at.run(MINUTE);
   at.now = NOON + 21 * DAY;
@@ -131,7 +131,7 @@ test("a host that was off for three weeks is warned of, and retention catches up
 });
 
 test.each([
-  ["a night without the daemon is nothing to doubt", 0, 20 * HOUR, true],
+  ["a night without the daemon is fine", 0, 20 * HOUR, true],
   ["a clock that jumps while the daemon runs is doubted too", HOUR, 30 * DAY, false],
 ])("%s", async (_, ran, jump, trusted) => {
   const at = rig();
@@ -142,7 +142,7 @@ test.each([
   expect(retentionNow).toBeLessThan(NOON + 1.1 * DAY);
 });
 
-test("a clock that is behind is never trusted by running alone, but the warning ends", async () => {
+test("running does not make a clock that is behind trusted, but the warning ends", async () => {
   const at = rig();
   at.now -= 3_000 * DAY;
   await at.run(HOUR);
@@ -155,7 +155,7 @@ test("a clock that is behind is never trusted by running alone, but the warning 
   expect((await at.run(MINUTE)).isTrusted).toBe(true);
 });
 
-test("a new database believes the clock", () => {
+test("a new database trusts the clock", () => {
   const { watch } = rig({ isEmpty: true });
   expect(watch.look()).toEqual({ now: NOON, retentionNow: NOON, isTrusted: true, doubts: 0 });
 });

@@ -76,7 +76,7 @@ describe("a damaged database", () => {
     ["a table that is gone", (path) => damageEvents(path)],
   ];
 
-  test.each(cases)("%s: a new one works, the old bytes lie beside it", (_, damage) => {
+  test.each(cases)("%s: a new database works, and the old file is kept", (_, damage) => {
     const { directory, path } = place();
     damage(path);
     const before = fs.readFileSync(path);
@@ -95,7 +95,7 @@ describe("a damaged database", () => {
     expect(store.checkDatabase()).not.toHaveProperty("degraded");
   });
 
-  test("takes no key, secret, open alert or audit line with it, and no event id is given twice", () => {
+  test("loses no key, secret, alert or audit line, and reuses no event id", () => {
     const { directory, path, filled } = place();
     damageEvents(path);
     const { store } = openDespite(directory);
@@ -115,7 +115,7 @@ describe("a damaged database", () => {
     expect(events.deletedThrough()).toBeGreaterThanOrEqual(filled.newestId);
   });
 
-  test("that is missing is begun anew in the same way, and that is said", () => {
+  test("that is missing is replaced in the same way, with an error", () => {
     const { directory, path, filled } = place();
     fs.rmSync(path);
     const { store, log } = openDespite(directory);
@@ -131,7 +131,7 @@ describe("a damaged database", () => {
     expect(next.store.checkDatabase()).not.toHaveProperty("degraded");
   });
 
-  test("a new one that cannot be finished is never put in place: the next start still has the keys to give", () => {
+  test("is only replaced by a complete file: the next start still has the keys", () => {
     const { directory, path, filled } = place();
     damageEvents(path);
     const before = fs.readdirSync(directory).sort();
@@ -142,7 +142,7 @@ describe("a damaged database", () => {
     expect(filled.keys.filter((key) => keys.verify(key).outcome !== "valid")).toHaveLength(1);
   });
 
-  test("is refused where nobody asked for a new one, and beside a daemon", () => {
+  test("is refused by default, and by commands", () => {
     const { directory, path } = place();
     overwrite(path, 0, noise(16));
     for (const options of [{}, { mode: "cli", damaged: "move-aside" }] as const)
@@ -150,7 +150,7 @@ describe("a damaged database", () => {
     expect(aside(directory)).toEqual([]);
   });
 
-  test("met by a query while running is told, and the next start sees to it", () => {
+  test("that a query finds is reported, and the next start replaces the file", () => {
     const { directory, path } = place();
     const log = recordingLog();
     const store = open(directory, { log });
@@ -173,7 +173,7 @@ describe("a damaged database", () => {
     expect(fs.existsSync(`${path}.damaged`)).toBe(false);
   });
 
-  test("met in the text of an event costs that event alone", () => {
+  test("in the text of an event removes only that event", () => {
     const { directory, path } = place();
     const [before, id] = damageOneLine(directory);
     fs.writeFileSync(`${path}.damaged`, "a log line\n");
@@ -192,7 +192,7 @@ describe("a damaged database", () => {
     });
   });
 
-  test("that turns out to be whole is kept", () => {
+  test("that turns out to be intact is kept", () => {
     const { directory, path, filled } = place();
     fs.writeFileSync(`${path}.damaged`, "something was met\n");
     const { store, log } = openDespite(directory);
@@ -205,7 +205,7 @@ describe("a damaged database", () => {
   });
 });
 
-test("a write-ahead log whose database is not there, as kill -9 may leave it, is moved aside too", () => {
+test("a write-ahead log without its database is moved aside, too", () => {
   const from = open(quickDirectory());
   from.sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
   fill(from, { keys: 3, events: 20 });
@@ -223,7 +223,7 @@ function dropTable(path: string, table: string): void {
 }
 
 describe("a table that is missing", () => {
-  test("of licmond.db is named, and a new file takes its place", () => {
+  test("of licmond.db is named, and a new file replaces the database", () => {
     const { directory, path } = place();
     dropTable(path, "sessions");
     const { store, log } = openDespite(directory);
@@ -236,7 +236,7 @@ describe("a table that is missing", () => {
     });
   });
 
-  test("of state.db is named, and its copy takes its place", () => {
+  test("of state.db is named, and its copy replaces the file", () => {
     const { directory, filled } = place();
     const path = join(directory, "state.db");
     dropTable(path, "api_keys");
@@ -261,8 +261,8 @@ describe("a table that is missing", () => {
 
 test.each([
   ["exchanged", true],
-  ["state.db in the place of both", false],
-])("files that are %s are refused, named, and left as they are", (_, areExchanged) => {
+  ["both state.db", false],
+])("files that are %s are refused, named, and not changed", (_, areExchanged) => {
   const from = place();
   // In another directory, because this process remembers the write-ahead logs.
   const directory = quickDirectory();
@@ -284,10 +284,10 @@ test.each([
   expect(fs.readFileSync(path).equals(small)).toBe(true);
 });
 
-describe("of a large file, of which not all is read at the start", () => {
+describe("a large file, which is not read completely at the start", () => {
   const check = (path: string, whole = false) => checkBeforeOpening(path, MIGRATIONS, whole, 0);
 
-  test("an end that is cut off is seen", () => {
+  test("a cut end is detected", () => {
     const { path } = place();
     check(path);
     // In another directory, because this process remembers the write-ahead log.
@@ -296,7 +296,7 @@ describe("of a large file, of which not all is read at the start", () => {
     expect(() => check(cut)).toThrow(/is damaged/);
   });
 
-  test("a page in the middle of the events is not: reading all sees it", () => {
+  test("a damaged page of the events is only detected by reading everything", () => {
     const { path } = place();
     const leaves = pagesOf(path, "events", "leaves");
     fillPage(path, leaves[leaves.length >> 1] ?? 0);
@@ -305,7 +305,7 @@ describe("of a large file, of which not all is read at the start", () => {
   });
 });
 
-test("whatever happens to the bytes: it opens, or the old bytes lie beside a new one", () => {
+test("any damage: the database opens, or the old file is kept next to a new one", () => {
   const { path } = place();
   const whole = fs.readFileSync(path);
   const pages = whole.length / PAGE;

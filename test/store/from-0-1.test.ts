@@ -115,7 +115,7 @@ function holdsAll(store: Store): void {
 }
 
 describe("a database of 0.1", () => {
-  test("is moved to two files: nothing is lost, and its tables and its side copy are gone", () => {
+  test("is moved to two files without loss, and its tables and side copy are removed", () => {
     const { directory, path } = place();
     const store = open(directory, { now: clock.now });
     holdsAll(store);
@@ -133,14 +133,14 @@ describe("a database of 0.1", () => {
     expect(log.lines).toEqual([]);
   });
 
-  test("whose side copy knows of a revocation that it lost itself: the key is revoked", () => {
+  test("takes a revocation from the side copy", () => {
     expect(outcomes(open(place(["key-1"]).directory))).toEqual(["revoked", "revoked", "valid"]);
   });
 
   test.each([
     ["damaged", (path: string) => writeFileSync(path, "x".repeat(10_000))],
     ["not there", (path: string) => rmSync(path)],
-  ])("that is %s leaves its keys and open alerts all the same", (_, change) => {
+  ])("that is %s keeps its keys and open alerts", (_, change) => {
     const { directory, path } = place(["key-2"]);
     change(path);
     for (let start = 1; start <= 2; start++) {
@@ -153,7 +153,7 @@ describe("a database of 0.1", () => {
     }
   });
 
-  test("that was used again after an upgrade: what 0.1 did holds, and what was revoked before stays so", () => {
+  test("that was used again after an upgrade keeps the changes and revocations of both", () => {
     const { directory, path } = place();
     const before = readFileSync(path);
     const store = open(directory);
@@ -171,7 +171,7 @@ describe("a database of 0.1", () => {
     expect(createKeys({ store: next, clock }).get(made.key.id)?.state).toBe("active");
   });
 
-  test("is what a restore takes, too: keys that were revoked since stay revoked", async () => {
+  test("can be restored: keys that were revoked since stay revoked", async () => {
     const { path } = place();
     const directory = join(quickDirectory(), "storage");
     const restored = await restore({ directory, file: path, now: NOW });
@@ -186,7 +186,7 @@ describe("a database of 0.1", () => {
   });
 });
 
-test("way back: 0.1 itself finds revoked what was revoked since, and gives no event id twice", async () => {
+test("going back: 0.1 gets later revocations, and reuses no event id", async () => {
   const { directory, path } = place();
   const store = open(directory);
   createKeys({ store, clock }).revoke(KEYS[2].id);

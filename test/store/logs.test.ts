@@ -81,7 +81,7 @@ const drain = (step: () => number) => {
   while (step() > 0);
 };
 
-describe("the filters", () => {
+describe("filters", () => {
   beforeEach(() =>
     put(
       line(T + 1, { level: "error", source: "store" }),
@@ -99,14 +99,14 @@ describe("the filters", () => {
     ["servers", { serverIds: ["eda"] }, [2]],
     ["from a time", { start: T + 3 }, [3, 9_000]],
     ["to a time", { end: T + 3 }, [1, 2]],
-    ["by the time told, not by the id", { start: T + 5 }, []],
+    ["by the timestamp, not by the id", { start: T + 5 }, []],
     ["sources that the caller may not see", { hiddenSources: ["auth", "store"] }, [2, 9_000]],
   ] as [string, Partial<LogFilter>, number[]][])("%s", (_, change, found) => {
     expect(idsOf(search(filter(change)).rows)).toEqual(found.toReversed());
     expect(search(filter(change), 1)).toMatchObject({ total: found.length });
   });
 
-  test("the newest come first, from an offset", () => {
+  test("the newest lines come first, from an offset", () => {
     const { rows, total } = search(filter(), 2, 1);
     expect([idsOf(rows), total]).toEqual([[3, 2], 4]);
   });
@@ -154,7 +154,7 @@ describe("words", () => {
     expect(idsOf(search(filter({ q, end: T + 100 })).rows)).toEqual(found.toReversed());
   });
 
-  test("no text is syntax, and every line is found by its own words", () => {
+  test("no text is syntax, and each line is found by its own words", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme", minLength: 1 }), (text) => {
         const id = (events.highestReserved() || T) + 1;
@@ -184,7 +184,7 @@ describe("the index of words", () => {
     return bodies;
   }
 
-  test("spares a search the runs of lines that lack a word, also one of punctuation", () => {
+  test("lets a search skip runs of lines without a word, also for punctuation", () => {
     fill(T + 100, 1_000);
     put(line(T + 5_000, { message: "tool -> (seat)" }));
     fill(T + 6_000, 500);
@@ -196,7 +196,7 @@ describe("the index of words", () => {
     expect(search(filter({ q: "server AGAIN" }), 2, 700)).toMatchObject({ total: 1_500 });
   });
 
-  test("follows what is deleted, and audit lines that are left are found", () => {
+  test("follows deletions, and remaining audit lines are found", () => {
     fill(T + 100, 400, "audit");
     fill(T + 1_000, 1_600);
     drain(logs.indexStep);
@@ -211,7 +211,7 @@ describe("the index of words", () => {
     expect(looked("nowhere")).toBeLessThan(500);
   });
 
-  test("stops a search whose time is up between two looks", () => {
+  test("stops a search whose time is up", () => {
     fill(T + 100, 5_000);
     let looks = 0;
     const read = createReader(store.sqlite, {
@@ -223,7 +223,7 @@ describe("the index of words", () => {
     expect(() => searchLogs(read, filter({ q: "server" }), 10, 0)).toThrow("the time is up");
   });
 
-  test("is made anew over the lines of a database of before", () => {
+  test("is rebuilt for the lines of an older database", () => {
     const before = new Database(":memory:", { strict: true });
     migrate(before, "x.db", MIGRATIONS.slice(0, 17));
     const insert = before.query("INSERT INTO events VALUES (?1, ?1, 'log', 'info', 'collector', NULL, ?2)");
@@ -262,7 +262,7 @@ describe("statistics", () => {
 });
 
 describe("deleting", () => {
-  test("clearing spares the audit trail, what came later, and leaves a mark for those who resume", () => {
+  test("clearing keeps the audit trail and later lines, and leaves a mark for clients that resume", () => {
     put(line(T), line(T + 1, { source: "audit" }), line(T + 2), line(T + 3));
     expect(clear(T + 3, T + 10)).toBe(2);
     expect(idsOf(search(filter()).rows)).toEqual([3, 1]);
@@ -271,7 +271,7 @@ describe("deleting", () => {
     expect(events.deletedThrough()).toBe(T + 2);
   });
 
-  test("retention goes by age, by class and by size, in steps", () => {
+  test("retention deletes by age, kind and size, in steps", () => {
     for (let at = T; at < T + 1_200; at += 2)
       put(line(at, { source: "http" }), line(at + 1, { source: "audit" }));
     const keep = { now: T + 2_000, logsBefore: T + 1_000, auditBefore: T + 100, maxBytes: Infinity };
@@ -293,7 +293,7 @@ describe("after a clock that was ahead", () => {
   const behind = (id: number, at: number, change: Partial<LogEvent> = {}) =>
     line(id, { timestamp: new Date(at).toISOString(), ...change });
 
-  test("log lines go by the time that they tell, and those of the wrong time with the first that came later", () => {
+  test("log lines are deleted by their timestamp, and lines with a wrong time together with the next line", () => {
     put(line(T), line(AHEAD), line(AHEAD + 1, { source: "audit" }), behind(AHEAD + 2, T + 1));
     put(behind(AHEAD + 3, T + 2, { source: "audit" }), behind(AHEAD + 4, T + 3 * DAY));
     const left = () => idsOf(search(filter()).rows).toReversed();
@@ -309,13 +309,13 @@ describe("after a clock that was ahead", () => {
     expect(left()).toEqual([AHEAD + 4 - T]);
   });
 
-  test("lines that a clock set far back told take no others with them", () => {
+  test("lines with a time far in the past delete no others", () => {
     put(line(T), behind(T + 1, T - 9_000 * DAY), line(T + 2));
     drain(() => logs.retainStep({ now: T + DAY, logsBefore: T - DAY, auditBefore: 0, maxBytes: Infinity }));
     expect(idsOf(search(filter()).rows).toReversed()).toEqual([0, 2]);
   });
 
-  test("so do events", () => {
+  test("events are deleted in the same way", () => {
     put(status(T), status(AHEAD), status(AHEAD + 1, T + 1), status(AHEAD + 2, T + 3 * DAY));
     const retention = createEventRetention(store, 2);
     drain(() => retention(T + 2 * DAY, T + 4 * DAY));
@@ -325,7 +325,7 @@ describe("after a clock that was ahead", () => {
 });
 
 describe("reading events back", () => {
-  test("pages come in order, by type where asked, above an id", () => {
+  test("pages are in order, above an id, optionally by type", () => {
     put(line(T), status(T + 1), line(T + 2));
     const page = events.page(T - 1, 10).map(({ id, type }) => `${id - T} ${type}`);
     expect(page).toEqual(["0 log", "1 server_status", "2 log"]);

@@ -51,13 +51,13 @@ const picture = (features: readonly FeatureReading[], id = "eda", finishedAt = a
   );
 
 describe("a stored picture", () => {
-  test("has the shape that its format stands for", () => {
+  test("has the shape of its format", () => {
     const full = picture([a.feature()]);
     const [feature] = full.features;
     expect(Object.keys({ ...full, ...feature }).sort()).toEqual(SHAPE_OF_FORMAT_1.sort());
   });
 
-  test("comes back as it was, whatever the names", async () => {
+  test("is read as it was written, with any names", async () => {
     const text = fc.string({ unit: "binary", maxLength: 12 });
     const features = fc.array(
       fc.record({ name: text, user: text, rows: fc.nat({ max: 700 }), old: fc.boolean() }),
@@ -97,7 +97,7 @@ describe("a stored picture", () => {
     expect(Math.max(...texts.map((text) => text.split('"user":').length - 1))).toBe(500);
   });
 
-  test("of an unchanged reading writes its head alone, though the times went on", async () => {
+  test("of an unchanged reading writes only the head, although times change", async () => {
     const { pictures, save, store } = make();
     await save(picture([a.feature()]));
     const writes = () => Number(store.sqlite.query("SELECT total_changes()").values()[0]?.[0]);
@@ -107,7 +107,7 @@ describe("a stored picture", () => {
     expect(pictures.load().get("eda")?.features[0]?.collectedAt).toBe(a.NOON + 60_000);
   });
 
-  test("is read from a row that a migration made, too", async () => {
+  test("is also read from a row made by a migration", async () => {
     const { pictures, save, store } = make();
     const saved = picture([a.feature()]);
     await save(saved);
@@ -116,7 +116,7 @@ describe("a stored picture", () => {
     expect(pictures.load().get("eda")).toEqual(saved);
   });
 
-  test("stays the old one, whole, when the new one cannot be written to its end", async () => {
+  test("is kept if the new one cannot be written completely", async () => {
     const { pictures, save, store } = make();
     const old = picture([a.feature({ checkouts: checkouts(600) })]);
     await save(old);
@@ -130,18 +130,9 @@ describe("a stored picture", () => {
     await save(large);
     expect(pictures.load().get("eda")).toEqual(large);
   });
-
-  test("is read in the next process", async () => {
-    const { save, store, log, clock } = make();
-    const saved = picture([a.feature({ checkouts: checkouts(1_000) })]);
-    await save(saved);
-    store.close();
-    const again = createPictures(open(store.directory), clock, log);
-    expect(again.load().get("eda")).toEqual(saved);
-  });
 });
 
-describe("a picture that cannot be read costs only itself", () => {
+describe("an unreadable picture does not affect others", () => {
   test.each([
     ["a head that is no JSON", "UPDATE pictures SET head = '{' WHERE server_id = 'eda'"],
     ["a head of another format", `UPDATE pictures SET head = '{"format":0}' WHERE server_id = 'eda'`],
@@ -166,7 +157,7 @@ describe("a picture that cannot be read costs only itself", () => {
 });
 
 describe("known hosts", () => {
-  test("come back in their order", () => {
+  test("are read in their order", () => {
     const { store, log } = make();
     const hosts = createKnownHostsStore(store, log);
     expect(hosts.load("eda")).toEqual([]);
@@ -175,7 +166,7 @@ describe("known hosts", () => {
     expect(hosts.load("eda")).toEqual(["ws2", "ws1", "ws3"]);
   });
 
-  test("are bounded: the newest stay", () => {
+  test("are bounded: the newest are kept", () => {
     const { store, log } = make();
     const hosts = createKnownHostsStore(store, log);
     const many = Array.from({ length: 50_003 }, (_, n) => `ws${n}`);
@@ -183,7 +174,7 @@ describe("known hosts", () => {
     expect(hosts.load("eda")).toEqual(many.slice(3));
   });
 
-  test("that cannot be read are learnt anew", () => {
+  test("that cannot be read are learned again", () => {
     const { store, log } = make();
     const hosts = createKnownHostsStore(store, log);
     hosts.save("eda", ["ws1"]);

@@ -39,7 +39,7 @@ describe("a quota", () => {
     expect(quotas.used("k").day).toBe(times - (refusal === null ? 0 : 1));
   });
 
-  test("holds for its key alone, and with the limits of the moment", () => {
+  test("applies to its key, with the current limits", () => {
     const { quotas } = make();
     takeTimes(quotas, 3, 3, null);
     expect(quotas.take("other", { daily: 1, monthly: 1 })).toBeNull();
@@ -61,8 +61,8 @@ describe("a quota", () => {
   });
 
   test.each([
-    ["is not given anew by a clock that is put back over midnight", APRIL + 5, APRIL - 60_000, "day"],
-    ["is given anew when the clock was wrong by years", NOON + 900 * DAY, NOON, undefined],
+    ["is not renewed by a clock that is set back over midnight", APRIL + 5, APRIL - 60_000, "day"],
+    ["is renewed if the clock was wrong by years", NOON + 900 * DAY, NOON, undefined],
   ] as const)("%s", (_, first, then, refused) => {
     const { quotas, clock } = make(first);
     takeTimes(quotas, 2, 2, 2);
@@ -73,11 +73,11 @@ describe("a quota", () => {
   });
 });
 
-describe("what was counted", () => {
+describe("counts", () => {
   const writes = ({ sqlite }: ReturnType<typeof make>["store"]) =>
     Number(sqlite.query("SELECT total_changes()").values()[0]?.[0]);
 
-  test("costs no write until flush, and then one row a key", () => {
+  test("cost no write until flush, and then one row per key", () => {
     const { quotas, store } = make();
     const before = writes(store);
     takeTimes(quotas, 500, null, null);
@@ -88,7 +88,7 @@ describe("what was counted", () => {
     }
   });
 
-  test("goes on after a restart", () => {
+  test("continue after a restart", () => {
     const { quotas, store, clock } = make();
     takeTimes(quotas, 3, null, null);
     clock.time = MIDNIGHT;
@@ -100,7 +100,7 @@ describe("what was counted", () => {
     expect(again.take("k", { daily: 2, monthly: null })?.period).toBe("day");
   });
 
-  test("stays to be written when it cannot be written", () => {
+  test("are written later if a write fails", () => {
     const { quotas, store, clock } = make();
     takeTimes(quotas, 3, null, null);
     store.sqlite.run("PRAGMA query_only = ON");
@@ -110,7 +110,7 @@ describe("what was counted", () => {
     expect(createQuotas({ store, clock }).used("k").month).toBe(3);
   });
 
-  test("is forgotten, in memory and stored, once its month is over", () => {
+  test("are removed from memory and database after their month", () => {
     const { quotas, store, clock } = make();
     for (let n = 0; n < 50; n++) quotas.take(`old ${n}`, { daily: null, monthly: null });
     quotas.flush();

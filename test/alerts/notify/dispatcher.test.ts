@@ -86,7 +86,7 @@ function createRig(configured = targets("a", "b")) {
 
 const refuse = (): Promise<never> => Promise.reject(new DeliveryError("It answered 500"));
 
-test("a burst is one message, and each target has its own", async () => {
+test("a burst is one message per target", async () => {
   const rig = createRig();
   rig.tell(one("a"), 1, 2);
   await rig.pass(GROUP_MS - 1);
@@ -101,8 +101,8 @@ test("a burst is one message, and each target has its own", async () => {
   expect(rig.dispatcher.waiting()).toBe(0);
 });
 
-describe("a receiver that does not take it", () => {
-  test("is tried again, twice as late each time up to a ceiling, while others are told", async () => {
+describe("a receiver that fails", () => {
+  test("is retried with doubled pauses up to a maximum, while others are served", async () => {
     const rig = createRig();
     rig.answer = (name) => (name.includes("a.example") ? refuse() : Promise.resolve(null));
     rig.tell(one("a"), 1);
@@ -138,7 +138,7 @@ describe("a receiver that does not take it", () => {
     expect(rig.ids()).toHaveLength(1);
   });
 
-  test("is given up after days, aloud", async () => {
+  test("is given up after days, with an error", async () => {
     const rig = createRig();
     rig.answer = refuse;
     rig.tell(one("a"), 1);
@@ -149,7 +149,7 @@ describe("a receiver that does not take it", () => {
     ]);
   });
 
-  test("does not fill memory or disk: the oldest go, and the next message says how many", async () => {
+  test("does not fill memory or disk: the oldest notes are dropped, and the next message counts them", async () => {
     const rig = createRig();
     rig.answer = refuse;
     const many = Array.from({ length: MAX_WAITING + 25 }, (_, index) => index + 1);
@@ -206,7 +206,7 @@ describe("a restart", () => {
   });
 });
 
-test("ids of targets hold over another order of the file, and tell nothing of them", () => {
+test("ids of targets do not depend on their order, and reveal nothing", () => {
   const [a, b] = targets("a", "b");
   const [first, second] = targets("b", "a");
   expect([first?.id, second?.id]).toEqual([b?.id ?? "", a?.id ?? ""]);

@@ -55,7 +55,7 @@ const email = (
 };
 
 describe("mail", () => {
-  test("without TLS where there is none", async () => {
+  test("without TLS if the server has none", async () => {
     const { port, mails } = await mailServer(PLAIN);
     await email(`smtp://localhost:${port}`)(ONE, never);
     const [mail] = mails;
@@ -65,7 +65,7 @@ describe("mail", () => {
     expect(mail?.text).toContain("Content-Type: text/plain");
   });
 
-  test("by STARTTLS where there is, with a password only then", async () => {
+  test("by STARTTLS if the server offers it; a password requires it", async () => {
     const { port, mails } = await mailServer();
     await email(`localhost:${port}`, LOGIN)(ONE, never);
     expect(mails).toMatchObject([{ secure: true, user: "licmond" }]);
@@ -81,13 +81,13 @@ describe("mail", () => {
     expect(mails).toMatchObject([{ secure: true, user: "licmond" }]);
   });
 
-  test.each(["smtps", "smtp"])("a certificate of no authority is refused, by %s", async (scheme) => {
+  test.each(["smtps", "smtp"])("an untrusted certificate is refused, by %s", async (scheme) => {
     const { port, mails } = await mailServer({ secure: scheme === "smtps" });
     await failure(email(`${scheme}://localhost:${port}`, {}, {})(ONE, never));
     expect(mails).toEqual([]);
   });
 
-  test("names of tools stay inside their line of the subject and the text", async () => {
+  test("names from tools stay within their line in subject and text", async () => {
     const { port, mails } = await mailServer();
     const name = "x\r\nBcc: eve@evil.example\r\n\r\n.\r\nQUIT\u2028y";
     await email(`smtp://localhost:${port}`)(message([about(1, { feature: name, message: name })]), never);
@@ -99,8 +99,8 @@ describe("mail", () => {
   });
 });
 
-describe("mail that is not taken", () => {
-  test("a wrong password, in the server's words without it", async () => {
+describe("mail that is rejected", () => {
+  test("a wrong password: the server's answer without the password", async () => {
     const { port, mails } = await mailServer();
     const wrong = join(folder, "wrong");
     await Bun.write(wrong, "HUSH-2");
@@ -111,7 +111,7 @@ describe("mail that is not taken", () => {
     expect(mails).toEqual([]);
   });
 
-  test("a recipient that is refused: the others have it, and get it once", async () => {
+  test("a refused recipient: the others get the mail once", async () => {
     const { port, mails } = await mailServer({
       onRcptTo: ({ address }, _session, done) =>
         address.startsWith("ben") ? done(new Error("Who?")) : done(),

@@ -26,7 +26,7 @@ const copyOf = (store: Store, path: string) => {
 };
 
 describe("a backup", () => {
-  test("holds what was committed when it began, and tells what is in it", async () => {
+  test("contains all commits, and reports its contents", async () => {
     const { directory, store, filled, file } = place();
     const before = Date.now();
     const steps: string[] = [];
@@ -49,7 +49,7 @@ describe("a backup", () => {
     expect(store.checkDatabase().ok).toBe(true);
   });
 
-  test("never takes the place of a file without being told to", async () => {
+  test("replaces a file only with --force", async () => {
     const { directory, file } = place();
     fs.writeFileSync(file, "precious");
     expect((await refusal(take(directory, file))).fix).toContain("--force");
@@ -59,7 +59,7 @@ describe("a backup", () => {
     expect(fs.statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  test("never replaces the daemon's files, by any name", async () => {
+  test("never replaces the daemon's files", async () => {
     const { directory, store } = place();
     const link = join(quickDirectory(), "link");
     fs.symlinkSync(directory, link);
@@ -70,7 +70,7 @@ describe("a backup", () => {
     expect(fs.statSync(store.path).ino).toBe(before);
   });
 
-  test("says what is wrong: no directory, no file, no database, another program's, a damaged one", async () => {
+  test("names the problem: directory, file, database missing, foreign or damaged", async () => {
     const { directory, store, file } = place();
     const says = async (from: string, to = file) => (await refusal(take(from, to, { force: true }))).message;
     expect(await says(directory, join(file, "..", "no", "such.db"))).toContain("Directory not found");
@@ -85,7 +85,7 @@ describe("a backup", () => {
     expect(fs.readdirSync(join(file, ".."))).toEqual([]);
   });
 
-  test("that is called off leaves nothing, and takes what a killed one left with it", async () => {
+  test("that is cancelled leaves nothing, and removes leftovers", async () => {
     const { directory, file } = place();
     for (const suffix of ["", "-journal"]) fs.writeFileSync(`${file}.part${suffix}`, "half");
     const abort = new AbortController();
@@ -95,7 +95,7 @@ describe("a backup", () => {
     expect(fs.readdirSync(join(file, ".."))).toEqual([]);
   });
 
-  test("needs room, and says how much", () => {
+  test("needs space, and names the amount", () => {
     expect(() => requireSpace("/tmp", 50_000_000, "Free some.", 60_000_000)).toThrow(
       "There is too little room in /tmp: 60 MB free, a copy of the database needs 50 MB",
     );
@@ -103,7 +103,7 @@ describe("a backup", () => {
   });
 
   test.if(isRoot)(
-    "made by root is the daemon's user's in the storage directory, and root's elsewhere",
+    "by root belongs to the daemon's user in the storage directory, and to root elsewhere",
     async () => {
       const { directory, file } = place();
       fs.chownSync(directory, NOBODY, NOBODY);

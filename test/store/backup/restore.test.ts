@@ -43,7 +43,7 @@ async function place(afterwards: (store: Store) => void = () => {}) {
 }
 
 describe("a restore", () => {
-  test("puts the backup in place, and what was there beside it", async () => {
+  test("installs the backup and renames the present files", async () => {
     const { directory, file, filled, path } = await place((store) => {
       store.state.sqlite.run("DELETE FROM alerts");
       keysOf(store).create(plainKey({ name: "later" }));
@@ -121,7 +121,7 @@ describe("a restore", () => {
     expect(events.holesAbove(0)).toEqual([{ from: filled.newestId + 1, to: now }]);
   });
 
-  test("over a damaged database keeps revoked what state.db says, and is not undone by its copy", async () => {
+  test("over a damaged database keeps revocations, and the copy does not undo them", async () => {
     const { directory, file, filled, path } = await place();
     // A daemon worked on the restored database; meanwhile keys were revoked and created.
     const store = open(directory);
@@ -141,7 +141,7 @@ describe("a restore", () => {
     expect(after.verify(later.outcome === "created" ? later.presented : "").outcome).toBe("invalid");
   });
 
-  test("of a copy of state.db alone brings its keys back, and leaves the history", async () => {
+  test("of state.db alone restores its keys, and keeps the history", async () => {
     const { directory, filled } = await place();
     const file = join(quickDirectory(), "state.db");
     await backUp({ directory, file, only: "state" });
@@ -154,7 +154,7 @@ describe("a restore", () => {
     expect(createEvents(store).page(0, 1_000)).toHaveLength(500);
   });
 
-  test("of state.db alone leaves the alerts as they are", async () => {
+  test("of state.db alone keeps the present alerts", async () => {
     const { directory } = await place();
     const file = join(quickDirectory(), "state.db");
     await backUp({ directory, file, only: "state" });
@@ -178,7 +178,7 @@ describe("a restore", () => {
     },
   );
 
-  test("goes back from a newer licmond's database", async () => {
+  test("replaces a newer licmond's database", async () => {
     const { file } = await place();
     const directory = quickDirectory();
     open(directory, { migrations: NEWER }).close();
@@ -186,7 +186,7 @@ describe("a restore", () => {
     expect(open(directory).schemaVersion).toBe(MIGRATIONS.length);
   });
 
-  test("of a licmond.db as a killed daemon left it takes its write-ahead log too, and leaves the keys", async () => {
+  test("of a killed daemon's licmond.db includes its write-ahead log, and keeps the keys", async () => {
     const store = open(quickDirectory());
     store.sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
     fill(store, { keys: 3, events: 5 });

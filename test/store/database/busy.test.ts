@@ -25,7 +25,7 @@ function rig(waitMs: number | null) {
 }
 
 describe("while another program has the database locked", () => {
-  test("a write waits once a second, the others fail at once; after one that went well they wait again", () => {
+  test("a write waits once a second, the others fail at once, until one succeeds", () => {
     const { timeouts, write } = rig(100);
     write();
     for (const at of [0, 0, 900, 1_001, 1_001]) write(locked, at);
@@ -34,7 +34,7 @@ describe("while another program has the database locked", () => {
     expect(timeouts).toEqual([100, 0, 100, 0, 100]);
   });
 
-  test("it is trouble after some seconds in a row, and a caller that can wait is patient until the end", () => {
+  test("it is reported after some seconds, and callers may wait until the process ends", () => {
     const { busy, clock, write, log } = rig(100);
     for (const at of [0, 4_999]) write(locked, at);
     expect([busy.isTrouble(), log.lines]).toEqual([false, []]);
@@ -60,8 +60,8 @@ describe("while another program has the database locked", () => {
   });
 
   test.each<[string, number | null, number[], boolean]>([
-    ["the last writes wait long, all of them together once", 100, [5_000, 0], true],
-    ["a command leaves its connection as it is, and tries nothing again", null, [], true],
+    ["the last writes wait long, together once", 100, [5_000, 0], true],
+    ["a command keeps its connection's timeout, and retries nothing", null, [], true],
   ])("%s", (_, waitMs, expected, isTrouble) => {
     const { busy, timeouts, write } = rig(waitMs);
     busy.ending();
@@ -71,10 +71,10 @@ describe("while another program has the database locked", () => {
 });
 
 test.each<[string, (Error | null)[], number, unknown]>([
-  ["is done again until the lock is gone", [locked, locked, null], 60_000, "done"],
+  ["is repeated until the lock is released", [locked, locked, null], 60_000, "done"],
   ["fails with another failure", [full], 60_000, full],
-  ["fails with the end of its patience", [locked], 0, locked],
-])("what can wait %s", async (_, errors, patience, expected) => {
+  ["fails when its patience ends", [locked], 0, locked],
+])("a write that can wait %s", async (_, errors, patience, expected) => {
   const work = () => {
     const error = errors.shift() ?? null;
     if (error !== null) throw error;

@@ -27,38 +27,35 @@ function old(version: number): string {
 }
 
 describe("before an upgrade", () => {
-  test.each(MIGRATIONS.map((_, index) => index + 1).slice(0, -1))(
-    "of schema %i a copy is made",
-    (version) => {
-      const directory = old(version);
-      const log = recordingLog();
-      const steps: string[] = [];
-      const onProgress = (step: string) => void steps.push(step);
-      const store = open(directory, { log, now: () => NOW, onProgress, damaged: "move-aside" });
-      expect(store.schemaVersion).toBe(MIGRATIONS.length);
-      const name = `licmond.db.schema-${version}-20260131T081530Z`;
-      expect(copies(directory)).toEqual([name]);
-      const copy = join(directory, name);
-      expect(examineDatabase(copy)).toMatchObject({ schemaVersion: version });
-      expect(statSync(copy).mode & 0o777).toBe(0o600);
-      const sqlite = new Database(copy, { readonly: true });
-      expect(sqlite.query("SELECT id FROM servers").all()).toEqual([{ id: "eda" }]);
-      sqlite.close();
-      expect(steps).toEqual(["copy", "upgrade"]);
-      const fields = { schema: version, next: MIGRATIONS.length, size: expect.any(String), file: copy };
-      const message = "The database is copied before the upgrade of its schema";
-      expect(log.lines).toEqual([{ level: "info", message, fields }]);
-    },
-  );
+  test.each(MIGRATIONS.map((_, index) => index + 1).slice(0, -1))("schema %i is copied", (version) => {
+    const directory = old(version);
+    const log = recordingLog();
+    const steps: string[] = [];
+    const onProgress = (step: string) => void steps.push(step);
+    const store = open(directory, { log, now: () => NOW, onProgress, damaged: "move-aside" });
+    expect(store.schemaVersion).toBe(MIGRATIONS.length);
+    const name = `licmond.db.schema-${version}-20260131T081530Z`;
+    expect(copies(directory)).toEqual([name]);
+    const copy = join(directory, name);
+    expect(examineDatabase(copy)).toMatchObject({ schemaVersion: version });
+    expect(statSync(copy).mode & 0o777).toBe(0o600);
+    const sqlite = new Database(copy, { readonly: true });
+    expect(sqlite.query("SELECT id FROM servers").all()).toEqual([{ id: "eda" }]);
+    sqlite.close();
+    expect(steps).toEqual(["copy", "upgrade"]);
+    const fields = { schema: version, next: MIGRATIONS.length, size: expect.any(String), file: copy };
+    const message = "The database is copied before the upgrade of its schema";
+    expect(log.lines).toEqual([{ level: "info", message, fields }]);
+  });
 
-  test("neither a new nor a present database is copied, nor one that is upgraded without", () => {
+  test("new and current databases are not copied, nor those upgraded without a copy", () => {
     const [fresh, directory] = [quickDirectory(), old(4)];
     for (let start = 1; start <= 2; start++) open(fresh).close();
     expect(open(directory, { backUpBeforeUpgrade: false }).schemaVersion).toBe(MIGRATIONS.length);
     expect([fresh, directory].flatMap(copies)).toEqual([]);
   });
 
-  test("the newest two are kept, whatever their versions, and nothing else is touched", () => {
+  test("the two newest copies are kept, and nothing else is removed", () => {
     const directory = old(3);
     const others = ["licmond.db.schema-notes", "licmond.db.schema-1-20260101T000000Z.txt.bak"];
     for (const name of ["licmond.db.schema-2-20250101T000000Z", "licmond.db.schema-9-20240101T000000Z"])
@@ -80,7 +77,7 @@ describe("before an upgrade", () => {
     }
   };
 
-  test("an upgrade that is killed again and again keeps the copy that it began with, and makes no other", () => {
+  test("an upgrade that is killed repeatedly keeps its first copy, and makes no other", () => {
     const directory = old(3);
     killed(directory, 3, 2, 4);
     const [name = "", ...others] = copies(directory);
@@ -104,7 +101,7 @@ describe("before an upgrade", () => {
     expect(copies(directory)).toEqual([expect.stringContaining("licmond.db.schema-4-")]);
   });
 
-  test("a restored database is copied again, although the upgrade of the one before did not finish", async () => {
+  test("a restored database is copied although the previous upgrade did not finish", async () => {
     const directory = old(3);
     killed(directory, 3, 4, 1);
     const other = old(5);
@@ -113,14 +110,14 @@ describe("before an upgrade", () => {
     expect(copies(directory)).toContainEqual(expect.stringContaining("licmond.db.schema-5-"));
   });
 
-  test.if(isRoot)("by root the copy is the daemon's user's", () => {
+  test.if(isRoot)("as root the copy belongs to the daemon's user", () => {
     const directory = old(5);
     chownSync(directory, NOBODY, NOBODY);
     open(directory).close();
     expect(statSync(join(directory, copies(directory)[0] ?? "")).uid).toBe(NOBODY);
   });
 
-  test.if(canMount)("without room for it nothing is changed, and the way out is told", async () => {
+  test.if(canMount)("without space nothing changes, and the fix is named", async () => {
     const directory = old(6);
     const script = `mount -t tmpfs -o size=20m none "$1" && cp "$0"/licmond.db "$1" && exec "$2" "$3" "$1"`;
     const [mountPoint, holder] = [quickDirectory(), join(import.meta.dir, "..", "holder.ts")];

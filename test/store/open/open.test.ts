@@ -47,7 +47,7 @@ function failure(work: () => unknown): StoreError {
 }
 
 describe("opening a store", () => {
-  test("makes the directory and files that only their owner can read, whatever the umask", () => {
+  test("creates a directory and files that only their owner can read, with any umask", () => {
     for (const umask of [0o000, 0o277]) {
       const directory = temporaryDirectory();
       const before = process.umask(umask);
@@ -63,16 +63,14 @@ describe("opening a store", () => {
     expect(modeOf(made)).toBe("700");
   });
 
-  test("has the settings that the house needs", () => {
+  test("sets the options of the connection", () => {
     const { sqlite } = open(temporaryDirectory());
     const pragma = (name: string) => sqlite.query(`PRAGMA ${name}`).values()[0]?.[0];
-    expect(pragma("journal_mode")).toBe("wal");
-    expect(pragma("synchronous")).toBe(1);
-    expect(pragma("foreign_keys")).toBe(1);
-    expect(pragma("busy_timeout")).toBe(5000);
+    const names = ["journal_mode", "synchronous", "foreign_keys", "busy_timeout"];
+    expect(names.map(pragma)).toEqual(["wal", 1, 1, 5000]);
   });
 
-  test("again finds what was written, and leaves nothing in the write-ahead log at the end", () => {
+  test("finds what was written, and leaves nothing in the write-ahead log", () => {
     const directory = temporaryDirectory();
     const first = open(directory);
     const before = first.sizeBytes();
@@ -87,7 +85,7 @@ describe("opening a store", () => {
     expect(keys.list().map((key) => key.id)).toEqual([made.key.id]);
   });
 
-  test.if(isRoot)("as root gives what it makes to the owner of the directory", () => {
+  test.if(isRoot)("as root gives its files to the owner of the directory", () => {
     const directory = temporaryDirectory();
     fs.chownSync(directory, NOBODY, NOBODY);
     const store = open(directory);
@@ -98,7 +96,7 @@ describe("opening a store", () => {
     }
   });
 
-  test("is over after close: whatever is asked then says so", () => {
+  test("reports CLOSED after close", () => {
     const store = open(temporaryDirectory());
     const keys = keysOf(store);
     store.close();
@@ -108,7 +106,7 @@ describe("opening a store", () => {
   });
 });
 
-describe("a store that cannot be opened says what is wrong and what would be right", () => {
+describe("a store that cannot be opened names the problem and the fix", () => {
   const inData =
     (make: (path: string) => void, name = "licmond.db") =>
     (directory: string) => {
@@ -157,7 +155,7 @@ describe("a store that cannot be opened says what is wrong and what would be rig
     expect(error.fix).not.toBe("");
   });
 
-  test("a file that is not ours is left as it was, and once it is gone, it opens", () => {
+  test("another program's file is not changed, and without it the store opens", () => {
     const directory = temporaryDirectory();
     const path = join(directory, "licmond.db");
     makeForeign(path);
@@ -200,7 +198,7 @@ describe("a store that cannot be opened says what is wrong and what would be rig
     ["/proc/licmond", "the file system of /proc does not accept a new directory (ENOENT)"],
     ["/no/such/place/licmond", "/no/such/place does not exist"],
     ["/etc/passwd/licmond", "/etc/passwd is not a directory"],
-  ])("%s cannot be made, and the right directory is named", (directory, why) => {
+  ])("%s cannot be created, and the reason is named", (directory, why) => {
     expect(failure(() => open(directory))).toMatchObject({
       code: "NOT_WRITABLE",
       message: `The storage directory ${directory} cannot be created: ${why}`,
@@ -208,8 +206,8 @@ describe("a store that cannot be opened says what is wrong and what would be rig
   });
 });
 
-describe("two at once", () => {
-  test("a second daemon is refused and told who holds the directory", async () => {
+describe("two processes", () => {
+  test("a second daemon is refused, with the process id of the first", async () => {
     const directory = temporaryDirectory();
     open(directory);
     const answer = await saying(spawnScript("holder.ts", [directory]));
@@ -218,7 +216,7 @@ describe("two at once", () => {
     expect(answer.message).toContain(directory);
   });
 
-  test("a daemon that is just ending is waited for", async () => {
+  test("a start waits for a daemon that is shutting down", async () => {
     const directory = temporaryDirectory();
     const child = spawnScript("holder.ts", [directory]);
     expect(await firstLine(child)).toBe("open");
@@ -253,26 +251,23 @@ describe("two at once", () => {
     expect(open(directory, { mode: "cli", migrations: NEWER }).schemaVersion).toBe(NEWER.length);
   });
 
-  test.each(["licmond.db", "state.db"])(
-    "one that keeps %s locked past the timeout is told as BUSY",
-    (name) => {
-      const store = open(temporaryDirectory());
-      const file = name === "state.db" ? store.state : store;
-      const keys = keysOf(store);
-      let made = 0;
-      const change = () =>
-        name === "state.db" ? keys.create(plainKey({ name: `key ${made++}` })).outcome : write(store);
-      file.sqlite.run("PRAGMA busy_timeout = 20");
-      const other = new Database(file.path);
-      later(() => other.close());
-      other.run("BEGIN IMMEDIATE");
-      expect(failure(change).code).toBe("BUSY");
-      expect(store.checkDatabase()).toMatchObject({ ok: false, code: "BUSY" });
-      other.run("ROLLBACK");
-      change();
-      expect(store.checkDatabase().ok).toBe(true);
-    },
-  );
+  test.each(["licmond.db", "state.db"])("%s locked for longer than the timeout is BUSY", (name) => {
+    const store = open(temporaryDirectory());
+    const file = name === "state.db" ? store.state : store;
+    const keys = keysOf(store);
+    let made = 0;
+    const change = () =>
+      name === "state.db" ? keys.create(plainKey({ name: `key ${made++}` })).outcome : write(store);
+    file.sqlite.run("PRAGMA busy_timeout = 20");
+    const other = new Database(file.path);
+    later(() => other.close());
+    other.run("BEGIN IMMEDIATE");
+    expect(failure(change).code).toBe("BUSY");
+    expect(store.checkDatabase()).toMatchObject({ ok: false, code: "BUSY" });
+    other.run("ROLLBACK");
+    change();
+    expect(store.checkDatabase().ok).toBe(true);
+  });
 });
 
 test("kill -9 at any moment loses nothing that was committed", async () => {
@@ -323,8 +318,8 @@ test("unfinished files of a killed licmond are removed by the next daemon, not b
   expect(log.lines.map(({ message }) => message)).toEqual(["Removed unfinished files of a killed licmond"]);
 });
 
-describe("the check of a working store", () => {
-  test("a full or read-only database is told after the write that met it, and no longer once one went well", () => {
+describe("the health check", () => {
+  test("a full or read-only database is reported until a write succeeds", () => {
     const store = open(temporaryDirectory());
     const pages = Number(store.sqlite.query("PRAGMA page_count").values()[0]?.[0]);
     expect(pages).toBeGreaterThan(0);
@@ -343,7 +338,7 @@ describe("the check of a working store", () => {
     expect(store.checkDatabase()).toMatchObject({ ok: false, code: "NOT_WRITABLE" });
   });
 
-  test.each(["licmond.db", "state.db"])("a %s that was removed is told", (name) => {
+  test.each(["licmond.db", "state.db"])("a removed %s is reported", (name) => {
     const store = open(temporaryDirectory());
     const path = join(store.directory, name);
     fs.rmSync(path);

@@ -58,7 +58,7 @@ const AFTER = ["revoked", "revoked", "valid", "valid"];
 
 describe("state.db and its copy", () => {
   test.each(["state.db", "state.db-wal", "state.db.copy", "licmond.db", "licmond.db-wal"])(
-    "no key is lost and no revoked one comes back, whichever page of %s is gone",
+    "any damaged page of %s loses no key and restores no revoked key",
     async (name) => {
       const { bytes, filled } = killed((store) => {
         store.state.sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
@@ -84,7 +84,7 @@ describe("state.db and its copy", () => {
     ["licmond.db", /^licmond\.db$/],
     ["the copy", /^state\.db\.copy$/],
     ["all of licmond.db", /^licmond\./],
-  ])("a key that was revoked stays revoked, and the others work, without %s", async (_, lost) => {
+  ])("without %s revoked keys stay revoked, and the others work", async (_, lost) => {
     const { bytes, filled } = killed((store) => {
       store.state.sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
       revokeAnother(store);
@@ -104,7 +104,7 @@ describe("state.db and its copy", () => {
     }
   });
 
-  test("what came back from the copy is said, in the log and by the check", async () => {
+  test("a restored copy is logged and makes health degraded", async () => {
     const { bytes } = killed((store) => store.state.sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)"));
     const { store, log } = reopen(bytes, (directory) => fillPage(join(directory, "state.db"), 2));
     expect(log.lines).toMatchObject([{ level: "error", message: CAME_BACK }]);
@@ -112,7 +112,7 @@ describe("state.db and its copy", () => {
     expect(store.checkDatabase()).toMatchObject({ ok: true, degraded: true });
   });
 
-  test("without a usable copy a damaged one is begun anew, and that is said", async () => {
+  test("a damaged state.db without a usable copy is replaced by an empty one, with an error", async () => {
     const { bytes } = killed((store) => store.state.sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)"));
     const { store, log } = reopen(bytes, (directory) => {
       for (const name of ["state.db", "state.db.copy"]) fillPage(join(directory, name), 1, 0);
@@ -123,7 +123,7 @@ describe("state.db and its copy", () => {
     ]);
   });
 
-  test("a command refuses a damaged one, and puts the copy in the place of a missing one", async () => {
+  test("a command refuses a damaged state.db, and restores a missing one", async () => {
     const { bytes, filled } = killed();
     const place = reopen(bytes);
     place.store.close();
@@ -136,7 +136,7 @@ describe("state.db and its copy", () => {
     expect(outcomes(open(directory, { mode: "cli" }), filled)).toEqual(AS_BEFORE);
   });
 
-  test("a key that is revoked while the copy cannot be made stays revoked all the same", async () => {
+  test("a key that is revoked while the copy fails stays revoked", async () => {
     const { bytes, filled } = killed();
     const { store, log, directory } = reopen(bytes);
     // Block the path of the new copy.
@@ -150,7 +150,7 @@ describe("state.db and its copy", () => {
   });
 });
 
-test("a secret is made once, is the same for a command and after a restart, and another elsewhere", () => {
+test("a secret is created once per installation", () => {
   const directory = quickDirectory();
   const store = open(directory);
   const secret = installationSecret(store, (bytes) => new Uint8Array(bytes).fill(7));
