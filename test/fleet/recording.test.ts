@@ -14,27 +14,25 @@ import { cleanUp } from "../store/place.ts";
 
 afterEach(cleanUp);
 
-const rows = ({ store }: ReturnType<typeof createRig>) =>
+type Rig = ReturnType<typeof createRig>;
+const rows = ({ store }: Rig) =>
   createOutbox(store, systemRandom)
     .page(0, 10_000)
     .map(({ kind, key }) => ({ kind, key }));
-const kinds = (rig: ReturnType<typeof createRig>) => rows(rig).map(({ kind }) => kind);
+
+/** A daemon that records facts. */
+function recording(logs = false): Rig {
+  const rig = createRig();
+  recordFacts(rig.store, logs);
+  return rig;
+}
 
 const DAY_MS = 86_400_000;
-const line = (id: number, level: "info" | "warn", source: "system" | "audit") => ({
-  type: "log" as const,
-  id: `log-${id}`,
-  timestamp: new Date(id).toISOString(),
-  level,
-  source,
-  message: "m",
-  metadata: {},
-});
+const FORGET_DAYS = "DELETE FROM dirty WHERE kind LIKE 'hub%'";
 
 test("nothing is recorded without a fleet", async () => {
   const rig = createRig();
   await rig.poll(a.outcome());
-  expect(rows(rig)).toEqual([]);
   recordFacts(rig.store, false);
   stopRecording(rig.store);
   await rig.poll(a.outcome({ finishedAt: a.NOON + 60_000 }));
@@ -42,50 +40,44 @@ test("nothing is recorded without a fleet", async () => {
 });
 
 test("a poll without changes records nothing", async () => {
-  const rig = createRig();
-  recordFacts(rig.store, false);
-  await rig.poll(a.outcome());
-  const first = kinds(rig);
-  expect(first).toEqual(["opened", "status", "coverage", "step"]);
-  for (let poll = 1; poll < 5; poll++) await rig.poll(a.outcome({ finishedAt: a.NOON + poll * 60_000 }));
-  expect(kinds(rig)).toEqual(first);
+  const rig = recording();
+  for (let poll = 0; poll < 5; poll++) {
+    await rig.poll(a.outcome({ finishedAt: a.NOON + poll * 60_000 }));
+    expect(rows(rig).map(({ kind }) => kind)).toEqual(["opened", "status", "coverage", "step"]);
+  }
 });
 
-test("a fact and its outbox row are committed together", async () => {
-  const rig = createRig();
-  recordFacts(rig.store, false);
-  expect(() =>
-    rig.store.transaction(() => {
-      createDenials(rig.store).write([{ denial: denial(a.NOON), told: true }]);
-      throw new Error("no");
-    }),
-  ).toThrow("no");
-  expect(rows(rig)).toEqual([]);
-});
-
-test("events of alerts and statuses are recorded, and log lines if configured", () => {
-  const rig = createRig();
-  const events = createEvents(rig.store);
-  const write = (id: number) => {
-    const lines = [line(id, "info", "system"), line(id + 1, "warn", "system"), line(id + 2, "info", "audit")];
-    events.transaction(() => {
-      for (const [at, each] of lines.entries()) events.insert(id + at, each, JSON.stringify(each));
-    });
+test("a fact and its outbox row are committed together", () => {
+  const rig = recording();
+  const failing = () => {
+    createDenials(rig.store).write([{ denial: denial(a.NOON), told: true }]);
+    throw new Error("no");
   };
-  recordFacts(rig.store, false);
-  write(10);
+  expect(() => rig.store.transaction(failing)).toThrow("no");
   expect(rows(rig)).toEqual([]);
-  recordFacts(rig.store, true);
-  write(20);
-  expect(rows(rig)).toEqual([
-    { kind: "event", key: 21 },
-    { kind: "event", key: 22 },
-  ]);
+});
+
+test.each([
+  [false, []],
+  [true, [11, 12]],
+])("warnings and audit lines are recorded if configured: %p", (logs, keys) => {
+  const rig = recording(logs);
+  const events = createEvents(rig.store);
+  const write = (id: number, level: "info" | "warn", source: "system" | "audit") => {
+    const line = { type: "log", level, source, message: "m", metadata: {} } as const;
+    const event = { ...line, id: `log-${id}`, timestamp: new Date(id).toISOString() };
+    events.insert(id, event, JSON.stringify(event));
+  };
+  events.transaction(() => {
+    write(10, "info", "system");
+    write(11, "warn", "system");
+    write(12, "info", "audit");
+  });
+  expect(rows(rig)).toEqual(keys.map((key) => ({ kind: "event", key })));
 });
 
 test("rows of a clock that was ahead are corrected at the hub too", async () => {
-  const rig = createRig();
-  recordFacts(rig.store, false);
+  const rig = recording();
   await rig.poll(a.outcome());
   // Later than today, whenever this test runs.
   const ahead = a.NOON + 100 * 365 * DAY_MS;
@@ -98,7 +90,7 @@ test("rows of a clock that was ahead are corrected at the hub too", async () => 
   rig.history().packAll();
   rig.clock.time = a.NOON + 120_000;
   rig.store.sqlite.run("DELETE FROM fleet_outbox");
-  rig.store.sqlite.run("DELETE FROM dirty WHERE kind LIKE 'hub%'");
+  rig.store.sqlite.run(FORGET_DAYS);
   const takeBack = createTakeBack(rig.store);
   while (takeBack.step(rig.clock.time) > 0);
   const gone = rows(rig).flatMap(({ kind, key }) =>
@@ -111,13 +103,12 @@ test("rows of a clock that was ahead are corrected at the hub too", async () => 
 });
 
 test("a change to a packed day sends the day again; retention does not", () => {
-  const { store } = createRig();
-  recordFacts(store, false);
+  const { store } = recording();
   const { sqlite } = store;
   const day = Math.floor(a.NOON / DAY_MS);
   for (const each of [day - 1, day])
     sqlite.run("INSERT INTO packed_days (key, data) VALUES (?, x'00')", [packedKey("held", each)]);
-  sqlite.run("DELETE FROM dirty WHERE kind LIKE 'hub%'");
+  sqlite.run(FORGET_DAYS);
   const told = () => sqlite.query("SELECT kind, at / 86400000 FROM dirty WHERE kind LIKE 'hub%'").values();
   sqlite.run(
     `INSERT INTO sessions (id, server_id, daemon, feature, count, began_at, first_seen_at, last_seen_at, ended_at)
@@ -125,7 +116,7 @@ test("a change to a packed day sends the day again; retention does not", () => {
     [a.NOON],
   );
   expect(told()).toEqual([["hub", day]]);
-  sqlite.run("DELETE FROM dirty WHERE kind LIKE 'hub%'");
+  sqlite.run(FORGET_DAYS);
   while (createSessions(store).retainStep(a.NOON + DAY_MS) > 0);
   expect(sqlite.query("SELECT * FROM packed_days").all()).toEqual([]);
   expect(told()).toEqual([]);
@@ -133,8 +124,7 @@ test("a change to a packed day sends the day again; retention does not", () => {
 
 describe("the outbox", () => {
   const make = () => {
-    const rig = createRig();
-    recordFacts(rig.store, false);
+    const rig = recording();
     return { rig, outbox: createOutbox(rig.store, systemRandom) };
   };
 
@@ -174,7 +164,7 @@ describe("the outbox", () => {
   test("after a time without [fleet] its days are sent", async () => {
     const { rig, outbox } = make();
     outbox.begin(a.NOON);
-    rig.store.sqlite.run("DELETE FROM dirty WHERE kind LIKE 'hub%'");
+    rig.store.sqlite.run(FORGET_DAYS);
     stopRecording(rig.store);
     noteStop(rig.store, a.NOON + DAY_MS);
     noteStop(rig.store, a.NOON + 2 * DAY_MS);
