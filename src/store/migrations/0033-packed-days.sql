@@ -72,6 +72,11 @@ CREATE TRIGGER sessions_added AFTER INSERT ON sessions
 BEGIN
   INSERT INTO dirty VALUES ('held', NEW.first_seen_at / 86400000 * 86400000, 1)
     ON CONFLICT DO UPDATE SET touched = 1 WHERE touched = 0;
+END;
+-- New sessions begin after all packed days, which is checked first.
+CREATE TRIGGER sessions_added_late AFTER INSERT ON sessions
+  WHEN (3 << 50) + (NEW.first_seen_at / 86400000 << 24) <= (SELECT max(key) FROM packed_days WHERE key < 4 << 50)
+BEGIN
   INSERT INTO dirty SELECT 'held', day * 86400000, 1 FROM packed_days
     WHERE key >= (3 << 50) + (NEW.first_seen_at / 86400000 << 24)
       AND key < iif(NEW.ended_at IS NULL, 4 << 50,
@@ -81,6 +86,8 @@ END;
 -- A session that was open when a day was packed held its seats for the rest of the day, which a later end does not
 -- change.
 CREATE TRIGGER sessions_changed AFTER UPDATE ON sessions
+  WHEN (3 << 50) + (min(OLD.first_seen_at, NEW.first_seen_at) / 86400000 << 24)
+    <= (SELECT max(key) FROM packed_days WHERE key < 4 << 50)
 BEGIN
   INSERT INTO dirty SELECT 'held', day * 86400000, 1 FROM packed_days
     WHERE key >= (3 << 50) + (iif(
