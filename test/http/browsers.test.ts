@@ -125,8 +125,8 @@ describe("a preflight", () => {
   test("of a listed origin uses no bucket, because its requests carry a key", async () => {
     const at = site({ corsOrigins: [WALL], limits: { ...PLENTY, burst: 1, anonymousPerMinute: 1 } });
     for (let n = 0; n < 3; n++) expect((await preflight(at, "/api/licenses")).status).toBe(204);
-    expect((await at.get("/api/licenses", { key: null })).status).toBe(401);
-    expect((await at.get("/api/licenses", { key: null })).status).toBe(429);
+    expect(await at.status("/api/licenses", { key: null })).toBe(401);
+    expect(await at.status("/api/licenses", { key: null })).toBe(429);
     expect((await preflight(at, "/api/licenses")).status).toBe(204);
     expect((await preflight(at, "/api/licenses", "https://evil.example")).status).toBe(429);
     expect((await preflight(site({ corsOrigins: [WALL] }), "/api/nowhere")).status).toBe(404);
@@ -185,7 +185,7 @@ describe("a WebSocket's Origin", () => {
   test("is checked after the key and the role, and not for server-sent events", async () => {
     const at = site();
     const evil = { origin: "https://evil.example" };
-    expect((await at.get("/ws/logs", { key: null, headers: evil })).status).toBe(401);
+    expect(await at.status("/ws/logs", { key: null, headers: evil })).toBe(401);
     const refused = await at.get("/ws/logs", { headers: { ...evil, upgrade: "websocket" } });
     expect(await refused.json()).toMatchObject({
       code: "AUTH_INSUFFICIENT",

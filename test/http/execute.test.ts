@@ -262,14 +262,14 @@ describe("a command that is refused or fails", () => {
 
   test("a broken body is audited too", async () => {
     const at = site();
-    expect((await at.get("/api/execute", { ...broken, key: at.keys.admin })).status).toBe(400);
+    expect(await at.status("/api/execute", { ...broken, key: at.keys.admin })).toBe(400);
     expect(audited(at)).toMatchObject([{ outcome: "INVALID_JSON" }]);
   });
 
   test("without a key it is 401 first, and disabled before the body is read", async () => {
     const at = site(null);
     expect((await at.post("/api/execute", {}, null)).status).toBe(401);
-    expect((await at.get("/api/execute", { ...broken, key: at.keys.admin })).status).toBe(403);
+    expect(await at.status("/api/execute", { ...broken, key: at.keys.admin })).toBe(403);
   });
 });
 
@@ -312,12 +312,11 @@ describe("the audit trail", () => {
       const { daemon } = bench().deps;
       const needRestart = outcome === "applied" ? ["http.port"] : [];
       const at = bench({ daemon: { ...daemon, reload: () => ({ outcome, problems, needRestart }) } });
-      expect((await at.get("/api/reload", { method: "POST", key: at.keys.operator })).status).toBe(403);
-      const response = await at.get("/api/reload", { method: "POST", key: at.keys.admin });
-      expect(response.status).toBe(status);
-      expect(await response.json()).toMatchObject(
-        outcome === "applied" ? { outcome, needRestart } : { code, details: problems[0] ?? "" },
-      );
+      expect(await at.status("/api/reload", { method: "POST", key: at.keys.operator })).toBe(403);
+      expect(await at.answer("/api/reload", { method: "POST", key: at.keys.admin })).toMatchObject({
+        status,
+        body: outcome === "applied" ? { outcome, needRestart } : { code, details: problems[0] ?? "" },
+      });
       expect(audited(at)).toMatchObject([{ outcome: code, by: "key000000003" }]);
     }
   });

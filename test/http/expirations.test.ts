@@ -140,7 +140,7 @@ describe("the calendar", () => {
   test("is the only route that its keys can read, by header or query", async () => {
     const at = site();
     const key = at.keys.calendar;
-    const of = async (path: string, given: string | null) => (await at.get(path, { key: given })).status;
+    const of = async (path: string, given: string | null) => await at.status(path, { key: given });
     expect(await of(`/api/licenses/expirations.ics?api_key=${key}`, null)).toBe(200);
     expect(await of("/api/licenses/expirations.ics", null)).toBe(401);
     expect(await of("/api/licenses/expirations.ics", at.keys.viewer)).toBe(200);

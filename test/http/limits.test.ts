@@ -62,7 +62,7 @@ const revoked = (at: Bench): Ask => ({ key: at.deps.keys.revoke("key000000001") 
 const tight = () => limited({ burst: 2, anonymousPerMinute: 6 });
 
 async function empty(at: Bench) {
-  for (let n = 0; n < 2; n++) expect((await at.get("/api/licenses", { key: null })).status).toBe(401);
+  for (let n = 0; n < 2; n++) expect(await at.status("/api/licenses", { key: null })).toBe(401);
 }
 
 describe("the address's bucket", () => {
@@ -95,8 +95,8 @@ describe("the address's bucket", () => {
       requestId: third.headers.get("x-request-id"),
     });
     at.now += 9_999;
-    expect((await at.get(path, asked)).status).toBe(status);
-    expect((await at.get(path, asked)).status).toBe(429);
+    expect(await at.status(path, asked)).toBe(status);
+    expect(await at.status(path, asked)).toBe(429);
   });
 
   const assets = ["ui.js", "ui.css", "init.js"].map((name) => `/swagger/assets/${name}`);
@@ -109,7 +109,7 @@ describe("the address's bucket", () => {
         expect([response.status, rateOf(response)]).toEqual([200, null]);
       }
       await empty(at);
-      expect((await at.get(path, { key: null })).status).toBe(200);
+      expect(await at.status(path, { key: null })).toBe(200);
     },
   );
 
@@ -118,12 +118,12 @@ describe("the address's bucket", () => {
     for (let n = 0; n < 5; n++) {
       // Enough time for the key's bucket, but not for that of the address.
       at.now += 1;
-      expect((await at.get("/api/licenses/summary")).status).toBe(200);
+      expect(await at.status("/api/licenses/summary")).toBe(200);
     }
-    for (let n = 0; n < 5; n++) expect((await at.get("/api/nowhere")).status).toBe(404);
-    for (let n = 0; n < 5; n++) expect((await at.get("/api/keys", { method: "PUT" })).status).toBe(405);
+    for (let n = 0; n < 5; n++) expect(await at.status("/api/nowhere")).toBe(404);
+    for (let n = 0; n < 5; n++) expect(await at.status("/api/keys", { method: "PUT" })).toBe(405);
     await empty(at);
-    expect((await at.get("/api/licenses", { key: null })).status).toBe(429);
+    expect(await at.status("/api/licenses", { key: null })).toBe(429);
     at.now += 1;
     const valid = await at.get("/api/licenses/summary");
     expect([valid.status, rateOf(valid)?.[0]]).toEqual([200, 2]);
@@ -164,44 +164,27 @@ test.each<[string, string, Ask]>([
   expect(await at.answer(path, ask)).toMatchObject({ status: 429, body: { code: "RATE_LIMIT_EXCEEDED" } });
 });
 
-describe("over a real port", () => {
-  function proxied(more: Partial<HttpSettings> = {}) {
-    const at = limited({ burst: 2, anonymousPerMinute: 6 }, more);
-    const url = `http://127.0.0.1:${serve(at).port}/api/licenses`;
-    const from = async (forwarded: string) =>
-      (await fetch(url, { headers: { "x-forwarded-for": forwarded } })).status;
-    return { at, from };
-  }
-
-  test("a client cannot choose its address by X-Forwarded-For", async () => {
-    const { from } = proxied();
-    expect([await from("203.0.113.1"), await from("203.0.113.2"), await from("203.0.113.3")]).toEqual([
-      401, 401, 429,
-    ]);
-  });
-
-  test("clients of a trusted proxy have a bucket each, until a reload removes the trust", async () => {
-    const { at, from } = proxied({ trustedProxies: ["127.0.0.0/8"] });
-    for (const client of ["203.0.113.1", "2001:db8::1"]) {
-      expect([await from(client), await from(client), await from(client)]).toEqual([401, 401, 429]);
-    }
-    // An address of the same /64, with a header that the client wrote before the proxy.
-    expect(await from("2001:db8::beef")).toBe(429);
-    expect(await from("198.51.100.1, 203.0.113.1")).toBe(429);
-    expect(await from("203.0.113.4")).toBe(401);
-    at.settings = { ...at.settings, trustedProxies: [] };
-    expect([await from("203.0.113.5"), await from("203.0.113.6"), await from("203.0.113.7")]).toEqual([
-      401, 401, 429,
-    ]);
-  });
+test("clients of a trusted proxy have a bucket each, until a reload removes the trust", async () => {
+  const at = limited({ burst: 2, anonymousPerMinute: 6 }, { trustedProxies: ["127.0.0.0/8"] });
+  const url = `http://127.0.0.1:${serve(at).port}/api/licenses`;
+  const from = async (forwarded: string) =>
+    (await fetch(url, { headers: { "x-forwarded-for": forwarded } })).status;
+  for (const client of ["203.0.113.1", "2001:db8::1"])
+    expect([await from(client), await from(client), await from(client)]).toEqual([401, 401, 429]);
+  // An address of the same /64, with a header that the client wrote before the proxy.
+  expect(await from("2001:db8::beef")).toBe(429);
+  expect(await from("198.51.100.1, 203.0.113.1")).toBe(429);
+  expect(await from("203.0.113.4")).toBe(401);
+  at.settings = { ...at.settings, trustedProxies: [] };
+  const clients = ["203.0.113.5", "203.0.113.6", "203.0.113.7"];
+  expect([await from(clients[0] ?? ""), await from(clients[1] ?? ""), await from(clients[2] ?? "")]).toEqual([
+    ...[401, 401, 429],
+  ]);
 });
 
 const SUMMARY = "/api/licenses/summary";
-const post = (body: string): Ask => ({
-  method: "POST",
-  body,
-  headers: { "content-type": "application/json" },
-});
+const headers = { "content-type": "application/json" };
+const post = (body: string): Ask => ({ method: "POST", body, headers });
 
 /** Answers to a valid key after the first four steps of the gate. */
 const ANSWERS: [string, number, (at: Bench) => Promise<Response>][] = [
@@ -214,11 +197,7 @@ const ANSWERS: [string, number, (at: Bench) => Promise<Response>][] = [
   ["413", 413, (at) => at.get("/api/keys", { key: at.keys.admin, ...post(" ".repeat(5000)) })],
   ["a body that is no JSON", 400, (at) => at.get("/api/keys", { key: at.keys.admin, ...post("{") })],
   ["a stream", 200, (at) => opened(at.get("/stream/logs"))],
-  [
-    "a stream with its key in the query",
-    200,
-    (at) => opened(at.get(`/stream/logs?api_key=${at.keys.viewer}`, { key: null })),
-  ],
+  ["a stream by query", 200, (at) => opened(at.get(`/stream/logs?api_key=${at.keys.viewer}`, { key: null }))],
 ];
 
 async function opened(stream: Promise<Response>): Promise<Response> {
@@ -248,7 +227,7 @@ describe("the key's bucket", () => {
       message: expect.stringMatching(/120 a minute, 3 at once/),
     });
     at.now += 1;
-    expect((await at.get(SUMMARY)).status).toBe(200);
+    expect(await at.status(SUMMARY)).toBe(200);
     at.now += 3_600_000;
     expect(rateOf(await at.get(SUMMARY))).toEqual([3, 2, 1]);
   });
@@ -261,15 +240,15 @@ describe("the key's bucket", () => {
       return (await at.get(SUMMARY, { key })).headers.get("retry-after");
     };
     expect([await retry(at.keys.viewer), await retry(slow)]).toEqual(["1", "10"]);
-    expect((await at.get(SUMMARY, { key: at.keys.operator })).status).toBe(200);
-    expect((await at.get(SUMMARY, { key: at.keys.admin })).status).toBe(200);
+    expect(await at.status(SUMMARY, { key: at.keys.operator })).toBe(200);
+    expect(await at.status(SUMMARY, { key: at.keys.admin })).toBe(200);
   });
 
   test("never allows a key more at once than its requests a minute", async () => {
     const at = limited({ burst: 100, requestsPerMinute: 600 });
     const slow = keyWith(at, { requestsPerMinute: 5 });
     const seen = [];
-    for (let n = 0; n < 6; n++) seen.push((await at.get(SUMMARY, { key: slow })).status);
+    for (let n = 0; n < 6; n++) seen.push(await at.status(SUMMARY, { key: slow }));
     expect(seen).toEqual([200, 200, 200, 200, 200, 429]);
     const refused = await at.get(SUMMARY, { key: slow });
     expect([rateOf(refused)?.[0], ((await refused.json()) as { message: string }).message]).toEqual([
@@ -299,7 +278,7 @@ describe("the key's bucket", () => {
   test("uses a reload's limits from the next request on", async () => {
     const at = limited({ burst: 1, requestsPerMinute: 60 });
     await at.get(SUMMARY);
-    expect((await at.get(SUMMARY)).status).toBe(429);
+    expect(await at.status(SUMMARY)).toBe(429);
     at.settings = { ...at.settings, limits: { ...at.settings.limits, burst: 5, requestsPerMinute: 60_000 } };
     at.now += 3;
     expect(rateOf(await at.get(SUMMARY))).toEqual([5, 2, 1]);
@@ -316,14 +295,14 @@ describe("the key's bucket", () => {
   ])("stands %s", async (_, path, ask, status) => {
     const at = limited({ burst: 1, requestsPerMinute: 1 });
     await at.get(SUMMARY);
-    expect((await at.get(path, ask)).status).toBe(status);
+    expect(await at.status(path, ask)).toBe(status);
   });
 });
 
 describe("a quota", () => {
   test("of a day ends at midnight UTC", async () => {
     const at = limited({ dailyQuota: 2 });
-    expect([(await at.get(SUMMARY)).status, (await at.get(SUMMARY)).status]).toEqual([200, 200]);
+    expect([await at.status(SUMMARY), await at.status(SUMMARY)]).toEqual([200, 200]);
     const refused = await at.get(SUMMARY);
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, String(12 * 3600)]);
     expect(rateOf(refused)).not.toBeNull();
@@ -335,7 +314,7 @@ describe("a quota", () => {
     at.now += 12 * 3_600_000 - 1;
     expect((await at.get(SUMMARY)).headers.get("retry-after")).toBe("1");
     at.now += 1;
-    expect((await at.get(SUMMARY)).status).toBe(200);
+    expect(await at.status(SUMMARY)).toBe(200);
   });
 
   test("of a month ends on the first, UTC", async () => {
@@ -355,7 +334,7 @@ describe("a quota", () => {
     const poor = keyWith(at, { monthlyQuota: 2, dailyQuota: 9 });
     const passed = async (key: string) => {
       let n = 0;
-      while ((await at.get(SUMMARY, { key })).status === 200) n++;
+      while ((await at.status(SUMMARY, { key })) === 200) n++;
       return n;
     };
     expect([await passed(at.keys.viewer), await passed(rich), await passed(poor)]).toEqual([1, 3, 2]);
@@ -369,7 +348,7 @@ describe("a quota", () => {
       const check = verify(text);
       return check.outcome === "invalid" ? check : { ...check, key: { ...check.key, dailyQuota } };
     };
-    const status = async () => (await at.get(SUMMARY)).status;
+    const status = async () => await at.status(SUMMARY);
     expect([await status(), await status()]).toEqual([200, 429]);
     dailyQuota = 2;
     expect([await status(), await status()]).toEqual([200, 429]);
@@ -391,7 +370,7 @@ describe("a quota", () => {
       expect(await at.answer(SUMMARY)).toMatchObject({ body: { code } });
     expect(used()).toBe(1);
     at.deps.keys.revoke("key000000001");
-    expect((await at.get(SUMMARY)).status).toBe(401);
+    expect(await at.status(SUMMARY)).toBe(401);
     expect(used()).toBe(1);
   });
 });

@@ -48,7 +48,7 @@ test("maintenance windows: the active ones, and the next start of each", async (
   };
   expect(await patternsOf("label=site:stu")).toEqual(["*", "c?e"]);
   expect(await patternsOf("server=eda")).toEqual(["ed*", "*", "eda"]);
-  expect((await at.get("/api/maintenance?server=edda")).status).toBe(404);
-  expect((await at.get("/api/maintenance?label=site:s")).status).toBe(404);
-  expect((await at.get("/api/maintenance", { key: at.keys.calendar })).status).toBe(403);
+  expect(await at.status("/api/maintenance?server=edda")).toBe(404);
+  expect(await at.status("/api/maintenance?label=site:s")).toBe(404);
+  expect(await at.status("/api/maintenance", { key: at.keys.calendar })).toBe(403);
 });

@@ -186,6 +186,7 @@ export interface Bench {
   fail(server: string, error: PollError | null): void;
   /** Sends a request to the app. Throws if the answer does not match the document. */
   get(path: string, options?: Ask): Promise<Response>;
+  status(path: string, ask?: Ask): Promise<number>;
   /** Returns status and JSON body. */
   answer<Body = Refusal>(path: string, ask?: Ask): Promise<{ readonly status: number; readonly body: Body }>;
   /** Returns the body of a 200 answer. */
@@ -331,6 +332,7 @@ export function bench(over: Partial<Bench["deps"]> = {}, settings: Partial<HttpS
       await hold(deps, method, path, response);
       return response;
     },
+    status: async (path, ask) => (await result.get(path, ask)).status,
     async answer<Body>(path: string, ask: Ask = {}) {
       const response = await result.get(path, ask);
       return { status: response.status, body: (await response.json()) as Body };
@@ -393,7 +395,7 @@ async function hold(deps: AppDeps, method: string, path: string, response: Respo
   if (problems.length > 0) throw new Error(`${method} ${path} → ${status}: ${problems.join("; ")}\n${text}`);
 }
 
-/** Runs commands up to the spawn. Commands are off by default. */
+/** Creates an executor without processes (`run` is a stub). Commands are off by default. */
 export function executor(
   commands: readonly ConfiguredCommand[] | null = null,
   run: (request: CommandRequest) => Promise<CommandResult> = () => Promise.reject(new Error("not run here")),

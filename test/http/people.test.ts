@@ -156,5 +156,5 @@ test.each([
     for (const path of OF_ONE) expect([role, path, await statusOf(path)]).toEqual([role, path, wanted]);
     for (const path of OF_MANY) expect([role, path, await statusOf(path)]).toEqual([role, path, 200]);
   }
-  expect((await at.get("/api/licenses/people", { key: at.keys.calendar })).status).toBe(403);
+  expect(await at.status("/api/licenses/people", { key: at.keys.calendar })).toBe(403);
 });

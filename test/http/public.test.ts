@@ -71,19 +71,16 @@ describe("without a key", () => {
       } else await answer.body?.cancel();
     }
     // A wrong key is refused, even for public data.
-    if (needed !== "open") expect((await at.get(path, { key: "lmk_wrong" })).status).toBe(401);
+    if (needed !== "open") expect(await at.status(path, { key: "lmk_wrong" })).toBe(401);
   });
 
   test.each(["POST", "DELETE"])("%s always needs a key", async (method) => {
     const at = site({ public: "names" });
     for (const { method: own, path } of at.app.routes) {
       if (own !== method || path === "/api/signin") continue;
-      expect([path, (await at.get(path.replace(":id", "eda"), { key: null, method })).status]).toEqual([
-        path,
-        401,
-      ]);
+      expect([path, await at.status(path.replace(":id", "eda"), { key: null, method })]).toEqual([path, 401]);
     }
-    expect((await at.get("/api/licenses?refresh=true", { key: null })).status).toBe(403);
+    expect(await at.status("/api/licenses?refresh=true", { key: null })).toBe(403);
   });
 
   test("counts: pictures without rows, usage only of things, a summary of counts", async () => {
@@ -93,8 +90,7 @@ describe("without a key", () => {
     expect(servers).toMatchObject([{ features: [{}], rows: [] }]);
     expect(await at.json("/api/picture")).toMatchObject({ servers: [{ rows: [{}, {}, {}] }] });
     expect(await ask("/api/licenses/summary")).toMatchObject({ users: 1, hosts: 1, queued: 1 });
-    const statusOf = async (query: string) =>
-      (await at.get(`/api/licenses/usage?${query}`, { key: null })).status;
+    const statusOf = async (query: string) => await at.status(`/api/licenses/usage?${query}`, { key: null });
     expect(
       await Promise.all(["group_by=feature", "group_by=feature,user", "group_by=host"].map(statusOf)),
     ).toEqual([200, 403, 403]);
@@ -170,13 +166,13 @@ describe("without a key", () => {
 
   test("has a bucket per address, and a share of the streams", async () => {
     const at = site({ public: "counts" }, { limits: { ...PLENTY, burst: 2, anonymousPerMinute: 1 } });
-    const ask = async () => (await at.get("/api/licenses/summary", { key: null })).status;
+    const ask = async () => await at.status("/api/licenses/summary", { key: null });
     expect([await ask(), await ask(), await ask()]).toEqual([200, 200, 429]);
-    expect((await at.get("/api/licenses/summary")).status).toBe(200);
+    expect(await at.status("/api/licenses/summary")).toBe(200);
     const room = site({ public: "counts" });
     const port = room.deps.streams as { limits: () => object };
     port.limits = () => ({ streams: 4, perKey: 50 });
-    const open = async (key: string | null) => (await room.get("/stream/metrics", { key })).status;
+    const open = async (key: string | null) => await room.status("/stream/metrics", { key });
     expect([await open(null), await open(null), await open(null), await open(room.keys.viewer)]).toEqual([
       ...[200, 200, 503, 200],
     ]);
@@ -193,9 +189,9 @@ describe("without a key", () => {
       expect([answer.status, answer.headers.get("set-cookie")]).toEqual([
         ...[status, "licmond_0123abcd=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict"],
       ]);
-      expect((await at.get("/api/picture", { key: null, headers })).status).toBe(status);
-      expect((await at.get("/api/licenses", { key: null, headers })).status).toBe(401);
-      expect((await at.get("/api/me", { key: "x", headers })).status).toBe(401);
+      expect(await at.status("/api/picture", { key: null, headers })).toBe(status);
+      expect(await at.status("/api/licenses", { key: null, headers })).toBe(401);
+      expect(await at.status("/api/me", { key: "x", headers })).toBe(401);
     }
   });
 });

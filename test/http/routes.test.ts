@@ -90,7 +90,7 @@ describe("answers match the document", () => {
     ["signins/nobody", 405] as const,
   ])("GET %s: %p", async (path, status) => {
     const at = site();
-    expect((await at.get(`/api/${path}`, { key: at.keys.admin })).status).toBe(status);
+    expect(await at.status(`/api/${path}`, { key: at.keys.admin })).toBe(status);
   });
 
   test.each(CHANGED)("POST %s %j: %p", async (path, body, status) => {
@@ -381,14 +381,14 @@ describe("keys", () => {
     const { key, ...record } = (await made.json()) as Record<string, string>;
     expect([made.status, made.headers.get("location")]).toEqual([201, `/api/keys/${record.id}`]);
     expect(record).toMatchObject({ ...wanted, state: "active", expiresAt: "2026-03-31T22:00:00.000Z" });
-    expect((await at.get("/api/licenses", { key: key ?? null })).status).toBe(200);
+    expect(await at.status("/api/licenses", { key: key ?? null })).toBe(200);
 
     const path = `/api/keys/${record.id}`;
     expect(await json(at, path)).toEqual({ ...record, lastUsedAt: "2026-03-01T12:00:00.000Z" });
 
     const ended = await at.get(path, { key: at.keys.admin, method: "DELETE" });
     expect([ended.status, await ended.text()]).toEqual([204, ""]);
-    expect((await at.get(path, { key: at.keys.admin })).status).toBe(410);
+    expect(await at.status(path, { key: at.keys.admin })).toBe(410);
     expect(await (await at.get("/api/licenses", { key: key ?? null })).json()).toMatchObject({
       code: "AUTH_REVOKED",
     });

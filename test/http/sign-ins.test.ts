@@ -105,7 +105,7 @@ describe("signing in", () => {
     const at = bench();
     const first = await signIn(at, at.keys.viewer);
     await attempt(at, { key: at.keys.operator }, first);
-    expect((await at.get("/api/me", by(first))).status).toBe(401);
+    expect(await at.status("/api/me", by(first))).toBe(401);
     expect(at.deps.signIns.list()).toMatchObject([{ caller: { role: "operator" } }]);
   });
 
@@ -190,7 +190,7 @@ describe("a request with a cookie", () => {
     const cookie = await signIn(at, at.keys.viewer);
     const me = async (ask: Ask) => at.json("/api/me", ask);
     expect(await me(by(cookie, { key: at.keys.admin }))).toMatchObject({ role: "admin", signIn: null });
-    expect((await at.get("/api/me", by(cookie, { key: "nonsense" }))).status).toBe(401);
+    expect(await at.status("/api/me", by(cookie, { key: "nonsense" }))).toBe(401);
     const stream = await at.get(`/stream/logs?api_key=${at.keys.anonymous}`, by(cookie));
     expect(stream.status).toBe(403);
   });
@@ -201,7 +201,7 @@ describe("a request with a cookie", () => {
       const at = bench();
       await signIn(at, at.keys.viewer);
       const headers = { cookie: `licmond_0123abcd=${value}; licmond_0123abcd; =; ;${value}` };
-      expect((await at.get("/api/me", by(headers))).status).toBe(401);
+      expect(await at.status("/api/me", by(headers))).toBe(401);
     },
   );
 });
@@ -284,7 +284,7 @@ describe("every role", () => {
       expect([who, asBrowser.status]).toEqual([who, own]);
     }
     const nobody = path === "/api/me" ? 204 : 401;
-    expect((await at.get(path, { key: null, method, headers, ...sent })).status).toBe(nobody);
+    expect(await at.status(path, { key: null, method, headers, ...sent })).toBe(nobody);
   });
 
   test("sees and ends the sign-ins of its key, an admin all", async () => {
@@ -300,7 +300,7 @@ describe("every role", () => {
     const end = (who: Headers) =>
       at.get(`/api/signins/${target?.id}`, by({ ...who, ...PAGE }, { method: "DELETE" }));
     expect([(await end(viewer)).status, (await end(admin)).status]).toEqual([404, 204]);
-    expect((await at.get("/api/me", by(operator))).status).toBe(401);
+    expect(await at.status("/api/me", by(operator))).toBe(401);
   });
 });
 
@@ -315,7 +315,7 @@ describe("a sign-in", () => {
     const at = bench();
     const cookie = await signIn(at, at.keys.viewer, stay);
     at.now += HOUR / 2;
-    expect((await at.get("/api/me", by(cookie))).status).toBe(200);
+    expect(await at.status("/api/me", by(cookie))).toBe(200);
     if (stay) at.now -= HOUR / 2;
     happens(at);
     expect(await outcome(await at.get("/api/licenses", by(cookie)))).toBe(expected);
@@ -338,7 +338,7 @@ describe("a sign-in", () => {
     const quotas = createQuotas({ store: open(temporaryDirectory()), clock: { now: () => at.now } });
     const at: Bench = bench({ quotas }, { limits });
     const [first, second] = [await signIn(at, at.keys.viewer), await signIn(at, at.keys.viewer)];
-    const asked = async (who: Headers) => (await at.get("/api/licenses", by(who))).status;
+    const asked = async (who: Headers) => await at.status("/api/licenses", by(who));
     for (const status of [200, 200, 200, 429]) expect(await asked(first)).toBe(status);
     expect(await asked(second)).toBe(200);
     expect(quotas.used("key000000001").day).toBe(0);
@@ -374,11 +374,11 @@ describe("a link", () => {
     expect(answers[0]?.headers.get("set-cookie")).toContain("Max-Age=3600;");
     const role = { role: "viewer", name: "admin 3", signIn: { role: "viewer", stay: true } };
     expect(await at.json("/api/me", by({ cookie }))).toMatchObject(role);
-    expect((await at.get("/api/keys", by({ cookie }))).status).toBe(403);
+    expect(await at.status("/api/keys", by({ cookie }))).toBe(403);
     await signIn(at, at.keys.admin);
     expect(await at.json("/api/signins", by({ cookie }))).toMatchObject({ total: 1 });
     at.now += HOUR;
-    expect((await at.get("/api/me", by({ cookie }))).status).toBe(401);
+    expect(await at.status("/api/me", by({ cookie }))).toBe(401);
 
     const late = await codeFor(at, at.keys.viewer);
     at.now += 10 * 60_000;
