@@ -32,7 +32,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     const confirm = (key: string) => dialog.getByLabel("Your own key, to confirm").fill(key);
     await confirm("lmk_nonsense");
     await dialog.getByRole("button", { name: `Create the key ${HOSTILE}` }).click();
-    await dialog.getByRole("alert").filter({ hasText: "not known here" }).waitFor();
+    await dialog.getByRole("alert").filter({ hasText: "Unknown API key" }).waitFor();
     await confirm(watching.key);
     await dialog.getByRole("button", { name: `Create the key ${HOSTILE}` }).click();
     const made = (await dialog.locator(".secret").textContent()) ?? "";
