@@ -14,7 +14,6 @@ export interface Baseline {
   readonly totals: Readonly<Record<string, number | null | typeof UNSAID>>;
   /** Unit of the totals by feature key, if not seats; absent means seats for all. */
   readonly units?: Readonly<Record<string, Unit>>;
-  /** Usual number of unrecognized output lines. */
   readonly unparsed: number;
 }
 
@@ -41,7 +40,6 @@ export function compareTotals(baseline: Baseline | null, { features }: ServerPic
     if (unit !== "seats") units[key] = unit;
     const from = before[key];
     const to = unlimited ? null : issued;
-    // The total was read now, and completely.
     const isCounted = state === "ok" && (unlimited || issued !== null);
     const total = isCounted ? to : from === undefined ? UNSAID : from;
     totals[key] = total;

@@ -13,7 +13,6 @@ export type Handled =
   | { readonly outcome: "unknown" }
   | { readonly outcome: "resolved" };
 
-/** Settings that a reload may change, read on each use. */
 export type EngineSettings = Conditions & NotifierSettings;
 
 export interface AlertEngineDeps extends AlertStoreDeps {
@@ -81,7 +80,6 @@ export function createAlertEngine(deps: AlertEngineDeps) {
     running = save();
   }
 
-  /** A failure is logged once until it works again. */
   async function save(): Promise<void> {
     try {
       if (!(await store.commit())) return;

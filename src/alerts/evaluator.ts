@@ -65,7 +65,6 @@ export interface SubjectChange {
   readonly subject: AlertSubject;
   /** The identical object if unchanged; {@link UNWATCHED} means forget the subject. */
   readonly watch: Watch;
-  /** Change of its alert; null means none. */
   readonly alert: AlertMove | null;
 }
 
@@ -157,7 +156,6 @@ export function createEvaluation(
     const key = subjectKey(subject);
     const known = state.firing.get(key);
     const finding = rule.finding(thing);
-    // Amended values are added up.
     const value =
       again === "amended" && known !== undefined ? (known.value ?? 0) + (finding.value ?? 0) : finding.value;
     const change = known === undefined ? "fired" : again;
@@ -208,10 +206,7 @@ export function createEvaluation(
     if (!isSame || usual !== baseline?.unparsed) baselines.set(server, { ...counted, unparsed: usual });
   }
 
-  /**
-   * Makes lines usual that have been unrecognized for a long time. A failed poll does not change what is
-   * usual.
-   */
+  /** Makes lines usual that have been unrecognized for a long time. A failed poll changes nothing. */
   function acceptUnparsed({ server: { id: server }, unparsedLines, error }: ServerPicture): void {
     const alert = state.firing.get(subjectKey({ rule: UNPARSED.rule, server, ...THE_SERVER }));
     const baseline = state.baselines.get(server);

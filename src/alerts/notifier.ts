@@ -8,10 +8,8 @@ import type { Note, NotedAlert, NotedHolder, NoteFilter, NoteKind } from "./noti
 import { overMessage } from "./notify/text.ts";
 import type { InMaintenance } from "./settings.ts";
 
-/** Maximum number of people named in a note. */
 const MAX_HOLDERS = 3;
 
-/** An alert with the targets notified now in `told`, and their notes. */
 interface Notified {
   readonly alert: Alert;
   readonly notes: readonly Note[];

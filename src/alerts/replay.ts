@@ -34,7 +34,6 @@ export function createReplay(conditions: Conditions, picture: ServerPicture) {
 
   const evaluation = (at: number) => createEvaluation(state, conditions, at);
 
-  /** Applies an evaluation; returns true if nothing changed. */
   function take({ at, changes, baselines }: Evaluation): boolean {
     let isStill = true;
     for (const [key, change] of changes) {
@@ -107,7 +106,6 @@ export function createReplay(conditions: Conditions, picture: ServerPicture) {
       }
       denyUntil(Number.POSITIVE_INFINITY);
     },
-    /** Advances time: dates come closer, and events end. */
     pass(until: number): void {
       passTo(until);
       look(until);

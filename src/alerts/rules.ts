@@ -44,7 +44,6 @@ export interface Rule<Thing> {
   finding(thing: Thing, level: number, settings: SubjectSettings, at: number, watch: Watch): Finding;
 }
 
-/** A rule over one server's picture, applied after each poll. */
 export interface PictureRule<Thing> extends Rule<Thing> {
   of(picture: ServerPicture, settingsOf: SettingsOfFeature): Iterable<Thing>;
   about(thing: Thing): About;
@@ -60,7 +59,6 @@ export interface HappeningRule<Thing> {
 }
 
 export interface HostLook {
-  /** Percent of the storage file system in use; null if unknown. */
   readonly disk: number | null;
   /** By how much the clock is ahead of the stored time; negative means behind, null means trusted. */
   readonly clockDoubtMs: number | null;
@@ -248,7 +246,6 @@ export const PICTURE_RULES: readonly PictureRule<unknown>[] = [
   EXPIRY,
 ];
 
-/** The scheduler failed: polls are overdue. */
 export const UNPOLLED: Rule<{ readonly server: string; readonly due: number }> = {
   rule: "stale",
   patience: "none",
@@ -319,7 +316,6 @@ export const DENIALS: HappeningRule<
 > = {
   rule: "denials",
   lastsMs: HOUR_MS,
-  /** The reason of the last denial. */
   finding: ({ daemon, feature, count, reason = null }) =>
     warning(`${deniedMessage(daemon, feature)}${reason === null ? "" : `: ${reason}`}`, count, 0),
 };
@@ -343,7 +339,6 @@ interface Holder extends Pick<FeaturePicture, "daemon" | "name" | "unit"> {
   readonly since: number;
 }
 
-/** Returns all holders of seats of features that the rule watches. */
 function holders({ features }: ServerPicture, settingsOf: SettingsOfFeature): Holder[] {
   const watched = features.filter(
     ({ daemon, name, state }) => state === "ok" && settingsOf(daemon, name).heldHours > 0,

@@ -40,7 +40,6 @@ export function createMaintenance(windows: readonly MaintenanceWindow[], zone = 
   return (server, at) => list.some(({ window, isServer }) => isServer(server) && isOpen(window, at, zone()));
 }
 
-/** Reports whether a window is open at an instant, see {@link occurrences}. */
 export function isOpen(window: MaintenanceWindow, at: number, zone: string): boolean {
   return occurrences(window, at, zone).running !== null;
 }

@@ -12,7 +12,6 @@ import type { Dispatcher } from "./notify/dispatcher.ts";
 import type { Note } from "./notify/note.ts";
 import { readWatch, UNWATCHED } from "./watch.ts";
 
-/** The state in memory, changed by {@link applyChange}. */
 export interface MutableState extends AlertState {
   readonly firing: Map<string, Alert>;
   readonly watched: Map<string, Watched>;
@@ -61,7 +60,6 @@ export interface AlertStoreDeps {
   readonly log: Log;
 }
 
-/** A row that is not in the database yet. */
 interface Unstored {
   readonly write: () => void;
   isUnderWay: boolean;
@@ -103,7 +101,6 @@ export function createAlertStore(deps: AlertStoreDeps, notifier: Notifier, now: 
 
   return {
     state: state as AlertState,
-    /** Applies an evaluation and returns the changed alerts. */
     apply({ at, changes, baselines }: Evaluation): readonly AlertNews[] {
       const news: AlertNews[] = [];
       for (const [key, change] of changes) {

@@ -87,7 +87,6 @@ export function step(
   return Bun.deepEquals(next, watch) ? watch : next;
 }
 
-/** Reports whether the watch can be forgotten. */
 export function isIdle(watch: Watch): boolean {
   return !isBad(watch) && watch.until === null && watch.denied === undefined;
 }

@@ -104,7 +104,6 @@ function createDenialReader({ store, events, bus }: AlertServiceDeps, engine: Pi
     start() {
       let from = marks.get("denials_seen");
       if (from === 0) {
-        // Skip history from before alerts existed.
         from = events.highestReserved();
         store.transaction(() => marks.raise("denials_seen", from));
       }

@@ -47,7 +47,6 @@ export interface PollingDeps {
 /** Time after a request in which polls leave most of the event loop to clients, which often ask again at once. */
 const ASKED_LATELY_MS = 100;
 
-/** Runs polls on a schedule, and commands of users. */
 export function createPolling(deps: PollingDeps) {
   const { config, store, live, clock, log, run } = deps;
   const path = deps.environment.PATH ?? "";

@@ -8,7 +8,6 @@ import { createEvents } from "../store/events.ts";
 import type { Store } from "../store/open/open.ts";
 import type { LogSink } from "../system/log.ts";
 
-/** Creates the bus over the store: events are committed, then published. */
 export function createEventBus(store: Store, clock: Clock, log: Log) {
   const events = createEvents(store);
   /**

@@ -101,7 +101,6 @@ export function createFleet({ store, config, clock, timers, log, build }: FleetD
       configured();
     },
     configured,
-    /** Reports whether the hub notifies about alert changes at a time. */
     notifies(at: number): boolean {
       const { fleet, notifications } = config();
       if (fleet?.notify !== "hub") return false;

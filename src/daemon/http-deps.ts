@@ -109,7 +109,6 @@ interface ProcessParts extends Pick<HttpParts, "running" | "lag" | "startedAt" |
   readonly status: () => Pick<DaemonStatus, "fleet" | "database">;
 }
 
-/** Reports on this process, for a daemon and for a hub. */
 export function processPort(parts: ProcessParts): HttpDeps["daemon"] {
   const { running, lag, startedAt, begun, reload, streams } = parts;
   return {
@@ -203,7 +202,6 @@ export function diskHealth({ disk }: Pick<HostSample, "disk">): HealthCheck {
   return { status: full ? "degraded" : "healthy", message: `${disk} % of the file system is used` };
 }
 
-/** Converts the doubt of `ClockWatch` to a health check. */
 export function clockHealth(doubtMs: number | null): HealthCheck {
   if (doubtMs === null) return { status: "healthy", message: "Clock is in sync" };
   return { status: "degraded", message: clockMessage(doubtMs) };

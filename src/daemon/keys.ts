@@ -23,7 +23,6 @@ export function createKeyService(store: Store, clock: Clock, log: LogOf) {
   const quotas = createQuotas({ store, clock });
   const keyOf = (id: string) => socketCallerOf(id) ?? keys.get(id);
   const signIns = createSignIns({ state: store.state, keyOf, clock });
-  // Unwritten data is kept for the next attempt.
   const flushKeys = sayingOnce(log("store"), "Cannot write uses of keys");
   const flushSignIns = sayingOnce(log("store"), "Cannot write uses of sign-ins");
   const flushQuotas = sayingOnce(log("store"), "Cannot write quota counts");
@@ -89,7 +88,6 @@ export function createKeyWatch({ state }: Pick<Store, "state">, keys: Keys, log:
     log.info(message, { outcome: "ok", keyId: id, name, role, anonymize, by: null, via: "command line" });
   }
 
-  /** Restores the state from before this start. */
   function recall(): void {
     const through = marks.get("keys_told");
     for (const { id, createdAt, revokedAt } of keys.list()) {

@@ -74,7 +74,6 @@ interface MetersDeps {
 
 export type Meters = ReturnType<typeof createMeters>;
 
-/** Creates the daemon's own metrics, for scrapes and pushes. */
 export function createMeters({ bus, snapshot, firing, view }: MetersDeps) {
   const polls = createPollMeter();
   const denials = createDenialMeter();

@@ -23,7 +23,6 @@ export interface Started {
   readonly activeKeys: number;
 }
 
-/** Surroundings of a daemon or hub. */
 export interface ProcessDeps {
   readonly environment: Environment;
   readonly clock: Clock;
@@ -132,7 +131,6 @@ function createFrame(name: string, config: Config, overrides: Partial<ProcessDep
       const sockets = directory === undefined ? null : listenOnSockets(app, directory, log("http"));
       teardown.add("http", async () => {
         const closed = Promise.all([listening.stop(HTTP_GRACE_MS), sockets?.stop(HTTP_GRACE_MS)]);
-        // No new connections can arrive now.
         endStreams();
         await closed;
       });
@@ -165,7 +163,6 @@ function createFrame(name: string, config: Config, overrides: Partial<ProcessDep
 /** Time limit of a step, so that the others finish before the service manager kills the process. */
 const STEP_MS = 6_000;
 
-/** Collects what to stop, in order of creation. */
 export function createTeardown(log: Pick<Log, "error">, stepMs: number = STEP_MS) {
   const steps: { readonly what: string; readonly undo: () => void | Promise<void> }[] = [];
   return {

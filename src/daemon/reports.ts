@@ -31,7 +31,6 @@ interface ReportsDeps {
  */
 export function createReports({ store, live, history, config, clock, log }: ReportsDeps) {
   const marks = createMarks(store);
-  /** End of the last sent period by report, stored or not. */
   const sent = new Map<string, number>();
   const retryAt = new Map<string, number>();
   const ending = new AbortController();

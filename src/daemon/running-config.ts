@@ -10,7 +10,6 @@ export interface Reloaded {
   readonly outcome: "applied" | "refused";
   /** One line each; empty after success. */
   readonly problems: readonly string[];
-  /** Changed settings that need a restart. */
   readonly needRestart: readonly string[];
 }
 
@@ -39,7 +38,6 @@ export function createRunningConfig({ config, file, load, clock, log }: RunningC
   let prepare: Prepare = () => () => {};
   let ended = false;
 
-  /** Reloads the file. Keeps the running config if the file is invalid. */
   function reload(print: (problem: Problem) => string = printProblem): Reloaded {
     const at = clock.now();
     const refuse = (lines: readonly string[], problems: readonly string[] = lines): Reloaded => {
@@ -114,7 +112,6 @@ export function configChanges(running: Config, next: Config) {
     sections: differing({ ...running, servers: null }, { ...now, servers: null }).map((section) =>
       section === "remoteWrite" ? "export" : section,
     ),
-    /** Changed settings that need a restart. */
     needRestart: (["http", "storage", "log", "collector"] as const).flatMap((section) =>
       differing(now[section], next[section]).flatMap((key) =>
         key === "tls" ? ["http.tls_cert", "http.tls_key"] : [`${section}.${key}`],

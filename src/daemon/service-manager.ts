@@ -15,7 +15,6 @@ interface ServiceManagerDeps {
   readonly repeat: (ms: number, work: () => void) => () => void;
 }
 
-/** Minimum time between updates of the status line. */
 const STATUS_MS = 3_000;
 const RETRY_MS = 250;
 const RETRIES = 120;
@@ -132,7 +131,6 @@ export function createServiceManager({ socket, watchdogMs, log, repeat }: Servic
   };
 }
 
-/** State that `systemctl status` shows. */
 interface ServiceState {
   readonly address: string;
   readonly servers: readonly ServerPicture[];

@@ -68,7 +68,6 @@ export const GROUP_COMMIT_MS = 20;
 /** How often a group is retried while another program keeps the store busy. */
 export const BUSY_RETRY_MS = 100;
 
-/** An event being published, encoded once for all readers. */
 export interface Published {
   readonly id: number;
   readonly event: StoredEvent | MetricsEvent | PictureNotice;
@@ -228,7 +227,6 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
   const flushWhenFree = () => empty(true);
 
   return {
-    /** Queues an event, which is published after its commit. */
     emit: (input: EventInput): void => enqueue({ work: null, events: [encoded(input, true)], done: null }),
     /** Publishes a metrics sample: it takes an id and a place in the order, but is not stored. */
     sample: (event: Omit<MetricsEvent, "id" | "timestamp">): void => publish(encoded(event, false)),

@@ -22,10 +22,8 @@ const MAX_WAIT_MS = MINUTE_MS;
 /** A change of one server's picture by a poll, by age, or by a new config. */
 export interface Change {
   readonly server: MonitoredServer;
-  /** Null if the server is new. */
   readonly before: ServerPicture | null;
   readonly after: ServerPicture;
-  /** The snapshot that contains `after`. */
   readonly snapshot: Snapshot;
 }
 
@@ -60,7 +58,6 @@ export function createLive(deps: LiveDeps) {
   /** Servers that a reload removed; one of their polls may still be running. */
   const former = new Map<string, MonitoredServer>();
   let configured = deps.servers;
-  /** Whether the store has recorded the `configured` servers. */
   let noted = false;
   let failing = false;
   let cancelTimer = () => {};
@@ -173,7 +170,6 @@ export function createLive(deps: LiveDeps) {
     arm();
   }
 
-  /** Ends the open sessions of a server that is not configured. */
   function release(id: string): void {
     attempt(() => {
       const sessions = tracker.release(id);

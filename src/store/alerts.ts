@@ -43,7 +43,6 @@ export function createAlerts({ state }: Pick<Store, "state">) {
     firing: () => firing(),
     /** Returns alerts that began in [from, until), epoch ms. */
     startedIn: (from: number, until: number) => startedIn(from, until),
-    /** Returns when the oldest alert began; null without alerts. */
     oldest: () => read(() => oldest.get())?.at ?? null,
     get: (id: number): Alert | null => byId(id)[0] ?? null,
     /** Returns resolved alerts that are still silenced at `now`. */
@@ -54,7 +53,6 @@ export function createAlerts({ state }: Pick<Store, "state">) {
     /** A null body deletes the watch. */
     writeWatch: ({ rule, server, daemon, feature, detail }: AlertSubject, body: string | null): void =>
       watches.put(JSON.stringify({ rule, server, daemon, feature, detail }), body),
-    /** By server. */
     baselines: () => new Map(baselines.all()),
     writeBaseline: baselines.put,
     /** Deletes one step of alerts that ended before an instant and returns their number. */

@@ -17,7 +17,6 @@ export interface ClockLook {
 interface ClockWatchDeps {
   readonly store: Store;
   readonly clock: Clock;
-  /** Milliseconds of a monotonic clock. */
   readonly elapsed: () => number;
   /** Whether a time service synchronizes the kernel's clock; false if unknown. */
   readonly isSynchronised: () => Promise<boolean>;

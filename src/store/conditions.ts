@@ -8,7 +8,6 @@ export interface Rows {
 
 /** Filter of sessions or denials; null means any. Several names are alternatives. Hosts ignore case. */
 export interface SessionFilter {
-  /** At a hub: everything of these sites, regardless of `servers`. */
   readonly sites?: readonly string[];
   readonly servers: readonly string[] | null;
   readonly daemons: readonly string[] | null;
@@ -59,7 +58,6 @@ export function sessionCondition({ servers, daemons, features, users, hosts }: S
   ]);
 }
 
-/** Returns users and hosts in rows; `from` is a table with its condition. */
 export function peopleIn(rows: Rows, from: string, values: Condition["values"]) {
   const distinct = (column: "user" | "host") =>
     rows

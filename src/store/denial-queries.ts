@@ -51,7 +51,6 @@ export function deniedPeople(rows: Rows, filter: DenialFilter) {
   return peopleIn(rows, `denials WHERE ${sql}`, values);
 }
 
-/** Lists users and hosts with a denial that matches the filter, each with its last attempt, epoch ms. */
 export function lastDenied(rows: Rows, filter: DenialFilter) {
   const { sql, values } = conditionOf(filter);
   return (["user", "host"] as const).flatMap((kind) =>

@@ -134,10 +134,8 @@ export function createDenialSources({ sqlite, read }: Pick<Store, "sqlite" | "re
   return {
     cursor: (server: string): unknown => JSON.parse(read(() => cursor.get(server))?.cursor ?? "null"),
     saveCursor: (server: string, value: unknown): void => void save.run(server, JSON.stringify(value)),
-    /** Starts a span of visible denials, unless one is open. */
     begin: (server: string, at: number): void => void begin.run(server, at),
     end: (server: string, at: number): void => void end.run(server, at),
-    /** Adds a past span, because an old log was imported. */
     cover(server: string, from: number, to: number): void {
       const near = takeTouching.all(server, to, from);
       const first = Math.min(from, ...near.map((span) => span.from));

@@ -4,7 +4,6 @@ import type { DatabaseFile } from "./database/database-file.ts";
 import { AUDIT_LINES } from "./database/precious.ts";
 import type { Store } from "./open/open.ts";
 
-/** A stored event: encoded, with the filter fields of streams. */
 export interface EventRow {
   readonly id: number;
   readonly type: EventType;
@@ -69,13 +68,11 @@ export function createEvents(store: Store) {
     /** Returns the newest id deleted by retention or clearing, or 0. `log` considers only log lines. */
     deletedThrough: (only?: "log"): number =>
       Math.max(marks.get("deleted_logs"), only === "log" ? 0 : marks.get("deleted_events")),
-    /** Returns ranges of ids above `after` that were published but not stored. */
     holesAbove: (after: number): { readonly from: number; readonly to: number }[] =>
       read(() => holes.all(after)),
     /** Returns the highest id that may be in use, after which a new process starts. */
     highestReserved: (): number =>
       Math.max(reserved.get("reserved"), marks.get("reserved_beside"), read(() => edges.get())?.newest ?? 0),
-    /** Records that ids up to `highest` may be used. */
     reserve: (highest: number): void => store.state.transaction(() => reserved.set("reserved", highest)),
     /** Does the same in licmond.db while state.db cannot be written. Runs in the caller's transaction. */
     reserveBeside: (highest: number): void => marks.raise("reserved_beside", highest),

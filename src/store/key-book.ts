@@ -101,7 +101,6 @@ export function createKeyBook({ rows, clock, random = systemRandom, ofSites }: K
 
     unwritten: (): readonly (readonly [id: string, at: number])[] => [...uses],
 
-    /** Forgets uses that were written, unless there are later ones. */
     written(noted: readonly (readonly [id: string, at: number])[]): void {
       for (const [id, at] of noted) if (uses.get(id) === at) uses.delete(id);
     },

@@ -28,7 +28,6 @@ export function createKeys({ store, clock, random }: KeysDeps) {
   );
   const used = new Map(store.read(() => storedUses.all()).map(({ id, at }) => [id, at]));
   const { columns, into, row: toRow, values } = tableOf(apiKeys);
-  /** Returns the first key that matches; `sqlite` may be the copy of state.db. */
   const first = (
     sqlite: Database,
     condition: string,
@@ -104,7 +103,6 @@ export function createKeys({ store, clock, random }: KeysDeps) {
       });
     },
 
-    /** Writes recorded uses. They stay recorded on a StoreError. */
     flush(): void {
       const noted = book.unwritten();
       if (noted.length === 0) return;

@@ -37,7 +37,6 @@ export function lineMatcher(words: readonly string[]): (json: string) => boolean
   };
 }
 
-/** Reports whether every word occurs in a text, as {@link lineMatcher} does. */
 export function wordMatcher(words: readonly string[]): (text: string) => boolean {
   const letter = "[\\p{L}\\p{N}]";
   const whole = words.map((word) => {
@@ -62,7 +61,6 @@ export function createLogIndex({ sqlite, transaction }: Pick<Store, "sqlite" | "
   const insert = sqlite.query<null, [number, number, string]>("INSERT INTO log_words VALUES (?, ?, ?)");
   const forget = sqlite.query<null, [number]>("DELETE FROM log_words WHERE through_id <= ?");
   return {
-    /** Indexes the next full run of lines and returns their number. */
     step: (): number =>
       transaction(() => {
         const lines = next.all(indexedThrough.get()?.id ?? 0);
@@ -83,9 +81,7 @@ export function parseLine(json: string): LogEvent {
   try {
     const line = JSON.parse(json) as LogEvent | null;
     if (typeof line?.message === "string" && typeof line.metadata === "object") return line;
-  } catch {
-    // Not JSON.
-  }
+  } catch {}
   throw new DamagedValue("A stored log line is damaged");
 }
 

@@ -48,7 +48,6 @@ function createOldest(
   };
 }
 
-/** Deletes one step of stored events other than `log` that are too old and returns their number. */
 export function createEventRetention(store: Store, limit: number) {
   const marks = createMarks(store);
   const oldest = createOldest(store, "type", DOMAIN_EVENTS, limit);
@@ -72,7 +71,6 @@ const NOT_AUDIT = LOG_SOURCES.filter((source) => source !== AUDIT);
 
 interface ClearedStep {
   readonly cleared: number;
-  /** The newest line of the step, after which the next one continues. Null means done. */
   readonly last: number | null;
 }
 

@@ -20,7 +20,6 @@ export function createNotifications({ state }: Pick<Store, "state">, now: number
   const load = () => read(() => all.all());
   let last = Math.max(now, load().at(-1)?.id ?? 0);
   return {
-    /** Returns increasing ids, also across restarts and after the queue was empty. */
     nextId: () => ++last,
     load,
     /** Runs in the caller's transaction on state.db. */

@@ -1,7 +1,6 @@
 import { type Clock, DAY_MS } from "../domain/time/clock.ts";
 import type { Store } from "./open/open.ts";
 
-/** How many requests a key may make; null means unlimited. */
 export interface QuotaLimits {
   readonly daily: number | null;
   readonly monthly: number | null;
@@ -36,7 +35,6 @@ export function createQuotaBook(clock: Clock) {
   return {
     counters,
     current,
-    /** Counts one request of a key; if a quota is exhausted, counts nothing and returns it. */
     take(keyId: string, { daily, monthly }: QuotaLimits): QuotaRefusal | null {
       const counter = current(keyId);
       const { dayAt, dayCount, monthAt, monthCount } = counter;
@@ -49,7 +47,6 @@ export function createQuotaBook(clock: Clock) {
       counters.set(keyId, counter);
       return null;
     },
-    /** Counters from before this time belong to keys that were not used this month. */
     outdated: () => monthStart(clock.now()) - DAY_MS,
   };
 }
@@ -83,10 +80,8 @@ export function createQuotas({ store, clock }: { readonly store: Store; readonly
       const { dayCount: day, monthCount: month } = book.current(keyId);
       return { day, month };
     },
-    /** Writes the counts since the last call. After a StoreError they stay to be written. */
     flush(): void {
       if (unwritten.size === 0) return;
-      // Remove keys that were not used this month.
       const outdated = book.outdated();
       store.transaction(() => {
         for (const keyId of unwritten) {

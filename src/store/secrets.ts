@@ -19,7 +19,6 @@ export function installationSecret(
   if (known !== null) return known;
   const made = Buffer.from(random(SECRET_BYTES));
   return state.change((sqlite) => {
-    // Another process may have been first.
     sqlite.run("INSERT OR IGNORE INTO secrets (name, value) VALUES ('pseudonyms', ?)", [made]);
     return secretIn(sqlite) ?? made;
   });

@@ -30,7 +30,6 @@ export interface SignIn extends Omit<Grant, "expiresAt"> {
   readonly stay: boolean;
   readonly createdAt: number;
   readonly lastUsedAt: number;
-  /** When it ends without further use. */
   readonly expiresAt: number;
   /** E.g. `Firefox 140 on Linux`; null if unknown. */
   readonly browser: string | null;

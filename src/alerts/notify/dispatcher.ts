@@ -13,7 +13,6 @@ const MAX_NOTES = 100;
 export const MAX_WAITING = 1_000;
 /** Undelivered notes are dropped after this time. */
 const GIVE_UP_MS = 3 * 86_400_000;
-/** How long deliveries may take at shutdown. */
 const STOP_GRACE_MS = 2_000;
 
 interface DispatcherDeps {

@@ -4,7 +4,6 @@ import type { Unit } from "../../domain/words.ts";
 import type { NotificationRow } from "../../store/notifications.ts";
 import { readSecretFile } from "../../system/secret-file.ts";
 
-/** Why a target gets a note about an alert. */
 export type NoteKind = "fired" | "raised" | "resolved" | "reminder";
 
 export interface NotedHolder {
@@ -22,7 +21,6 @@ export interface NotedAlert extends AlertRecord {
    * Holders of most seats of the feature; empty if it is about no feature, or if the target names no people.
    */
   readonly holders: readonly NotedHolder[];
-  /** Unit of the held seats; absent means seats. */
   readonly unit?: Unit;
   /** Link to the page; null without `http.public_url`, absent in older notes. */
   readonly link?: string | null;
@@ -59,13 +57,11 @@ export interface NoteFilter {
  */
 export type Send = (message: Message, signal: AbortSignal) => Promise<string | null>;
 
-/** A failed delivery; the message contains no secret. */
 export class DeliveryError extends Error {
   override readonly name = "DeliveryError";
 
   constructor(
     message: string,
-    /** How long the receiver asks to wait. */
     readonly retryAfterMs: number | null = null,
   ) {
     super(message);

@@ -13,7 +13,6 @@ import type { Message, Note, NotedAlert, NotedHolder } from "./note.ts";
 
 const MAX_LINE = 400;
 const MAX_SUBJECT = 120;
-/** Maximum number of alerts named in a text; the rest is counted. */
 const MAX_ALERTS = 30;
 
 export interface Paragraph {
@@ -171,7 +170,6 @@ function wallTime(at: number, zone: string, besides: number | null = null): stri
   return isSameDay ? shown(at).slice(11) : shown(at);
 }
 
-/** Formats a time with its zone: `2026-03-02 13:15 CET`. */
 function time(at: number, zone: string): string {
   const name = new Intl.DateTimeFormat("en-GB", { timeZone: zone, timeZoneName: "short" })
     .formatToParts(at)

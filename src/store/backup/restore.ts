@@ -135,11 +135,8 @@ function takeIn(paths: Paths, isRestored: boolean, now: number): CarriedOver {
 }
 
 export type WayBack =
-  /** No database exists, or the older licmond can use it unchanged. */
   | { readonly kind: "none" }
-  /** The copy from before the migration replaces it. */
   | { readonly kind: "copy"; readonly database: string; readonly copy: string }
-  /** No copy is usable by the older licmond. */
   | { readonly kind: "lost"; readonly database: string };
 
 /**

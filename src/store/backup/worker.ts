@@ -63,7 +63,6 @@ export interface DatabaseReport {
   readonly path: string;
   readonly bytes: number;
   readonly schemaVersion: number;
-  /** Schema of this licmond; an older database is migrated when the daemon starts. */
   readonly knownSchema: number;
   /** Rows of all tables except the search index's own. */
   readonly rows: number;
@@ -72,7 +71,6 @@ export interface DatabaseReport {
   /** Time of the oldest and newest collected data, epoch ms; null without data. */
   readonly oldestAt: number | null;
   readonly newestAt: number | null;
-  /** True for a backup of only state.db. */
   readonly isState: boolean;
 }
 

@@ -47,14 +47,12 @@ export function createBusyWait(
   };
 
   return {
-    /** Call before each transaction. */
     before(): void {
       if (wanted === null) return;
       const wait = now() < hotUntil ? 0 : wanted;
       if (wait !== set) sqlite.run(`PRAGMA busy_timeout = ${wait}`);
       set = wait;
     },
-    /** Call after each transaction with its error, or null. */
     after(error: unknown): void {
       if (isBusy(error)) {
         const at = now();
@@ -89,7 +87,6 @@ export function isBusy(error: unknown): boolean {
   return error instanceof StoreError && error.code === "BUSY";
 }
 
-/** Pause between retries, in which the event loop is free. */
 const RETRY_MS = 100;
 
 /** Retries a write while another program holds the lock. Rejects with the last error of `work`. */

@@ -65,7 +65,6 @@ export function createDatabaseFile(
     }
   }
 
-  /** Records damage: the check reports it until the next start, which repairs it. */
   function metDamage(error: StoreError): void {
     if (damage !== null) return;
     damage = error;
@@ -167,7 +166,6 @@ export function openConnection(path: string, migrations: readonly Migration[], l
 }
 
 function prepareConnection(sqlite: Database, log: Log | null): void {
-  // Readers and the writer do not wait for each other.
   const journal = sqlite.query<{ journal_mode: string }, []>("PRAGMA journal_mode = WAL").get()?.journal_mode;
   if (journal !== "wal") {
     log?.warn("The file system does not support SQLite's write-ahead log; use a local one", {

@@ -19,7 +19,6 @@ import { dirname, join, resolve } from "node:path";
 import { printBytes } from "../../domain/bytes.ts";
 import { asStoreError, errorCode, notWritable, StoreError } from "./store-error.ts";
 
-/** Paths of the two databases of a storage directory and of its lock file. */
 export interface Paths {
   readonly history: string;
   readonly state: string;
@@ -94,7 +93,6 @@ export function ensurePrivateFile(path: string): void {
   }
 }
 
-/** Throws StoreError if a file cannot be read and written. It may be missing. */
 export function requireWritable(path: string): void {
   refuseOther(path);
   try {
@@ -145,7 +143,6 @@ export function isSameFile(a: string, b: string): boolean {
   return one !== undefined && other !== undefined && one.ino === other.ino && one.dev === other.dev;
 }
 
-/** Files that SQLite keeps next to a database. */
 export const COMPANIONS = ["-wal", "-shm", "-journal"] as const;
 
 /**
@@ -210,7 +207,6 @@ export function removeDatabase(path: string): void {
   for (const suffix of ["", ...COMPANIONS]) rmSync(path + suffix, { force: true });
 }
 
-/** Creates an empty private file for an unfinished database, removing leftovers of a killed licmond. */
 export function makeFresh(path: string): void {
   removeDatabase(path);
   makePrivateFile(path);

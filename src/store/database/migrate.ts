@@ -74,7 +74,6 @@ function step(sqlite: Database, path: string, migration: Migration, version: num
     run.immediate();
   } catch (error) {
     const known = asStoreError(error, path);
-    // An error in the SQL of a migration is a bug.
     if (known !== null && errorCode(error) !== "SQLITE_ERROR") throw known;
     throw new StoreError(
       "MIGRATION",

@@ -31,7 +31,6 @@ export const ALERTS: Queries = {
   notifications: "SELECT * FROM notifications",
 };
 
-/** Rows of state.db that a backup of both files contains. */
 const IN_BACKUP: Queries = { ...KEYS, ...ALERTS };
 
 /** Rows that the copy of state.db contains. It is rewritten often, so ended alerts are left out, except for the highest id. */
@@ -45,7 +44,6 @@ export const IN_COPY: Queries = {
      OR id = (SELECT max(id) FROM alerts)`,
 };
 
-/** Reads rows, skipping tables that an older schema lacks. */
 export function readRows(sqlite: Database, queries: Queries): Rows {
   const names = tableNames(sqlite);
   const found = Object.entries(queries).filter(([name]) => names.includes(name));
@@ -67,7 +65,6 @@ export function putRows(sqlite: Database, rows: Rows): void {
   }
 }
 
-/** Returns an up-to-date state.db in memory, from its bytes or empty. */
 export function stateOf(bytes: Uint8Array | null): Database {
   const sqlite = bytes === null ? new Database(":memory:") : Database.deserialize(bytes);
   migrate(sqlite, "state.db", STATE_MIGRATIONS);
@@ -139,7 +136,6 @@ export function copyBoth({ history, state: statePath }: Paths, to: string): void
   // A licmond.db from before state.db contains everything.
   if (!tableNames(copy).includes("key_uses")) return;
   using state = openReader(statePath);
-  // The copy is discarded unless it completes, and is synced before it gets its name.
   copy.run("PRAGMA journal_mode = MEMORY");
   const known = tableNames(copy);
   const tables = state.query<{ name: string; sql: string }, []>(
@@ -168,7 +164,6 @@ export function stateIn(sqlite: Database | null, path: string): Database | null 
   return state;
 }
 
-/** Removes the state that {@link stateIn} returned from the licmond.db of a backup. */
 export function dropState(sqlite: Database): void {
   for (const table of Object.keys(stateQueries(schemaVersion(sqlite))))
     if (table !== "event_marks") sqlite.run(`DROP TABLE IF EXISTS "${table}"`);

@@ -7,7 +7,6 @@ import { ROLES } from "../../domain/words.ts";
  * compares the two. Times are epoch ms.
  */
 
-/** Every server that was ever configured; deleting one deletes everything that belongs to it. */
 export const servers = sqliteTable("servers", {
   id: text().primaryKey(),
   manager: text().notNull(),

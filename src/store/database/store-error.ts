@@ -90,7 +90,7 @@ export function corrupt(path: string, message: string, cause?: unknown): StoreEr
 export function notWritable(path: string, cause?: unknown): StoreError {
   const isReadOnly = isOnReadOnlyMount(path, cause);
   const what = isReadOnly
-    ? "lies on a file system that is mounted read-only (EROFS)"
+    ? "is on a file system that is mounted read-only (EROFS)"
     : `cannot be written by uid ${process.getuid?.()}`;
   const fix = isReadOnly
     ? "Mount it writable (mount -o remount,rw), or use another file system; for a systemd service, ReadWritePaths= opens a path."

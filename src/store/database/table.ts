@@ -19,9 +19,7 @@ export function tableOf<Table extends SQLiteTable>(table: Table) {
     columns: columns.map(([field, { name }]) => `${name} AS "${field}"`).join(", "),
     /** The rest of an INSERT, with a named parameter per field. */
     into: `INTO ${getTableName(table)} (${names}) VALUES (${parameters})`,
-    /** Converts a row selected with `columns`. */
     row: (selected: unknown) => convert(selected as Record<string, unknown>, "mapFromDriverValue") as Row,
-    /** Converts a row to the parameters of `into`; the type stands for all that SQLite binds. */
     values: (row: Row) => convert(row, "mapToDriverValue") as Record<string, string>,
   };
 }

@@ -43,7 +43,6 @@ export function createTransaction(sqlite: Database): RunTransaction {
       result = work(running);
       sqlite.run("COMMIT");
     } catch (error) {
-      // SQLite rolls back by itself after some errors (full disk, I/O).
       if (sqlite.inTransaction) sqlite.run("ROLLBACK");
       throw error;
     } finally {

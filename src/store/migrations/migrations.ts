@@ -39,7 +39,6 @@ import alertsOnlyHere from "./state/0004-alerts-only-here.sql" with { type: "tex
 /** One migration of the schema. Never change a released migration; add a new one. */
 export interface Migration {
   readonly name: string;
-  /** Statements, run in one transaction with foreign keys off. */
   readonly sql: string;
 }
 

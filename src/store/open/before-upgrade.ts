@@ -21,7 +21,6 @@ interface Upgrade {
   readonly to: number;
 }
 
-/** Returns the file that names the copy of an unfinished upgrade. */
 const markOf = (paths: Paths) => `${paths.history}.upgrade-begun`;
 
 const KEPT = 2;
@@ -91,7 +90,6 @@ function copyOfUnfinished(paths: Paths, { from, stateFrom }: Upgrade): string | 
   return hasBegun && copiesOf(paths.history).includes(copy) ? copy : null;
 }
 
-/** Ends the upgrade, so that the next one makes its own copy. */
 export function upgradeFinished(paths: Paths): void {
   rmSync(markOf(paths), { force: true });
 }

@@ -23,7 +23,6 @@ export interface StoreOptions extends PrepareOptions {
   readonly busyWaitMs?: number;
 }
 
-/** Opens or creates the databases and migrates them. Throws StoreError. */
 export function openStore(options: StoreOptions): Store {
   const { directory, mode = "daemon", lockWaitMs, log, busyWaitMs = null } = options;
   const paths = pathsOf(directory);

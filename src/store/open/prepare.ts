@@ -38,7 +38,6 @@ export type OpeningStep = "check" | "copy" | "upgrade";
 export interface Prepared {
   readonly history: Database;
   readonly state: Database;
-  /** A problem that an administrator should fix although everything works, or null. */
   readonly notice: string | null;
 }
 
@@ -146,7 +145,6 @@ function removeDamagedEvents(history: Database, log: Log): void {
   if (events > 0) log.error("Damaged events were removed", { events });
 }
 
-/** Opens both files and migrates them after copying them. */
 function bringUpToDate(
   paths: Paths,
   migrations: readonly Migration[],

@@ -108,7 +108,6 @@ export function damageMet(path: string): string | null {
   return existsSync(noteOf(path)) ? readFileSync(noteOf(path), "utf8").trim() : null;
 }
 
-/** Keeps an existing note. Does not throw, because the damage itself is being reported. */
 export function noteDamage(path: string, what: string): void {
   try {
     makePrivateFile(noteOf(path));

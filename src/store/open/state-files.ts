@@ -89,7 +89,6 @@ export function putState(
 export interface CarriedOver {
   /** Names of keys that were active in the backup and have been revoked since: they stay revoked. */
   readonly revoked: readonly string[];
-  /** Names of active keys that the backup does not contain: they stop working. */
   readonly lost: readonly string[];
 }
 

@@ -106,7 +106,6 @@ export function createStateFile(file: DatabaseFile, copyPath: string, log: Log) 
       copySoon();
       return result;
     }) as RunTransaction,
-    /** Writes the copy if it misses a change of a key. */
     copyIfOld(): void {
       if (markOf(copyPath, "changes") !== version()) attemptCopy();
     },
