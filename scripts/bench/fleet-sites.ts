@@ -35,7 +35,7 @@ export interface Tally {
   lagMs: number[];
 }
 
-export const newTally = (): Tally => ({
+const newTally = (): Tally => ({
   ...{ facts: 0, bytes: 0, pushes: 0, failures: 0, refusals: new Map(), pushMs: [], lagMs: [] },
 });
 

@@ -33,7 +33,7 @@ export interface HistoryFile {
   readonly plain: PlainDay;
 }
 
-export interface PlainDay {
+interface PlainDay {
   readonly path: string;
   readonly bytes: number;
 }

@@ -1,4 +1,4 @@
-export interface LoadOptions {
+interface LoadOptions {
   readonly port: number;
   readonly path: string;
   readonly key: string;
@@ -8,7 +8,7 @@ export interface LoadOptions {
   readonly pauseMs: number;
 }
 
-export interface LoadResult {
+interface LoadResult {
   readonly requestsPerSecond: number;
   /** Time from sending the request to reading the last byte of the answer. */
   readonly latenciesMs: readonly number[];

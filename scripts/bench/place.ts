@@ -17,7 +17,7 @@ export interface Place extends AsyncDisposable {
   readonly addresses: readonly string[];
 }
 
-export interface PlaceOptions {
+interface PlaceOptions {
   /** Output of the tool for each server; empty = a daemon without servers. */
   readonly outputs: readonly string[];
   readonly concurrency?: number;

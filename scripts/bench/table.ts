@@ -40,7 +40,7 @@ export function compared(what: string, figures: Figures, unit: string, bound: Bo
 }
 
 /** Returns our figure divided by the baseline, or null without a baseline. */
-export function ratioOf(row: Row): number | null {
+function ratioOf(row: Row): number | null {
   return row.baseline === null ? null : row.ours / row.baseline;
 }
 

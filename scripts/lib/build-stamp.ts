@@ -15,7 +15,7 @@ const INPUTS = [
   "tsconfig.json",
 ];
 
-export interface BuildIdentity {
+interface BuildIdentity {
   /** Version in package.json. */
   readonly version: string;
   /** Git commit, with `-dirty` if the inputs differ from it; `unknown` outside of a repository. */

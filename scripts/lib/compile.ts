@@ -4,7 +4,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { collectLicenses } from "./licenses/collect.ts";
 import { buildPage, withPage } from "./page.ts";
 
-export interface CompileOptions {
+interface CompileOptions {
   /** The project's root. */
   readonly root: string;
   /** Path of the executable: `…/licmond`. It is replaced only after the build succeeds. */

@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 
 /** A file of the page with its compressed forms. */
-export interface BuiltFile {
+interface BuiltFile {
   /** Path below the page's address: `index.html`, `assets/index-1a2b3c.js`. */
   readonly name: string;
   readonly type: string;
@@ -15,10 +15,10 @@ export interface BuiltFile {
 const HUB_INDEX = "index-hub.html";
 
 /** Clients that accept neither get the gzip form decompressed. Storing plain files too would add half of the size. */
-export const ENCODINGS = ["gzip", "br"] as const;
+const ENCODINGS = ["gzip", "br"] as const;
 export type Encoding = (typeof ENCODINGS)[number];
 
-export interface BuiltPage {
+interface BuiltPage {
   readonly files: readonly BuiltFile[];
   /** Absolute paths of all inputs. */
   readonly inputs: readonly string[];

@@ -15,7 +15,7 @@ import {
 import { firstDelayMs, isInPace, nextPollTime } from "./pace.ts";
 import { failedInside } from "./poll.ts";
 
-export interface CollectorDeps {
+interface CollectorDeps {
   readonly servers: readonly MonitoredServer[];
   /** Maximum number of simultaneous polls. */
   readonly concurrency: number;

@@ -15,7 +15,7 @@ interface Scalar {
 }
 
 /** Scalars outside of lists, by variable: LICMOND_HTTP_PORT sets `http.port`. */
-export const ENVIRONMENT_VARIABLES: ReadonlyMap<string, Scalar> = new Map(scalarsOf(ConfigFile, []));
+const ENVIRONMENT_VARIABLES: ReadonlyMap<string, Scalar> = new Map(scalarsOf(ConfigFile, []));
 
 /**
  * Overrides settings with variables such as `LICMOND_HTTP_PORT=9000`. Ignores empty variables. Keeps texts

@@ -12,10 +12,10 @@ import * as form from "./forms.ts";
  * `config.ts` applies the defaults. `secret` marks values that messages must not quote.
  */
 
-export const NOTIFICATION_TYPES = ["webhook", "email", "command"] as const;
+const NOTIFICATION_TYPES = ["webhook", "email", "command"] as const;
 /** Actions that a hub may request from a site. */
-export const FLEET_COMMANDS = ["rescan", "acknowledge", "execute"] as const;
-export const WEBHOOK_TEMPLATES = ["json", "slack", "teams", "ntfy"] as const;
+const FLEET_COMMANDS = ["rescan", "acknowledge", "execute"] as const;
+const WEBHOOK_TEMPLATES = ["json", "slack", "teams", "ntfy"] as const;
 
 const SECRET = { secret: true };
 const START = { takes: 'a date with a time, e.g. 2026-01-31T22:00:00 or "2026-01-31T22:00:00Z"' };

@@ -195,7 +195,7 @@ export const RESERVATION_TYPES = [
   "project",
 ] as const;
 /** `other`: the name begins with the tool's own type word. */
-export type ReservationType = (typeof RESERVATION_TYPES)[number] | "other";
+type ReservationType = (typeof RESERVATION_TYPES)[number] | "other";
 
 export interface ReservationReading {
   readonly type: ReservationType;

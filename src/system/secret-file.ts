@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { codeOf } from "../domain/error-code.ts";
 import { readSystemFile } from "./host-metrics.ts";
 
-export type Exposure = NonNullable<ReturnType<typeof exposureOf>>;
+type Exposure = NonNullable<ReturnType<typeof exposureOf>>;
 
 const READ = 4;
 const WRITE = 2;

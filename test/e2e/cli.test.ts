@@ -15,7 +15,7 @@ test("version and --version print the version of package.json, --licenses all li
   for (const [name, version] of Object.entries(manifest.dependencies))
     expect(stdout).toContain(`\n${name} ${version} (`);
   for (const text of [
-    ...[`Bun ${Bun.version} and what it links`, "JavaScriptCore", "GNU LIBRARY GENERAL PUBLIC LICENSE"],
+    ...[`Bun ${Bun.version} and its libraries`, "JavaScriptCore", "GNU LIBRARY GENERAL PUBLIC LICENSE"],
     ...["dompurify", "The licmond authors"],
   ])
     expect(stdout).toContain(text);

@@ -5,7 +5,7 @@ import { hasLicenseText, type PackageInside, packagesOf } from "./packages.ts";
  * Accepted licenses of bundled packages, as package.json spells them: those that only require keeping their notice. A choice
  * such as `(MIT OR GPL-3.0-only)` needs its own entry.
  */
-export const WANTED: ReadonlySet<string> = new Set([
+const WANTED: ReadonlySet<string> = new Set([
   "0BSD",
   "Apache-2.0",
   "BSD-2-Clause",
@@ -29,7 +29,7 @@ interface Library extends KnownPackage {
   readonly note?: string;
 }
 
-export interface LicenseSources {
+interface LicenseSources {
   /** The project's root, with LICENSE and docs/licenses. */
   readonly root: string;
   /** Absolute paths of the files in the bundle. */

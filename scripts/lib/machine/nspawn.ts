@@ -9,7 +9,7 @@ import { join } from "node:path";
 /** Mount points of the hierarchies that systemd uses: v1 alone, v1 and v2, v2 alone. */
 const HIERARCHIES = ["/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified", "/sys/fs/cgroup"];
 
-export interface Nspawn {
+interface Nspawn {
   /** Command that runs until the machine halts. SIGTERM halts the machine; a second one kills it. */
   readonly argv: readonly string[];
   /** Removes the control groups after the machine has ended. */

@@ -23,7 +23,7 @@ export type DebArchitecture = "amd64" | "arm64";
 /** `e_machine` of the binaries of each architecture. */
 const MACHINES: Readonly<Record<DebArchitecture, number>> = { amd64: 62, arm64: 183 };
 
-export interface DebOptions {
+interface DebOptions {
   /** The project's root. */
   readonly root: string;
   /** The built executable, for glibc. */

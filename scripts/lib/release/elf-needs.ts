@@ -1,5 +1,5 @@
 /** Requirements of a dynamic executable. */
-export interface ElfNeeds {
+interface ElfNeeds {
   /** `e_machine`: 62 = x86-64, 183 = ARM 64. */
   readonly machine: number;
   /** DT_NEEDED: `libc.so.6`, … in the order of the file. */

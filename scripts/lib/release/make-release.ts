@@ -7,7 +7,7 @@ import { elfNeeds, newestGlibc } from "./elf-needs.ts";
 import { archiveReadme, releaseReadme } from "./readme.ts";
 import { bareName, hasFormat, nameOf, type ReleaseTarget } from "./targets.ts";
 
-export interface ReleaseOptions {
+interface ReleaseOptions {
   /** The project's root. */
   readonly root: string;
   /** Output folder. Old files are deleted after all new ones are made. */

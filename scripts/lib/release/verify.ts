@@ -17,7 +17,7 @@ const SOURCES = [
   "tsconfig.json",
 ];
 
-export interface VerifyOptions {
+interface VerifyOptions {
   readonly root: string;
   /** Folder of the files to compare, with their SHA256SUMS. */
   readonly folder: string;

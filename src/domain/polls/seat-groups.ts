@@ -14,7 +14,7 @@ export function packageGroup(name: string): string {
   return `package ${name}`;
 }
 
-export function isPackage(feature: Member): boolean {
+function isPackage(feature: Member): boolean {
   return feature.seatGroup === packageGroup(nameOf(feature));
 }
 
