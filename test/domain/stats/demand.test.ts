@@ -24,93 +24,70 @@ const denied = (at: number, count: number, until = at): UnmetRequest => ({
 });
 const range = (steps: readonly Step[], end = HOUR) => ({ steps, start: 0, end });
 
-function whatIf(made: ReturnType<typeof demandOf>, total: number) {
-  const { whatIf } = efficiencyOf(new Map([[TOTAL, HOUR]]), TOTAL, [], made.asked);
-  const found = whatIf.find((one) => one.total === total);
-  return found && [found.saturatedSeconds, found.affectedSessions];
+const UNKNOWN = { deniedRequests: null, deniedSeats: null, queuedRequests: null, queuedSeatHours: null };
+const NO_DENIALS = { deniedRequests: 0, deniedSeats: 0 };
+
+interface Case {
+  readonly steps: Step[];
+  readonly requests?: UnmetRequest[];
+  /** The log was read. */
+  readonly isLogged: boolean;
+  readonly demand: Partial<ReturnType<typeof demandOf>["demand"]>;
+  /** By total: saturated seconds and affected sessions. */
+  readonly whatIf?: Record<number, [seconds: number | null, sessions: number | null]>;
 }
 
+const CASES: Record<string, Case> = {
+  "is unknown without a log, even if the queue is empty": {
+    steps: [step(0, TOTAL)],
+    isLogged: false,
+    demand: { ...UNKNOWN, knownFrom: "none" },
+    whatIf: { 2: [3600, 0], 4: [null, null] },
+  },
+  "a log without denials proves that there were none": {
+    steps: [step(0, TOTAL)],
+    isLogged: true,
+    demand: { ...NO_DENIALS, queuedRequests: 0, queuedSeatHours: 0, knownFrom: "log" },
+    whatIf: { 4: [0, 0] },
+  },
+  // Two requests wait for ten minutes, then five for another ten.
+  "without a log, each growth of the queue is a request": {
+    steps: [step(0, 3), step(600_000, 3, 2), step(1_200_000, 3, 5), step(1_800_000, 3)],
+    isLogged: false,
+    demand: { ...UNKNOWN, queuedRequests: 2, queuedSeatHours: 1.1667, knownFrom: "queue" },
+    whatIf: { 4: [1200, 2], 5: [1200, 1], 6: [600, 1], 8: [600, 0] },
+  },
+  // The last poll showed a free seat.
+  "a denied request counts from its first to its last attempt, on top of all seats": {
+    steps: [step(0, 2)],
+    requests: [denied(60_000, 1, 100_000), denied(HOUR / 2, 4)],
+    isLogged: true,
+    demand: { deniedRequests: 2, deniedSeats: 5, knownFrom: "log" },
+    whatIf: { 4: [41, 1], 5: [1, 1], 6: [1, 0], 7: [0, 0] },
+  },
+  // One user is denied and waits from the next poll on; later another one waits.
+  "a user who is denied and then waits made one request": {
+    steps: [step(0, 3), step(120_000, 3, 1), step(1_200_000, 3, 2), step(1_800_000, 3)],
+    requests: [denied(60_000, 1)],
+    isLogged: true,
+    demand: { deniedRequests: 1, queuedRequests: 1 },
+  },
+  "counts queued requests from the log instead of the queue's growth": {
+    steps: [step(0, 3, 3), step(HOUR / 2, 3)],
+    requests: [0, 1, 2].map((second) => ({ ...denied(second * SECOND, 1), outcome: "queued" })),
+    isLogged: true,
+    demand: { ...NO_DENIALS, queuedRequests: 3, queuedSeatHours: 1.5 },
+    whatIf: { 4: [1800, 3], 7: [0, 0] },
+  },
+};
+
 describe("demand beyond the seats", () => {
-  test("is unknown without a log, even if the queue is empty", () => {
-    const made = demandOf(range([step(0, TOTAL)]), TOTAL, [], false);
-    expect(made.demand).toEqual({
-      deniedRequests: null,
-      deniedSeats: null,
-      queuedRequests: null,
-      queuedSeatHours: null,
-      knownFrom: "none",
-    });
-    expect([whatIf(made, 4), whatIf(made, 2)]).toEqual([
-      [null, null],
-      [3600, 0],
-    ]);
-  });
-
-  test("a log without denials proves that there were none", () => {
-    const made = demandOf(range([step(0, TOTAL)]), TOTAL, [], true);
-    expect(made.demand).toEqual({
-      deniedRequests: 0,
-      deniedSeats: 0,
-      queuedRequests: 0,
-      queuedSeatHours: 0,
-      knownFrom: "log",
-    });
-    expect(whatIf(made, 4)).toEqual([0, 0]);
-  });
-
-  test("without a log, each growth of the queue is a request", () => {
-    // Two requests wait for ten minutes, then five for another ten.
-    const steps = [step(0, 3), step(600_000, 3, 2), step(1_200_000, 3, 5), step(1_800_000, 3)];
-    const made = demandOf(range(steps), TOTAL, [], false);
-    expect(made.demand).toEqual({
-      deniedRequests: null,
-      deniedSeats: null,
-      queuedRequests: 2,
-      queuedSeatHours: 1.1667,
-      knownFrom: "queue",
-    });
-    expect([4, 5, 6, 8].map((total) => whatIf(made, total))).toEqual([
-      [1200, 2],
-      [1200, 1],
-      [600, 1],
-      [600, 0],
-    ]);
-  });
-
-  test("a denied request counts from its first to its last attempt, on top of all seats", () => {
-    // The last poll showed a free seat.
-    const made = demandOf(
-      range([step(0, 2)]),
-      TOTAL,
-      [denied(60_000, 1, 100_000), denied(HOUR / 2, 4)],
-      true,
-    );
-    expect(made.demand).toMatchObject({ deniedRequests: 2, deniedSeats: 5, knownFrom: "log" });
-    expect([4, 5, 6, 7].map((total) => whatIf(made, total))).toEqual([
-      [41, 1],
-      [1, 1],
-      [1, 0],
-      [0, 0],
-    ]);
-  });
-
-  test("a user who is denied and then waits made one request", () => {
-    // One user is denied and waits from the next poll on; later another one waits.
-    const steps = [step(0, 3), step(120_000, 3, 1), step(1_200_000, 3, 2), step(1_800_000, 3)];
-    const { demand } = demandOf(range(steps), TOTAL, [denied(60_000, 1)], true);
-    expect([demand.deniedRequests, demand.queuedRequests]).toEqual([1, 1]);
-  });
-
-  test("counts queued requests from the log instead of the queue's growth", () => {
-    const queued = [0, 1, 2].map(
-      (second): UnmetRequest => ({ ...denied(second * SECOND, 1), outcome: "queued" }),
-    );
-    const made = demandOf(range([step(0, 3, 3), step(HOUR / 2, 3)]), TOTAL, queued, true);
-    expect(made.demand).toMatchObject({ deniedRequests: 0, queuedRequests: 3, queuedSeatHours: 1.5 });
-    expect([4, 7].map((total) => whatIf(made, total))).toEqual([
-      [1800, 3],
-      [0, 0],
-    ]);
+  test.each(Object.entries(CASES))("%s", (_, { steps, requests = [], isLogged, demand, whatIf = {} }) => {
+    const made = demandOf(range(steps), TOTAL, requests, isLogged);
+    expect(made.demand).toMatchObject(demand);
+    const effects = efficiencyOf(new Map([[TOTAL, HOUR]]), TOTAL, [], made.asked).whatIf;
+    for (const [total, [saturatedSeconds, affectedSessions]] of Object.entries(whatIf))
+      expect(effects).toContainEqual({ total: Number(total), saturatedSeconds, affectedSessions });
   });
 
   test("agrees with a plain loop over every second", () => {
