@@ -53,22 +53,17 @@ export function createSite(deps: SiteDeps) {
     holdMs,
   };
 
-  function siteState() {
-    const { labels, formerly, notify, logs, allow } = settings;
-    const { version, timezone } = deps;
-    const servers = snapshot().servers.map(({ server }) => server.id);
-    return {
-      version,
-      timezone,
-      labels,
-      formerly,
-      people: audience,
-      allow: [...allow],
-      notify,
-      logs,
-      servers,
-    };
-  }
+  const siteState = () => ({
+    version: deps.version,
+    timezone: deps.timezone,
+    labels: settings.labels,
+    formerly,
+    people: audience,
+    allow: [...settings.allow],
+    notify: settings.notify,
+    logs: settings.logs,
+    servers: snapshot().servers.map(({ server }) => server.id),
+  });
 
   async function begin(): Promise<Talk | null> {
     const { peopleKeyFile: file } = settings;

@@ -139,36 +139,43 @@ interface SumGroup {
 }
 
 export function createRollupSum(): RollupSum {
-  let groups: SumGroup[] = [];
-  let users = new Set<number>();
-  let total: number | null = null;
-  let coveredUntil: number | null = null;
-  let denied: number | null = null;
+  const fresh = () => ({
+    groups: [] as SumGroup[],
+    users: new Set<number>(),
+    total: null as number | null,
+    coveredUntil: null as number | null,
+    denials: null as number | null,
+  });
+  let sum = fresh();
   /** Totals rarely change, so this is mostly the right group. */
   let current: SumGroup | undefined;
 
   return {
     level(issued, unlimited, used, ms) {
       if (current === undefined || current.total !== issued || current.unlimited !== unlimited) {
-        current = groups.find((group) => group.total === issued && group.unlimited === unlimited);
+        current = sum.groups.find((group) => group.total === issued && group.unlimited === unlimited);
         if (current === undefined) {
           current = { total: issued, unlimited, levels: new Map() };
-          groups.push(current);
+          sum.groups.push(current);
         }
       }
       current.levels.set(used, (current.levels.get(used) ?? 0) + ms);
     },
     covered(until, issued) {
-      if (coveredUntil !== null && until <= coveredUntil) return;
-      coveredUntil = until;
-      total = issued;
+      if (sum.coveredUntil !== null && until <= sum.coveredUntil) return;
+      sum.coveredUntil = until;
+      sum.total = issued;
     },
-    user: (id) => void users.add(id),
+    user: (id) => void sum.users.add(id),
     denials(count) {
-      denied = (denied ?? 0) + count;
+      sum.denials = (sum.denials ?? 0) + count;
     },
     take() {
-      const sum: Rollup = {
+      const { groups, users, ...last } = sum;
+      sum = fresh();
+      current = undefined;
+      return {
+        ...last,
         groups: groups
           .map(({ total, unlimited, levels }) => ({
             total,
@@ -176,18 +183,8 @@ export function createRollupSum(): RollupSum {
             levels: [...levels].sort((a, b) => a[0] - b[0]),
           }))
           .sort((a, b) => (a.total ?? -1) - (b.total ?? -1) || Number(a.unlimited) - Number(b.unlimited)),
-        total,
-        coveredUntil,
         users: [...users].sort((a, b) => a - b),
-        denials: denied,
       };
-      groups = [];
-      current = undefined;
-      users = new Set();
-      total = null;
-      coveredUntil = null;
-      denied = null;
-      return sum;
     },
   };
 }
