@@ -157,7 +157,7 @@ export function durationSeconds(session: Session, now: number, intervalMs: numbe
 /** Null if the manager does not name them. */
 export type Holder = Pick<CheckoutReading, "user" | "host">;
 
-/** Returns a user as part of a key. No tool prints NUL in a name, so NUL stands for an unknown user. */
+/** Returns a user as part of a key. NUL, which no tool prints in a name, means an unknown user. */
 export function userKey(user: string | null): string {
   return user ?? "\0";
 }
@@ -173,7 +173,7 @@ type Line = Seat & Pick<CheckoutReading, "display">;
 
 /**
  * Returns a key that is equal in two readings of the same seat. Lines of one client may spell its host in
- * different case. Lines with equal keys are told apart by their order.
+ * different case. Lines with equal keys are distinguished by their order.
  */
 export function seatKey(row: Seat): string {
   return `${row.handle ?? ""}\0${userKey(row.user)}\0${row.host?.toLowerCase() ?? ""}\0${row.version ?? ""}`;

@@ -119,7 +119,7 @@ export interface HttpSettings
   readonly limits: Omit<Config["limits"], "streams" | "streamsPerKey" | "streamBufferBytes">;
 }
 
-export interface DaemonPort {
+interface DaemonPort {
   status(): DaemonStatus;
   /** Counts since the start for `/api/metrics`. `http` counts requests itself. */
   counters(): Pick<Metrics, "polls" | "parseProblems" | "streamClients"> & Metrics["process"];

@@ -97,7 +97,7 @@ export function createGate(
     .onTransform({ as: "global" }, ({ exchange, route }) => {
       // The key was checked for this route, so refuse if the router finds another one.
       if (exchange.route?.path !== route) throw noSuchPath();
-      // Of a repeated parameter, Elysia passes only the last value.
+      // Elysia passes only the last value of a repeated parameter.
       const sent = sentValues(exchange.query, exchange.route.keyInQuery ? ["api_key"] : []);
       // Documents of the page are open and equal for everyone.
       if ("label" in sent && exchange.route.access.get(exchange.request.method) !== "open")

@@ -110,7 +110,7 @@ export function createLimits({ clock, quotas, settings }: Pick<HttpDeps, "clock"
       drawFrom(ofAddresses, exchange.address, rate, exchange, "without a valid key from this address");
     },
     /**
-     * Draws on the key's bucket and quotas; a request counts once, whatever its answer. A sign-in (`signIn`: its id)
+     * Draws on the key's bucket and quotas; each request counts once. A sign-in (`signIn`: its id)
      * has its own bucket with the key's rate and no quotas, so browsers cannot use up a shared key. Throws
      * RATE_LIMIT_EXCEEDED or QUOTA_EXCEEDED.
      */

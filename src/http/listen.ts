@@ -22,7 +22,7 @@ export const SERVING = { development: false, maxRequestBodySize: HARD_CAP_BYTES 
 
 export type Listening = ReturnType<typeof listen>;
 
-export interface ListenSettings extends Pick<HttpSettings, "host" | "port"> {
+interface ListenSettings extends Pick<HttpSettings, "host" | "port"> {
   /** Null means plain HTTP. */
   readonly tls?: Pick<TlsMaterial, "cert" | "key" | "clientCa"> | null;
 }

@@ -23,13 +23,8 @@ function populated(): ServerPicture[] {
     HOSTS.map((host, other) => {
       // Equal start times, so that there are many ties.
       const startedAt = NOW - (other === 0 ? 3_600_000 : 7_200_000);
-      return checkout(user, {
-        host,
-        display,
-        qualifier,
-        handle: String(100 + index * 10 + other),
-        startedAt,
-      });
+      const handle = String(100 + index * 10 + other);
+      return checkout(user, { host, display, qualifier, handle, startedAt });
     }),
   );
   const reserved = [...RESERVATION_TYPES, "other" as const];
@@ -153,9 +148,7 @@ describe("no answer to an anonymized key contains a name", () => {
   test("the summary counts as for others", async () => {
     const at = site();
     const [mine, theirs] = await Promise.all(
-      [at.keys.anonymous, at.keys.viewer].map(async (key) =>
-        (await at.get("/api/licenses/summary", { key })).json(),
-      ),
+      [at.keys.anonymous, at.keys.viewer].map((key) => at.json("/api/licenses/summary", { key })),
     );
     expect(mine).toEqual(theirs);
     expect(mine).toMatchObject({ users: 5, hosts: 2 });
@@ -233,11 +226,7 @@ describe("pseudonyms work like names", () => {
       fc.asyncProperty(
         fc.shuffledSubarray(PEOPLE, { minLength: 2 }),
         fc.constantFrom(
-          "",
-          "?sort=user",
-          "?sort=display",
-          "?sort=count",
-          "?kind=checkout",
+          ...["", "?sort=user", "?sort=display", "?sort=count", "?kind=checkout"],
           "?kind=reservation",
         ),
         async (people, asking) => {
@@ -267,15 +256,15 @@ describe("streams", () => {
   const changed = { type: "server_status", from: "up", to: "down" } as const;
   const denied = denial(NOW, { user: "zq-ada", host: "zq-ws01", reason: "zq-ada is not on the list" });
   const { at: _, until: __, ...denialFields } = denied;
-  const open = {
-    value: null,
-    threshold: null,
-    peakValue: null,
-    durationSeconds: 0,
-    resolvedAt: null,
-    acknowledgedAt: null,
-    silencedUntil: null,
-  };
+  const numbers = { value: null, threshold: null, peakValue: null, durationSeconds: 0 };
+  const times = { startedAt: at, firedAt: at, resolvedAt: null, acknowledgedAt: null, silencedUntil: null };
+  const alert = {
+    type: "alert",
+    alert: 7,
+    change: "fired",
+    rule: "daemon_down",
+    severity: "critical",
+  } as const;
   const domainEvents: readonly EventInput[] = [
     taken({ ...seat, user: "zq-ada", host: "ZQ-WS01" }),
     { ...taken({ ...seat, user: "zqBob Smith", host: null }), type: "checkin" },
@@ -283,18 +272,13 @@ describe("streams", () => {
     { ...changed, ...place, reason: "zq-ada did it" },
     { type: "denial", ...denialFields, deniedAt: at, until: at },
     {
-      type: "alert",
-      alert: 7,
-      change: "fired",
-      rule: "daemon_down",
-      severity: "critical",
-      state: "firing",
+      ...alert,
       ...place,
+      ...numbers,
+      ...times,
+      state: "firing",
       feature: null,
       message: "The daemon acmed is down: zq-ada did it",
-      ...open,
-      startedAt: at,
-      firedAt: at,
       acknowledged: true,
       acknowledgedBy: "zq-ada",
       comment: "zq-ada",
@@ -320,7 +304,7 @@ describe("streams", () => {
     const resumed = await open(at.keys.anonymous, 1);
     const live = await open(at.keys.anonymous);
     const named = await open(at.keys.viewer);
-    // The comment, `retry`, and what is stored.
+    // Includes the comment and `retry`.
     const replayed = await resumed.take(2 + types.length);
     memory.log("zq-line", { level: "error" });
     for (const event of domainEvents) memory.emit(event);

@@ -66,23 +66,13 @@ export interface Seen {
   readonly text: string | null;
 }
 
-/** Checks answers against the document. */
-export interface Conformance {
-  /** Returns the problems of an answer to `method path` (without the query); empty if it has no problem. */
-  check(method: string, path: string, seen: Seen): string[];
-  /** `METHOD /path/{id} status` of all checked answers. */
-  readonly seen: ReadonlySet<string>;
-}
-
 /** Error codes that occur before an operation is found. */
-const BEFORE: readonly string[] = [
-  "NOT_FOUND",
-  "METHOD_NOT_ALLOWED",
-  "RATE_LIMIT_EXCEEDED",
-  "INTERNAL_ERROR",
-];
+const BEFORE = ["NOT_FOUND", "METHOD_NOT_ALLOWED", "RATE_LIMIT_EXCEEDED", "INTERNAL_ERROR"];
 
-export function createConformance(source: ApiDocument): Conformance {
+export type Conformance = ReturnType<typeof createConformance>;
+
+/** Checks answers against the document. */
+export function createConformance(source: ApiDocument) {
   const document = dereferenced(source);
   const problemOf = createSchemaCheck();
   const seen = new Set<string>();
@@ -108,8 +98,10 @@ export function createConformance(source: ApiDocument): Conformance {
   };
 
   return {
-    seen,
-    check(method, path, answer) {
+    /** `METHOD /path/{id} status` of all checked answers. */
+    seen: seen as ReadonlySet<string>,
+    /** Returns the problems of an answer to `method path` (without the query); empty if it has no problem. */
+    check(method: string, path: string, answer: Seen): string[] {
       const problems = answer.headers.has("x-request-id") ? [] : ["no X-Request-ID"];
       const template = templates.find(({ pattern }) => pattern.test(path))?.template;
       const item = template === undefined ? undefined : document.paths[template];

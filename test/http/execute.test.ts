@@ -8,19 +8,12 @@ import { processesLeft } from "../collector/processes.ts";
 import { type Bench, bench, checkout, executor, feature, monitored, picture } from "./make.ts";
 
 const tools = join(import.meta.dir, "../fake-tools");
-const runner = createCommandRunner({
-  path: "/usr/bin:/bin",
-  home: "/nonexistent",
-  graceMs: 100,
-  quietMs: 50,
-});
+const LIMITS = { path: "/usr/bin:/bin", home: "/nonexistent", graceMs: 100, quietMs: 50 };
+const runner = createCommandRunner(LIMITS);
 
-const own = (name: string, argv: readonly string[], role: "operator" | "admin" = "operator") => ({
-  name,
-  argv,
-  role,
-  timeoutMs: 5000,
-});
+const own = (name: string, argv: readonly string[], role: "operator" | "admin" = "operator") => {
+  return { name, argv, role, timeoutMs: 5000 };
+};
 const COMMANDS = [
   own("exit", [join(tools, "exit-241")]),
   own("say", ["/bin/echo", "{feature}", "{server}", "-z", "hunter2"]),

@@ -36,10 +36,8 @@ export function liveBench() {
       for (const listener of listeners) listener({ server: after.server, before, after, snapshot });
     },
     remove(id: string) {
-      snapshot = {
-        version: snapshot.version + 1,
-        servers: snapshot.servers.filter(({ server }) => server.id !== id),
-      };
+      const servers = snapshot.servers.filter(({ server }) => server.id !== id);
+      snapshot = { version: snapshot.version + 1, servers };
       feed.configured();
     },
   };

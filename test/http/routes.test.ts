@@ -341,17 +341,13 @@ describe("rescan", () => {
   test("several: a failure is in its row", async () => {
     const at = site();
     at.fail("cad", REFUSED);
+    const error = { code: REFUSED.code, message: REFUSED.message };
     const response = await rescan(at, { servers: ["eda", "cad", "eda"] });
     expect(response.status).toBe(200);
     expect(await response.json()).toEqual({
       results: [
         { server: "eda", status: "ok", durationMs: 12, error: null },
-        {
-          server: "cad",
-          status: "failed",
-          durationMs: 12,
-          error: { code: REFUSED.code, message: REFUSED.message },
-        },
+        { server: "cad", status: "failed", durationMs: 12, error },
       ],
     });
     expect(at.rescans).toEqual([["eda", "cad"]]);

@@ -100,7 +100,7 @@ export function poolOf(members: readonly (Counts & Shared)[], unit = members[0]?
   };
 }
 
-/** Adds the known values; null if there is none. */
+/** Adds the known values; null without any. */
 export function sumOfKnown(values: readonly (number | null)[]): number | null {
   const known = values.filter((value) => value !== null);
   return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);

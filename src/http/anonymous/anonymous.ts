@@ -52,7 +52,7 @@ export function createPseudonyms(secret: Uint8Array): Pseudonyms {
   };
 }
 
-/** Translates names between stored rows and what a caller may see. */
+/** Translates names between stored rows and the caller's view. */
 export interface NamesFor extends Pick<Pseudonyms, "session"> {
   /** Translates a filter to stored names; an anonymized caller filters by pseudonyms. */
   wanted<Filter extends People>(filter: Filter): Filter;

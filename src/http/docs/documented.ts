@@ -102,7 +102,7 @@ export function documented<
   };
 }
 
-export function rolesWith(needed: Permission): Role[] {
+function rolesWith(needed: Permission): Role[] {
   return ROLES.filter((role) => permits({ role, anonymize: false }, needed));
 }
 

@@ -90,7 +90,7 @@ function schemasInto(components: Map<string, Json>, vocabularies: ReadonlyMap<st
     return typeof name === "string" ? reference(name, made, schema.title === undefined) : made;
   }
 
-  /** OpenAPI 3.0 ignores keywords beside a reference, so wrap it to keep the description. */
+  /** OpenAPI 3.0 ignores keywords next to a reference, so wrap it to keep the description. */
   function reference(name: string, made: Json, isVocabulary: boolean): Json {
     const { description, example, default: absent, ...vocabulary } = made;
     const component = isVocabulary ? vocabulary : made;

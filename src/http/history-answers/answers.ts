@@ -150,7 +150,7 @@ function anonymousPage(read: Reader, asked: DenialQuery, pseudonyms: Pseudonyms)
   return { rows: sorted.slice(offset, offset + (limit ?? total)), total };
 }
 
-export type PeopleAsked = PeopleQuery & Formatted;
+type PeopleAsked = PeopleQuery & Formatted;
 
 export function peopleAnswer(before: SeenBefore, asked: PeopleAsked, pseudonyms: Pseudonyms | null): Answer {
   const shown = pseudonyms && ((kind: PersonKind, name: string) => pseudonyms[kind](name));

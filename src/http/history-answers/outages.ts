@@ -7,7 +7,7 @@ import { type WaitsQuery, waitsQuery } from "../../history/statistics/waits.ts";
 import type { Answer, Formatted } from "../answers/answer.ts";
 import { rowsAnswer, withSite } from "../answers/list.ts";
 
-export interface OutagesAsked extends OutageQuery, Formatted {
+interface OutagesAsked extends OutageQuery, Formatted {
   readonly now: number;
   /** Servers whose availability is reported by default. */
   readonly configured: readonly string[];

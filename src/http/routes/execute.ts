@@ -29,7 +29,7 @@ const Body = fields({
 });
 
 /** A request to run a command. */
-export type CommandAsked = Static<typeof Body>;
+type CommandAsked = Static<typeof Body>;
 
 /** Runs commands of the catalog: a daemon on its own host, a hub through its sites. */
 export interface CommandPort {

@@ -70,20 +70,15 @@ export function outageRoutes({ reader }: RouteDeps) {
         const { asked } = await reader.read(exchange, query, rangeOfDays(30));
         return reader.answer(exchange, "waits", { ...asked, sort: sortOf(query.sort) });
       },
-      documented(
-        "read",
-        "Licenses",
-        "How long features were full, and how long a request would have waited",
-        {
-          description:
-            "For each feature that was full in the range. A request at a random time in which it was full waits until a " +
-            "reading shows a free seat, also over a gap of up to an hour. A wait that ends in a longer gap, or at the end of " +
-            "the range, counts with its known part. `p80Confirmed` shows how well the p80 of the first two thirds of the " +
-            "full periods held in the last third. Counts older than `[retention] samples` are not included.",
-          query: WAITS,
-          answers: { 200: listDoc("waits", WaitsRecord, "Waits", { start, end }) },
-          errors: ["TIMEOUT"],
-        },
-      ),
+      documented("read", "Licenses", "Full periods of features, and waits of requests in them", {
+        description:
+          "For each feature that was full in the range. A request at a random time in which it was full waits until a " +
+          "reading shows a free seat, also over a gap of up to an hour. A wait that ends in a longer gap, or at the end of " +
+          "the range, counts with its known part. `p80Confirmed` shows how well the p80 of the first two thirds of the " +
+          "full periods held in the last third. Counts older than `[retention] samples` are not included.",
+        query: WAITS,
+        answers: { 200: listDoc("waits", WaitsRecord, "Waits", { start, end }) },
+        errors: ["TIMEOUT"],
+      }),
     );
 }

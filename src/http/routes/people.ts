@@ -14,7 +14,7 @@ const QUERY = queryOf({
   kind: wordList(PERSON_KINDS, "Users, hosts."),
   server: NAMED.server,
   label: NAMED.label,
-  start: startTime("Only people seen at this time or later. Default: as long as sessions are kept."),
+  start: startTime("Only people seen at this time or later. Default: since the oldest stored session."),
   sort: sortBy(sortable<PersonRecord>(PersonRecord)),
   ...STORED_LIST,
 });

@@ -154,8 +154,7 @@ export function signInRoutes(deps: RouteDeps) {
       "/api/signout",
       async ({ exchange }) => {
         const { signIn } = exchange;
-        if (signIn === null)
-          throw new ApiError("CONFLICT", "This request uses a key, so there is no sign-in to end.");
+        if (signIn === null) throw new ApiError("CONFLICT", "This request uses a key, not a sign-in.");
         await whenFree(() => signIns.end(signIn.id), PATIENCE);
         audit.done(exchange, "Signed out");
         return new Response(null, {
