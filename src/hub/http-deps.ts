@@ -14,24 +14,10 @@ import { createHubHistory, type HistoryWorker } from "./history/port.ts";
 import { type Directory, serversIn } from "./lists/directory.ts";
 import type { HubStreams } from "./streams/streams.ts";
 
+type Unchanged = "build" | "clock" | "installationId" | "log" | "meters" | "push" | "pseudonyms" | "quotas";
+
 interface HubParts
-  extends Omit<
-    HubAppDeps,
-    | "settings"
-    | "live"
-    | "denials"
-    | "alerts"
-    | "history"
-    | "narrowed"
-    | "collector"
-    | "pictures"
-    | "streams"
-    | "execute"
-    | "troubleOf"
-    | "logs"
-    | "health"
-    | "daemon"
-  > {
+  extends Pick<HubAppDeps, Unchanged | "commands" | "directory" | "keys" | "pool" | "reads" | "signIns"> {
   readonly running: RunningConfig;
   readonly startedAt: number;
   /** Start time by `performance.now()`. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { SITE_RULES, type SiteRuleName } from "../../src/domain/alerts.ts";
-import { SITE_ALERT_RULES, type SiteLook } from "../../src/hub/alerts/rules.ts";
+import { SITE_ALERT_RULES, type SiteLook } from "../../src/hub/alerts/site-rules.ts";
 
 const NOW = Date.parse("2026-03-02T12:00:00Z");
 const MINUTE = 60_000;

@@ -13,8 +13,8 @@ import type { NotificationRow } from "../../store/notifications.ts";
 import type { Pool } from "../database/connect.ts";
 import { LOCK, LOCKS } from "../database/migrate.ts";
 import type { Directory } from "../lists/directory.ts";
-import { createJudge } from "./judge.ts";
 import { createNotes, type NoteSettings } from "./notes.ts";
+import { createJudge } from "./site-rules.ts";
 
 const EVERY_MS = 5_000;
 

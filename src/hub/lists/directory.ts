@@ -11,7 +11,7 @@ import { type NAMED, shown, type Values } from "../../http/query.ts";
 import { closestWords, namedServers } from "../../http/snapshot.ts";
 import { fromRow, type Pool } from "../database/connect.ts";
 import type { Sum, Sums } from "../push/sums.ts";
-import { SILENT_MS } from "../push/take-push.ts";
+import { isSilent } from "../push/take-push.ts";
 
 interface SiteRow {
   readonly site: string;
@@ -84,19 +84,19 @@ export function createDirectory(pool: Pool, clock: Clock) {
         { from: Number(from_at), counted },
       ]),
     );
-    const quiet = [...sites.keys()].filter(isSilent).join(" ");
+    const quiet = [...sites.keys()].filter(isSilentSite).join(" ");
     if (changed.length === 0 && next.size === heads.size && quiet === silent) return horizon;
     [heads, silent] = [next, quiet];
     const servers = [...heads.values()]
       .sort((a, b) => (a.site === b.site ? a.place - b.place : a.site < b.site ? -1 : 1))
-      .map(({ site, picture }) => (isSilent(site) ? markStale(picture) : picture));
+      .map(({ site, picture }) => (isSilentSite(site) ? markStale(picture) : picture));
     snapshot = { version: snapshot.version + 1, servers };
     return horizon;
   }
 
-  function isSilent(site: string): boolean {
-    const { lastPushAt = null, stoppedAt = null } = sites.get(site) ?? {};
-    return lastPushAt === null || stoppedAt !== null || clock.now() - lastPushAt > SILENT_MS;
+  function isSilentSite(site: string): boolean {
+    const known = sites.get(site);
+    return known === undefined || isSilent(known, clock.now());
   }
 
   return {
@@ -104,12 +104,12 @@ export function createDirectory(pool: Pool, clock: Clock) {
     snapshot: (): Snapshot => snapshot,
     sites: (): readonly SiteRow[] => [...sites.values()],
     siteOf: (site: string): SiteRow | null => sites.get(site) ?? null,
-    isSilent,
+    isSilent: isSilentSite,
     /** Returns the feature sums of these servers; null = of all. */
     sums(ids: readonly string[] | null): readonly Sums[] {
       const found = ids === null ? [...heads.values()] : ids.flatMap((id) => heads.get(id) ?? []);
       return found.flatMap(({ site, sums }) => {
-        if (sums === null || !isSilent(site)) return sums ?? [];
+        if (sums === null || !isSilentSite(site)) return sums ?? [];
         return { ...sums, stale: sums.features - sums.failed };
       });
     },

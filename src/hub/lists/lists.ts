@@ -1,3 +1,4 @@
+import type { TSchema } from "@sinclair/typebox";
 import { ApiError } from "../../domain/errors.ts";
 import { type SortBy, sortedBy } from "../../domain/order.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
@@ -71,6 +72,18 @@ export function createHubLists(
     return (await featurePage(from, all, clock.now(), hideFrom(exchange))).rows;
   }
 
+  /** Answers a page of rows, in the form that the query asks for. */
+  function rowsOf(
+    exchange: Exchange,
+    query: Parameters<typeof storedPage>[0] & Parameters<typeof formOf>[0],
+    plural: string,
+    record: TSchema,
+    { rows, total }: { readonly rows: readonly object[]; readonly total: number },
+  ) {
+    const form = { ...storedPage(query), ...formOf(query, exchange) };
+    return send(exchange.request, rowsAnswer(plural, record, rows, total, form));
+  }
+
   return {
     ofSites: true,
     async licenses(exchange, query) {
@@ -98,29 +111,17 @@ export function createHubLists(
 
     async features(exchange, query) {
       const servers = await chosen(exchange, query);
-      const page = storedPage(query);
-      const { total, rows } = await featurePage(
-        reads.pool(),
-        { ...query, ...page, servers, sort: sortOf(query.sort) },
-        clock.now(),
-        hideFrom(exchange),
-      );
-      const form = { ...page, ...formOf(query, exchange) };
-      return send(exchange.request, rowsAnswer("features", FeatureRecord, rows, total, form));
+      const asked = { ...query, ...storedPage(query), servers, sort: sortOf(query.sort) };
+      const found = await featurePage(reads.pool(), asked, clock.now(), hideFrom(exchange));
+      return rowsOf(exchange, query, "features", FeatureRecord, found);
     },
 
     async users(exchange, query) {
       const servers = await chosen(exchange, query);
-      const page = storedPage(query);
       const anonymize = exchange.caller?.anonymize === true;
-      const { total, rows } = await userPage(
-        reads.pool(),
-        { ...query, ...page, servers, sort: sortOf(query.sort), anonymize },
-        clock.now(),
-        hideFrom(exchange),
-      );
-      const form = { ...page, ...formOf(query, exchange) };
-      return send(exchange.request, rowsAnswer("users", UserRecord, rows, total, form));
+      const asked = { ...query, ...storedPage(query), servers, sort: sortOf(query.sort), anonymize };
+      const found = await userPage(reads.pool(), asked, clock.now(), hideFrom(exchange));
+      return rowsOf(exchange, query, "users", UserRecord, found);
     },
 
     servers(exchange, query) {
@@ -133,9 +134,8 @@ export function createHubLists(
           (query.state?.includes(state) ?? true),
       );
       const page = sorted(matched, sortOf(query.sort)).slice(offset, offset + limit);
-      const rows = serverRecords(directory, page);
-      const form = { limit, offset, ...formOf(query, exchange) };
-      return send(exchange.request, rowsAnswer("servers", ServerRecord, rows, matched.length, form));
+      const found = { rows: serverRecords(directory, page), total: matched.length };
+      return rowsOf(exchange, query, "servers", ServerRecord, found);
     },
 
     server(exchange, id) {
@@ -147,12 +147,11 @@ export function createHubLists(
       const now = clock.now();
       const range = openRange(query.start, query.end, now);
       const servers = await chosen(exchange, query);
-      const page = storedPage(query);
+      const page = { ...storedPage(query), servers, sort: sortOf(query.sort) };
       const { days = null, permanent = false } = query;
-      const asked = { ...query, ...page, ...range, servers, days, permanent, sort: sortOf(query.sort) };
-      const { total, rows } = await expirationPage(reads.pool(), asked, headsOf(exchange, servers), now);
-      const form = { ...page, ...formOf(query, exchange) };
-      return send(exchange.request, rowsAnswer("expirations", ExpirationRecord, rows, total, form));
+      const asked = { ...query, ...page, ...range, days, permanent };
+      const found = await expirationPage(reads.pool(), asked, headsOf(exchange, servers), now);
+      return rowsOf(exchange, query, "expirations", ExpirationRecord, found);
     },
 
     async summary(_exchange, query) {

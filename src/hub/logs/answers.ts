@@ -4,7 +4,7 @@ import type { LogFilter } from "../../history/log-queries.ts";
 import { type LogsAsked, logStatsAnswerOf, logsAnswerOf } from "../../http/history-answers/answers.ts";
 import { lineMatcher, wordsOf } from "../../store/log-words.ts";
 import type { Question } from "../database/transaction.ts";
-import { type Conditions, createConditions } from "../lists/conditions.ts";
+import { type Conditions, createConditions, readPage } from "../lists/conditions.ts";
 
 const LINES_AT_ONCE = 2_000;
 
@@ -14,18 +14,13 @@ export async function logs(question: Question, asked: LogsAsked) {
   return logsAnswerOf(found, asked);
 }
 
-async function page({ sql, checkpoint }: Question, asked: LogsAsked) {
+async function page({ sql }: Question, asked: LogsAsked) {
   const conditions = conditionsOf(asked);
-  const where = conditions.where();
-  const [{ total }] = await sql.unsafe(`SELECT count(*)::int AS total FROM events WHERE ${where}`, [
-    ...conditions.values,
-  ]);
-  checkpoint();
-  const rows: { body: string }[] = await sql.unsafe(
-    `SELECT body FROM events WHERE ${where} ORDER BY id DESC LIMIT ${conditions.use(asked.limit)} OFFSET ${conditions.use(asked.offset)}`,
-    conditions.values,
-  );
-  return { rows: rows.map(({ body }) => body), total: total as number };
+  const from = `events WHERE ${conditions.where()}`;
+  const count = conditions.counting(from);
+  const text = `SELECT body FROM ${from} ORDER BY id DESC ${conditions.page(asked)}`;
+  const { rows, total } = await readPage<{ body: string }>(sql, count, text, conditions.values);
+  return { rows: rows.map(({ body }) => body), total };
 }
 
 /** Reads candidates from newest to oldest and filters them with the daemon's matcher. */

@@ -47,11 +47,10 @@ async function clear(tx: Sql, { site }: Origin, { table, day }: Day): Promise<vo
     await tx`DELETE FROM packed_days WHERE site = ${site} AND kind = ${table} AND day = ${day}`;
 }
 
-async function fill(tx: Sql, origin: Origin, day: Day): Promise<void> {
+function fill(tx: Sql, origin: Origin, day: Day): Promise<unknown> {
   switch (day.table) {
     case "sessions":
-      await storeSessions(tx, origin, day.rows);
-      return;
+      return storeSessions(tx, origin, day.rows);
     case "denials":
       return storeDenials(tx, origin, day.rows);
     case "coverage":
@@ -62,21 +61,14 @@ async function fill(tx: Sql, origin: Origin, day: Day): Promise<void> {
       return storeAlerts(tx, origin, day.rows);
     case "users":
       return writeRows(tx, USERS, origin, day.rows);
-    case "held":
-      return writeRows(
-        tx,
-        HELD,
-        origin,
-        day.rows.map((row) => ({ ...row, day: day.day })),
-      );
-    default:
-      await noteFeatures(tx, origin, day.rows);
-      return writeRows(
-        tx,
-        PACKED,
-        origin,
-        day.rows.map((row) => ({ ...row, kind: day.table, day: day.day })),
-      );
+    case "held": {
+      const rows = day.rows.map((row) => ({ ...row, day: day.day }));
+      return writeRows(tx, HELD, origin, rows);
+    }
+    default: {
+      const rows = day.rows.map((row) => ({ ...row, kind: day.table, day: day.day }));
+      return noteFeatures(tx, origin, day.rows).then(() => writeRows(tx, PACKED, origin, rows));
+    }
   }
 }
 
@@ -85,14 +77,12 @@ const USERS = upsert("history_users", "site, id", "id bigint, name text");
 const HELD = `
   INSERT INTO packed_days (site, kind, day, feature_id, data)
   SELECT $1, 'held', r.day, 0, decode(r.data, 'base64')
-  FROM json_to_recordset($3::text::json) AS r(day integer, data text)
-  WHERE $2::int IS NOT NULL ON CONFLICT (site, kind, day, feature_id) DO UPDATE SET data = excluded.data`;
+  FROM json_to_recordset($2::text::json) AS r(day integer, data text) ON CONFLICT (site, kind, day, feature_id) DO UPDATE SET data = excluded.data`;
 
 const PACKED = `
   INSERT INTO packed_days (site, kind, day, feature_id, data)
   SELECT $1, r.kind, r.day, f.id, decode(r.data, 'base64')
-  FROM json_to_recordset($3::text::json)
+  FROM json_to_recordset($2::text::json)
     AS r(server text, daemon text, feature text, kind text, day integer, data text)
   JOIN history_features f ON f.site = $1 AND f.server = r.server AND f.daemon = r.daemon AND f.name = r.feature
-  WHERE $2::int IS NOT NULL
   ON CONFLICT (site, kind, day, feature_id) DO UPDATE SET data = excluded.data`;

@@ -18,23 +18,15 @@ export interface Origin {
 
 type FactOf<Kind extends FactKind> = Extract<Fact, { readonly kind: Kind }>;
 
-/** Runs a statement with `$1` the site, `$2` its epoch and `$3` the rows as JSON. */
-export async function writeRows(
-  tx: Sql,
-  sql: string,
-  origin: Origin,
-  rows: readonly unknown[],
-): Promise<void> {
-  await writtenRows(tx, sql, origin, rows);
-}
-
-export async function writtenRows<Returned>(
+/** Runs a statement: `$1` is the site, `$2` the rows as JSON, and `$3` the site's epoch if the statement has it. */
+export async function writeRows<Returned>(
   tx: Sql,
   sql: string,
   { site, epoch }: Origin,
   rows: readonly unknown[],
 ): Promise<readonly Returned[]> {
-  return rows.length === 0 ? [] : tx.unsafe(sql, [site, epoch, JSON.stringify(rows)]);
+  if (rows.length === 0) return [];
+  return tx.unsafe(sql, [site, JSON.stringify(rows), ...(sql.includes("$3") ? [epoch] : [])]);
 }
 
 const columnsOf = (list: string) =>
@@ -54,9 +46,8 @@ export function upsert(table: string, key: string, list: string): string {
   const replaced = columns.filter(({ name }) => !key.split(", ").includes(name));
   return `
     INSERT INTO ${table} (site, ${[...epoch, ...columns.map(({ name }) => name)].join(", ")})
-    SELECT $1, ${[...epoch.map(() => "$2"), ...columns.map(({ field }) => `r.${field}`)].join(", ")}
-    FROM json_to_recordset($3::text::json) AS r(${columns.map(({ field, type }) => `${field} ${type}`).join(", ")})
-    WHERE $2::int IS NOT NULL
+    SELECT $1, ${[...epoch.map(() => "$3"), ...columns.map(({ field }) => `r.${field}`)].join(", ")}
+    FROM json_to_recordset($2::text::json) AS r(${columns.map(({ field, type }) => `${field} ${type}`).join(", ")})
     ON CONFLICT (${key}) DO UPDATE SET ${replaced.map(({ name }) => `${name} = excluded.${name}`).join(", ")}`;
 }
 
@@ -78,7 +69,7 @@ export async function storeFacts(
   }
 }
 
-/** What identifies the row of a fact. */
+/** Identifies the row of a fact. */
 const KEY_OF: { readonly [Kind in FactKind]?: (fact: FactOf<Kind>) => unknown } = {
   session: ({ id }) => id,
   step: (step) => `${featureIdKey(step)}\0${step.at}`,
@@ -126,33 +117,33 @@ const OPEN_SESSIONS = `${upsert("open_sessions", "site, epoch, site_id", `site_i
 /** A session keeps the id that the hub gave it while it was open. */
 const ENDED_SESSIONS = `
   WITH r AS (
-    SELECT * FROM json_to_recordset($3::text::json) 
+    SELECT * FROM json_to_recordset($2::text::json) 
       AS r(id bigint, ${SESSION_COLUMNS.map(({ field, type }) => `${field} ${type}`).join(", ")}, "endedAt" bigint,
         "endReason" text)
   ), closed AS (
-    DELETE FROM open_sessions o USING r WHERE o.site = $1 AND o.epoch = $2 AND o.site_id = r.id
+    DELETE FROM open_sessions o USING r WHERE o.site = $1 AND o.epoch = $3 AND o.site_id = r.id
     RETURNING o.site_id, o.id
   )
   INSERT INTO sessions (site, epoch, site_id, id, ${NAMES}, ended_at, end_reason)
-  SELECT $1, $2, r.id, coalesce(closed.id, nextval('session_ids')), ${VALUES}, r."endedAt", r."endReason"
+  SELECT $1, $3, r.id, coalesce(closed.id, nextval('session_ids')), ${VALUES}, r."endedAt", r."endReason"
   FROM r LEFT JOIN closed ON closed.site_id = r.id
   ON CONFLICT (site, epoch, site_id, ended_at) DO UPDATE
     SET (${NAMES}, end_reason) = (${NAMES.replaceAll(/\w+/g, "excluded.$&")}, excluded.end_reason)
   RETURNING site_id, id`;
 
-const IDS = "SELECT id FROM json_to_recordset($3::text::json) AS r(id bigint)";
+const IDS = "SELECT id FROM json_to_recordset($2::text::json) AS r(id bigint)";
 const LAST_SEEN = `
   INSERT INTO last_seen (site, kind, name, server, at)
   SELECT $1, person.kind, person.name, r.server,
     max(CASE r."endReason" WHEN 'checkin' THEN r."endedAt" ELSE r."lastSeenAt" END)
-  FROM json_to_recordset($3::text::json)
+  FROM json_to_recordset($2::text::json)
       AS r(server text, "user" text, host text, "lastSeenAt" bigint, "endedAt" bigint, "endReason" text)
     CROSS JOIN LATERAL (VALUES ('user', r."user"), ('host', r.host)) AS person (kind, name)
-  WHERE $2::int IS NOT NULL AND person.name IS NOT NULL GROUP BY person.kind, person.name, r.server
+  WHERE person.name IS NOT NULL GROUP BY person.kind, person.name, r.server
   ON CONFLICT (site, kind, name, server) DO UPDATE SET at = excluded.at WHERE last_seen.at < excluded.at`;
 
-const SESSIONS_GONE = `DELETE FROM sessions WHERE site = $1 AND epoch = $2 AND site_id IN (${IDS})`;
-const OPEN_GONE = `DELETE FROM open_sessions WHERE site = $1 AND epoch = $2 AND site_id IN (${IDS})`;
+const SESSIONS_GONE = `DELETE FROM sessions WHERE site = $1 AND epoch = $3 AND site_id IN (${IDS})`;
+const OPEN_GONE = `DELETE FROM open_sessions WHERE site = $1 AND epoch = $3 AND site_id IN (${IDS})`;
 
 /** Stores sessions; maps the site's ids to the hub's. */
 export async function storeSessions(
@@ -171,8 +162,8 @@ export async function storeSessions(
   const open = rows.filter(({ endedAt }) => endedAt === null);
   const ended = rows.filter(({ endedAt }) => endedAt !== null);
   const ids = [
-    await writtenRows<Ids>(tx, OPEN_SESSIONS, origin, open),
-    await writtenRows<Ids>(tx, ENDED_SESSIONS, origin, ended),
+    await writeRows<Ids>(tx, OPEN_SESSIONS, origin, open),
+    await writeRows<Ids>(tx, ENDED_SESSIONS, origin, ended),
   ];
   await writeRows(tx, LAST_SEEN, origin, ended);
   return new Map(ids.flat().map(({ site_id, id }) => [Number(site_id), Number(id)]));
@@ -181,8 +172,8 @@ export async function storeSessions(
 const FEATURES = `
   INSERT INTO history_features (site, server, daemon, name, unit, seat_group)
   SELECT $1, r.server, r.daemon, r.feature, coalesce(r.unit, 'seats'), r."seatGroup"
-  FROM json_to_recordset($3::text::json) AS r(server text, daemon text, feature text, unit text, "seatGroup" text)
-  WHERE $2::int IS NOT NULL AND NOT EXISTS (SELECT 1 FROM history_features f
+  FROM json_to_recordset($2::text::json) AS r(server text, daemon text, feature text, unit text, "seatGroup" text)
+  WHERE NOT EXISTS (SELECT 1 FROM history_features f
     WHERE f.site = $1 AND f.server = r.server AND f.daemon = r.daemon AND f.name = r.feature
       AND f.unit = coalesce(r.unit, 'seats') AND f.seat_group IS NOT DISTINCT FROM r."seatGroup")
   ON CONFLICT (site, server, daemon, name) DO UPDATE SET unit = excluded.unit, seat_group = excluded.seat_group`;
@@ -202,10 +193,9 @@ export async function noteFeatures(
 const STEPS = `
   INSERT INTO steps (site, feature_id, at, total, used, reserved, queued, unlimited)
   SELECT $1, f.id, r.at, r.total, r.used, r.reserved, r.queued, r.unlimited
-  FROM json_to_recordset($3::text::json) AS r(server text, daemon text, feature text, at bigint, total bigint, used bigint,
+  FROM json_to_recordset($2::text::json) AS r(server text, daemon text, feature text, at bigint, total bigint, used bigint,
     reserved bigint, queued bigint, unlimited boolean)
   JOIN history_features f ON f.site = $1 AND f.server = r.server AND f.daemon = r.daemon AND f.name = r.feature
-  WHERE $2::int IS NOT NULL
   ON CONFLICT (site, feature_id, at) DO UPDATE SET total = excluded.total, used = excluded.used,
     reserved = excluded.reserved, queued = excluded.queued, unlimited = excluded.unlimited`;
 
@@ -241,9 +231,9 @@ export const storeDenials = (tx: Sql, origin: Origin, rows: readonly DenialRow[]
 const OUTCOMES = `
   UPDATE commands SET done_at = CASE r.outcome WHEN 'begun' THEN NULL ELSE r.now END, outcome = r.outcome, code = r.code,
     message = r.message, results = r.results::text, run = r.run::text
-  FROM json_to_recordset($3::text::json)
+  FROM json_to_recordset($2::text::json)
     AS r(command text, outcome text, code text, message text, results json, run json, now bigint)
-  WHERE site = $1 AND $2::int IS NOT NULL AND id = r.command AND done_at IS NULL`;
+  WHERE site = $1 AND id = r.command AND done_at IS NULL`;
 
 const ALERTS = upsert(
   "alerts",
@@ -266,26 +256,22 @@ export async function storeAlerts(tx: Sql, origin: Origin, alerts: readonly Aler
   await writeRows(tx, ALERTS, origin, rows);
 }
 
-async function takeBack(tx: Sql, origin: Origin, row: FactOf<"gone">["row"]): Promise<void> {
+async function takeBack(tx: Sql, origin: Origin, row: FactOf<"gone">["row"]): Promise<unknown> {
   const { site, epoch } = origin;
   switch (row.of) {
     case "session":
       await writeRows(tx, SESSIONS_GONE, origin, [row]);
       return writeRows(tx, OPEN_GONE, origin, [row]);
     case "denial":
-      await tx`DELETE FROM denials WHERE site = ${site} AND epoch = ${epoch} AND site_id = ${row.id}`;
-      return;
+      return tx`DELETE FROM denials WHERE site = ${site} AND epoch = ${epoch} AND site_id = ${row.id}`;
     case "coverage":
-      await tx`DELETE FROM coverage WHERE site = ${site} AND server = ${row.server} AND from_at = ${row.from}`;
-      return;
+      return tx`DELETE FROM coverage WHERE site = ${site} AND server = ${row.server} AND from_at = ${row.from}`;
     case "status":
-      await tx`DELETE FROM statuses WHERE site = ${site} AND server = ${row.server} AND from_at = ${row.from}`;
-      return;
+      return tx`DELETE FROM statuses WHERE site = ${site} AND server = ${row.server} AND from_at = ${row.from}`;
     case "step":
-      await tx`
+      return tx`
         DELETE FROM steps USING history_features f
         WHERE steps.site = ${site} AND steps.feature_id = f.id AND steps.at = ${row.at} AND f.site = ${site}
           AND f.server = ${row.server} AND f.daemon = ${row.daemon} AND f.name = ${row.feature}`;
-      return;
   }
 }

@@ -14,8 +14,7 @@ function insertInto(table: string, columns: readonly string[], feature = "featur
   return `
     INSERT INTO ${table} (site, server, daemon, ${feature}, ${names.join(", ")})
     SELECT $1, r.server, r.daemon, r.feature, ${names.map((name) => `r.${name}`).join(", ")}
-    FROM json_to_recordset($3::text::json) AS r(server text, daemon text, feature text, ${columns.join(", ")})
-    WHERE $2::int IS NOT NULL`;
+    FROM json_to_recordset($2::text::json) AS r(server text, daemon text, feature text, ${columns.join(", ")})`;
 }
 
 const nameOf = (column: string) => column.slice(0, column.indexOf(" "));

@@ -4,7 +4,7 @@ import type { Pseudonyms } from "../../http/anonymous/anonymous.ts";
 import { isBadData, type Pool, type Sql } from "../database/connect.ts";
 import { problemOf, type Refused, refusedState, UNKNOWN_KIND } from "./batch.ts";
 import { storeDays } from "./days.ts";
-import { type Origin, storeFacts, writeRows, writtenRows } from "./facts.ts";
+import { type Origin, storeFacts, writeRows } from "./facts.ts";
 import { storeStates } from "./states.ts";
 
 const AT_ONCE = 2_000;
@@ -35,22 +35,22 @@ export async function setAside(
   });
   const isState = ({ fact }: Refused) => "state" in fact;
   const states = rows.filter((_, index) => isState(refused[index] as Refused));
-  const before = await writtenRows<{ body: string }>(tx, FORGET, origin, states);
+  const before = await writeRows<{ body: string }>(tx, FORGET, origin, states);
   const known = new Set(before.map(({ body }) => body));
   await writeRows(tx, REFUSED, origin, rows);
   return refused.filter((one) => !known.has(JSON.stringify(one.fact)));
 }
 
 const FORGET = `
-  DELETE FROM refused USING json_to_recordset($3::text::json) AS r(body text)
-  WHERE site = $1 AND $2::int IS NOT NULL AND refused.seq IS NULL AND refused.kind IS NULL
+  DELETE FROM refused USING json_to_recordset($2::text::json) AS r(body text)
+  WHERE site = $1 AND refused.seq IS NULL AND refused.kind IS NULL
     AND refused.body = convert_to(r.body, 'UTF8')
   RETURNING r.body`;
 
 const REFUSED = `
   INSERT INTO refused (site, epoch, seq, at, reason, kind, body)
-  SELECT $1, $2, r.seq, r.now, r.reason, r.kind, convert_to(r.body, 'UTF8')
-  FROM json_to_recordset($3::text::json) AS r(seq bigint, now bigint, reason text, kind text, body text)`;
+  SELECT $1, $3, r.seq, r.now, r.reason, r.kind, convert_to(r.body, 'UTF8')
+  FROM json_to_recordset($2::text::json) AS r(seq bigint, now bigint, reason text, kind text, body text)`;
 
 export async function waitingOf(pool: Pool, site: string): Promise<SetAside> {
   const known = JSON.stringify([...Object.keys(FACT_SCHEMAS), ...Object.keys(DAY_SCHEMAS)]);

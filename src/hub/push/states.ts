@@ -60,8 +60,7 @@ async function storeSite(
 
 const SERVERS = `
   INSERT INTO servers (site, server, place, changed_at)
-  SELECT $1, r.server, r.place, r.now FROM json_to_recordset($3::text::json) AS r(server text, place integer, now bigint)
-  WHERE $2::int IS NOT NULL
+  SELECT $1, r.server, r.place, r.now FROM json_to_recordset($2::text::json) AS r(server text, place integer, now bigint)
   ON CONFLICT (site, server) DO UPDATE SET place = excluded.place, changed = excluded.changed,
     changed_at = greatest(excluded.changed_at, servers.changed_at + 1) WHERE servers.place <> excluded.place`;
 
@@ -107,13 +106,13 @@ const SAME = `s.server = r.server AND s.from_at = r."from" AND s.to_at IS NOT DI
 
 const COVERAGE = `
   UPDATE coverage c SET read_at = r."readAt", until_at = r."until", looks = r.looks
-  FROM json_to_recordset($3::text::json) AS r(server text, "from" bigint, "readAt" bigint, "until" bigint, looks bigint)
-  WHERE c.site = $1 AND $2::int IS NOT NULL AND c.server = r.server AND c.from_at = r."from"`;
+  FROM json_to_recordset($2::text::json) AS r(server text, "from" bigint, "readAt" bigint, "until" bigint, looks bigint)
+  WHERE c.site = $1 AND c.server = r.server AND c.from_at = r."from"`;
 
 const STATUSES = `
   UPDATE statuses s SET read_at = r."readAt", until_at = r."until", next_by = r."nextBy"
-  FROM json_to_recordset($3::text::json) AS r(server text, "from" bigint, "readAt" bigint, "until" bigint, "nextBy" bigint)
-  WHERE s.site = $1 AND $2::int IS NOT NULL AND s.server = r.server AND s.from_at = r."from"`;
+  FROM json_to_recordset($2::text::json) AS r(server text, "from" bigint, "readAt" bigint, "until" bigint, "nextBy" bigint)
+  WHERE s.site = $1 AND s.server = r.server AND s.from_at = r."from"`;
 
 type Picture = Extract<State, { readonly kind: "picture" }>;
 
@@ -191,24 +190,23 @@ async function storeRound(
 }
 
 const allOf = (table: string) => `
-  DELETE FROM ${table} USING json_to_recordset($3::text::json) AS r(server text)
-  WHERE site = $1 AND $2::int IS NOT NULL AND ${table}.server = r.server`;
+  DELETE FROM ${table} USING json_to_recordset($2::text::json) AS r(server text)
+  WHERE site = $1 AND ${table}.server = r.server`;
 
 const namedRows = (table: string, column: string) => `
-  DELETE FROM ${table} t USING json_to_recordset($3::text::json) AS r(server text, daemon text, name text)
-  WHERE t.site = $1 AND $2::int IS NOT NULL AND t.server = r.server AND t.daemon = r.daemon AND t.${column} = r.name`;
+  DELETE FROM ${table} t USING json_to_recordset($2::text::json) AS r(server text, daemon text, name text)
+  WHERE t.site = $1 AND t.server = r.server AND t.daemon = r.daemon AND t.${column} = r.name`;
 
 const HEADS = `
   INSERT INTO servers (site, server, place, picture, partly, head, collected_at, changed_at)
   SELECT $1, r.server, 2147483647, r."to", r.more, r.head::text, r.at, r.now
-  FROM json_to_recordset($3::text::json) AS r(server text, "to" bigint, more boolean, head json, at bigint, now bigint)
-  WHERE $2::int IS NOT NULL
+  FROM json_to_recordset($2::text::json) AS r(server text, "to" bigint, more boolean, head json, at bigint, now bigint)
   ON CONFLICT (site, server) DO UPDATE SET picture = excluded.picture, partly = excluded.partly, head = excluded.head,
     collected_at = excluded.collected_at, changed = excluded.changed,
     changed_at = greatest(excluded.changed_at, servers.changed_at + 1)`;
 
 const PLACES = `
   UPDATE current_features f SET place = r.place
-  FROM json_to_recordset($3::text::json) AS r(server text, daemon text, name text, place integer)
-  WHERE f.site = $1 AND $2::int IS NOT NULL AND f.server = r.server AND f.daemon = r.daemon AND f.name = r.name
+  FROM json_to_recordset($2::text::json) AS r(server text, daemon text, name text, place integer)
+  WHERE f.site = $1 AND f.server = r.server AND f.daemon = r.daemon AND f.name = r.name
     AND f.place <> r.place`;

@@ -40,7 +40,7 @@ const COUNTED = `coalesce(seat_group NOT LIKE 'package %', true) OR seat_group =
 
 export const SUMS = `
   WITH r AS (
-    SELECT server, now FROM json_to_recordset($3::text::json) AS r(server text, now bigint) WHERE $2::int IS NOT NULL
+    SELECT server, now FROM json_to_recordset($2::text::json) AS r(server text, now bigint)
   ), own AS (
     SELECT f.*, ${COUNTED} AS counted FROM r JOIN current_features f ON f.site = $1 AND f.server = r.server
   ), sets AS (

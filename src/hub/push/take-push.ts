@@ -25,6 +25,10 @@ import { settleAlerts } from "./states.ts";
 /** A site is silent after this many missed heartbeats; until then, no other process may push for it. */
 export const SILENT_MS = 3 * HEARTBEAT_MS;
 
+/** Reports whether a site is stopped or has missed its heartbeats. */
+export const isSilent = (site: { lastPushAt: number | null; stoppedAt: number | null }, now: number) =>
+  site.stoppedAt !== null || site.lastPushAt === null || now - site.lastPushAt > SILENT_MS;
+
 /** Another hub, whose clock differs slightly, may already consider such a late site silent. */
 const LATE_MS = 2 * HEARTBEAT_MS;
 

@@ -18,7 +18,7 @@ import type { Reads } from "../database/reads.ts";
 import { createConditions, partsOf } from "../lists/conditions.ts";
 import { type Directory, sumOf } from "../lists/directory.ts";
 import type { Sums } from "../push/sums.ts";
-import { SILENT_MS } from "../push/take-push.ts";
+import { isSilent } from "../push/take-push.ts";
 
 /** A site whose facts wait longer is behind. */
 const BEHIND_MS = 60_000;
@@ -133,12 +133,12 @@ function siteRecord(
   for (const { status } of pictures) statuses[status]++;
   const info = row.info === null ? null : JSON.parse(row.info);
   const lagMs = waitingSince === null ? 0 : Math.max(0, now - waitingSince);
-  const isSilent = stoppedAt !== null || lastPushAt === null || now - lastPushAt > SILENT_MS;
+  const silent = isSilent(row, now);
   return {
     site: row.site,
-    state: isSilent ? "silent" : lagMs > BEHIND_MS ? "behind" : "connected",
-    lagFacts: isSilent || row.head === null ? null : Math.max(0, row.head - row.cursor),
-    lagSeconds: isSilent ? null : Math.floor(lagMs / 1000),
+    state: silent ? "silent" : lagMs > BEHIND_MS ? "behind" : "connected",
+    lagFacts: silent || row.head === null ? null : Math.max(0, row.head - row.cursor),
+    lagSeconds: silent ? null : Math.floor(lagMs / 1000),
     daysLeft: row.daysLeft,
     lastPushAt: iso(lastPushAt),
     stoppedAt: iso(stoppedAt),
