@@ -27,8 +27,8 @@ interface CommandDeps {
 interface Kind<Name extends Command["command"]> {
   readonly needs: FleetSettings["allow"][number];
   readonly message: string;
-  readonly run: (actions: Actions, command: Of<Name>) => Promise<Partial<Outcome> | undefined>;
-  readonly fields: (command: Of<Name>) => LogFields;
+  run(actions: Actions, command: Of<Name>): Promise<Partial<Outcome> | undefined>;
+  fields(command: Of<Name>): LogFields;
 }
 
 const KINDS: { readonly [Name in Command["command"]]: Kind<Name> } = {
@@ -78,10 +78,11 @@ export function createCommands({ actions, allow, outbox, wake, audit, log }: Com
     }
   }
 
-  async function carryOut<Name extends Command["command"]>(kind: Name, command: Of<Name>): Promise<void> {
-    const { needs, message, run, fields } = KINDS[kind];
+  async function carryOut(command: Command): Promise<void> {
+    const kind = KINDS[command.command] as Kind<Command["command"]>;
+    const { needs, message } = kind;
     const { key: by, name, role } = command.by;
-    const said = { ...fields(command), via: "hub", by, name, role };
+    const said = { ...kind.fields(command), via: "hub", by, name, role };
     if (!allow().includes(needs)) {
       audit.warn(message, { ...said, outcome: "AUTH_INSUFFICIENT" });
       const why = `This site does not allow this: fleet.allow lacks ${needs}.`;
@@ -93,7 +94,7 @@ export function createCommands({ actions, allow, outbox, wake, audit, log }: Com
       report(command, { ...NOTHING, outcome: "begun" });
     }
     try {
-      const made = await run(actions, command);
+      const made = await kind.run(actions, command);
       audit.info(message, { ...said, outcome: "ok" });
       report(command, { outcome: "done", ...NOTHING, ...made });
     } catch (error) {
@@ -112,7 +113,7 @@ export function createCommands({ actions, allow, outbox, wake, audit, log }: Com
         if (known.has(command.id) || command.expiresInMs === 0) continue;
         known.add(command.id);
         running++;
-        void carryOut(command.command, command as never).finally(() => running--);
+        void carryOut(command).finally(() => running--);
       }
     },
     isBusy: () => running > 0,

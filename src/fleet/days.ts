@@ -85,14 +85,15 @@ export function createDayReader(store: Store, people: People) {
     first = 0,
   ): Generator<DayOf<Table>> {
     let part = first;
-    let rows: DayOf<Table>["rows"] = [];
-    const made = () => ({ table, day, part, rows }) as DayOf<Table>;
+    let rows: DayOf<Table>["rows"][number][] = [];
+    // The compiler does not relate the table's name to its rows.
+    const made = () => ({ table, day, part, rows }) as unknown as DayOf<Table>;
     let chars = 0;
     for (let page = pageAfter(null); page.length > 0; page = pageAfter(page.at(-1) ?? null)) {
       for (const row of page) {
         const one = make(row);
         if (one === null) continue;
-        rows.push(one as never);
+        rows.push(one);
         chars += JSON.stringify(one).length;
         if (chars < PART_CHARS) continue;
         yield made();
