@@ -2,8 +2,9 @@ import { expect, test } from "bun:test";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import manifest from "../../package.json";
-import { run } from "./harness.ts";
+import { BINARY, run } from "./harness.ts";
 import { createSite } from "./site.ts";
+import { createWatchedSite } from "./watched-site.ts";
 
 /** test/cli covers the commands from source. This file tests where the built binary could differ. */
 
@@ -49,4 +50,23 @@ test("serve without its config or with read-only storage exits with the reason",
   const env = { LICMOND_STORAGE_DIRECTORY: "/proc/licmond" };
   const { exitCode, stderr } = await site.run(["serve"], { env });
   expect([exitCode, stderr]).toEqual([1, expect.stringContaining("/proc/licmond")]);
+});
+
+test("a failed write to stdout is an error, and never a truncated export", async () => {
+  await using site = await createWatchedSite();
+  await site.write("");
+  {
+    await using at = await site.watch();
+    await at.poll({ features: { solver: { total: 3, used: 1 } } });
+  }
+  for (const args of [["export", "sessions"], ["export", "logs", "--format", "json"], ["openapi"]]) {
+    const child = Bun.spawn([BINARY, ...args, "--config", site.config], {
+      stdin: "ignore",
+      stdout: Bun.file("/dev/full"),
+      stderr: "pipe",
+    });
+    const stderr = await child.stderr.text();
+    expect([args, await child.exited]).toEqual([args, 1]);
+    expect(stderr).toMatch(/^(Exporting \w+ …\n)?licmond: cannot write to stdout: .*ENOSPC.*\n$/);
+  }
 });

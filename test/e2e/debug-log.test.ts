@@ -3,7 +3,6 @@ import { appendFile, chmod, copyFile, mkdir, rename, rm, truncate } from "node:f
 import { join } from "node:path";
 import type { DenialRecord, LoggingRecord } from "../../src/domain/denials.ts";
 import { SLOW, until, untilPrinted } from "./harness.ts";
-import { createSite, serverToml } from "./site.ts";
 import { framesOf, ownMegabytes } from "./stream-site.ts";
 import { createWatchedSite, type Watching } from "./watched-site.ts";
 
@@ -184,35 +183,4 @@ test(`a line of ${LINE_MEGABYTES} MB is skipped in bounded memory, and the next 
   });
   expect((await page(at)).denials).toMatchObject([{ user: "after" }]);
   expect(most - before).toBeLessThan(60);
-});
-
-test.concurrent("RLM: denials of an ISV server's debug log, with user and reason", async () => {
-  await using site = await createSite();
-  const log = join(site.folder, "paintco.dlog");
-  const rlmutil = await site.tool("rlmutil");
-  await rlmutil.says(await Bun.file(join(import.meta.dir, "../fixtures/rlm/two-isv-servers.txt")).text());
-  await Bun.write(log, "");
-  const toml = serverToml("vfx", rlmutil.path, `timezone = "UTC"\nlog_file = "${log}"`);
-  await site.configure(toml.replace("flexnet", "rlm"));
-  const key = await site.key("admin");
-  await using daemon = await site.serve();
-  const ask = async () => (await (await daemon.get("/api/licenses/denials", key)).json()) as Page;
-  await until("the log is followed", async () => (await ask()).logging[0]?.state === "on" || undefined);
-
-  /** `06/04 09:15 (paintco) …`, a minute ago by the server's clock. */
-  const line = (text: string) => {
-    const [date = "", time = ""] = new Date(Date.now() - 60_000).toISOString().slice(5, 16).split("T");
-    return `${date.replace("-", "/")} ${time} (paintco) ${text}\n`;
-  };
-  await appendFile(log, line("OUT: brush-pro v2025.06 by ann@ws-01"));
-  const denial = line("DENIED: (2) brush-pro v2025.06 to eva@ws-05");
-  await appendFile(log, `${denial}\tAll licenses in use (-22)\n`);
-  const denials = await until("the denial is shown", async () => {
-    const { denials } = await ask();
-    return denials.length > 0 ? denials : undefined;
-  });
-  const about = { server: "vfx", daemon: "paintco", feature: "brush-pro", user: "eva", host: "ws-05" };
-  const outcome = { count: 2, reason: "All licenses in use", code: -22, outcome: "denied" };
-  expect(denials).toMatchObject([{ ...about, ...outcome }]);
-  expect((await ask()).logging).toMatchObject([{ server: "vfx", state: "on", source: "debug_log" }]);
 });

@@ -89,7 +89,7 @@ describe.skipIf(!HAS_BROWSER)("in Chromium", () => {
       (await daemon.json<{ signins: unknown[] }>("/api/signins", key)).signins.length === 1;
     for (const [host, seen] of [
       ["127.0.0.1", "X-Licmond: page"],
-      ["localhost", "needs an API key"],
+      ["localhost", "An API key is required"],
     ] as const) {
       const elsewhere = `http://${host}:${others.port}/`;
       const foreign = await browser.open(elsewhere);

@@ -134,10 +134,3 @@ test("top: updates, keys, resizing, and a restored terminal", async () => {
   await until("it says why", () => /\u001b\[\?1049llicmond: .*revoked/.test(top.text()) || undefined);
   top.isAsItWas();
 });
-
-test("top with a wrong address exits with a message", async () => {
-  const none = await run(["top"], { env: { LICMOND_URL: "http://127.0.0.1:9" } });
-  expect(none).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("top needs a terminal") });
-  const wrong = await run(["status"], { env: { LICMOND_URL: "http://127.0.0.1:9" } });
-  expect(wrong).toMatchObject({ exitCode: 4, stderr: expect.stringContaining("connection refused") });
-});

@@ -211,18 +211,14 @@ export async function checkManagers({ config, report }: Look): Promise<void> {
   const checkSync = await loadRecheck();
   for (const profile of config.managers) {
     const what = `managers: ${profile.name}`;
-    if (!hasEnd(profile)) {
-      const why = "no end mark (end): truncated output would look like missing licenses";
-      report.warning(what, why);
-    }
+    if (!hasEnd(profile))
+      report.warning(what, "no end mark (end): truncated output would look like missing licenses");
     const slow = expressionsOf(profile).filter(({ source }) => {
       const judged = checkSync(source, "u", { timeout: JUDGE_MS });
       return judged.complexity?.type === "exponential";
     });
-    for (const { path } of slow) {
-      const why = "takes exponential time on crafted lines";
-      report.warning(what, `${printPath(path)} ${why}: polls may time out`);
-    }
+    for (const { path } of slow)
+      report.warning(what, `${printPath(path)} takes exponential time on crafted lines: polls may time out`);
     if (slow.length === 0 && hasEnd(profile)) report.fine(what, profile.title ?? profile.format);
   }
 }

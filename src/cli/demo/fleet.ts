@@ -124,17 +124,11 @@ const ACCOUNTS = ["postgres", "nobody"] as const;
 const ROLE = "licmond";
 const START_MS = 30_000;
 
-interface DemoPostgres {
-  readonly url: string;
-  readonly passwordFile: string;
-  stop(): Promise<void>;
-}
-
 /**
  * Starts PostgreSQL on a directory, which is created if missing. It listens on loopback and requires a password, to keep
  * out other users of this host. Throws Failure with advice.
  */
-async function startPostgres(directory: string): Promise<DemoPostgres> {
+async function startPostgres(directory: string) {
   const data = join(directory, "data");
   const passwordFile = join(directory, "password");
   const isNew = !existsSync(join(data, "PG_VERSION"));
@@ -163,7 +157,7 @@ async function startPostgres(directory: string): Promise<DemoPostgres> {
     // Ctrl-C signals the whole process group, and the database must outlive the hub.
     detached: true,
   });
-  const postgres: DemoPostgres = {
+  const postgres = {
     url: `postgres://${ROLE}@127.0.0.1:${port}/postgres`,
     passwordFile,
     async stop() {

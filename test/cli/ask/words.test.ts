@@ -103,6 +103,8 @@ test.each<[string, RegExp[] | Partial<Ran>]>([
   ["who logic", [/^LogicSim_Core \(eda\/acmed\): 4 of 4 in use/]],
   ["who nosuch --server nosuch", { exitCode: 1, err: 'Unknown server "nosuch"' }],
   ["features --json --csv", { exitCode: 2, err: "'--json' cannot be used with" }],
+  ["top", { exitCode: 1, err: "top needs a terminal" }],
+  ["status --url http://127.0.0.1:9", { exitCode: 4, err: "connection refused" }],
   ["denials --since yesterday", { exitCode: 2, err: "duration back from now" }],
 ])("%s", async (line, expected) => {
   const ran = await ask(line.split(" "));
