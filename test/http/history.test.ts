@@ -70,15 +70,9 @@ describe("stats", () => {
     expect(features.map((row) => row.feature)).toEqual(["compiler", "free"]);
     const none = { used: null, peakUsed: null, total: null };
     const { series, ...figures } = features[1] ?? ({} as StatsRecord);
-    const known = Object.entries(figures).filter(([, value]) => value !== null);
-    expect(Object.fromEntries(known)).toEqual({
-      ...COMPILER,
-      feature: "free",
-      sessions: 1,
-      heldSeatHours: 2,
-      coverage: 0,
-      unit: "seats",
-    });
+    const known = Object.fromEntries(Object.entries(figures).filter(([, value]) => value !== null));
+    const own = { feature: "free", sessions: 1, heldSeatHours: 2, coverage: 0, unit: "seats" };
+    expect(known).toEqual({ ...COMPILER, ...own });
     expect(series).toEqual([0, HOUR].map((after) => ({ timestamp: iso(after), ...none })));
     const all = await json<{ features: StatsRecord[] }>(at, `stats?${RANGE}`);
     expect(all.features.map((row) => row.feature)).toEqual(["compiler", "viewer, 64 bit"]);
@@ -117,10 +111,8 @@ describe("stats", () => {
   test("cover all features by default, without series, up to now", async () => {
     const at = await site();
     const { features } = await json<{ features: StatsRecord[] }>(at, "stats");
-    expect(features.map(({ feature, series }) => [feature, series])).toEqual([
-      ["compiler", undefined],
-      ["viewer, 64 bit", undefined],
-    ]);
+    expect(features.map(({ feature }) => feature)).toEqual(["compiler", "viewer, 64 bit"]);
+    expect(features.some((row) => "series" in row)).toBe(false);
     // Two of 24 hours were read, plus the interval of the last reading.
     expect(features[0]?.coverage).toBeCloseTo(2 / 24, 2);
   });
@@ -156,15 +148,8 @@ describe("sessions", () => {
     const { sessions, total } = await json<{ sessions: SessionRecord[]; total: number }>(at, "sessions");
     expect(total).toBe(2);
     const byUser = Object.fromEntries(sessions.map((session) => [session.user, session]));
-    expect(byUser.ann).toMatchObject({
-      ...COMPILER,
-      host: "WS1",
-      count: 1,
-      endReason: "checkin",
-      firstSeenAt: iso(0),
-      endedAt: iso(HOUR),
-      durationSeconds: 3600,
-    });
+    const ended = { endReason: "checkin", firstSeenAt: iso(0), endedAt: iso(HOUR), durationSeconds: 3600 };
+    expect(byUser.ann).toMatchObject({ ...COMPILER, ...ended, host: "WS1", count: 1 });
     // After half an hour without a reading, the session counts until one interval after the last one.
     expect(byUser["=bob"]).toMatchObject({ endedAt: null, endReason: null, durationSeconds: 121 * 60 });
     expect(byUser["=bob"]?.lastSeenAt).toBe(iso(2 * HOUR));
@@ -247,13 +232,6 @@ describe("demand beyond the seats", () => {
     return { at, path: `efficiency?${asked}`, row: features[0], stats, three };
   }
 
-  test("is zero if the log was read and has no denials", async () => {
-    const { row, three, stats } = await logged(0, []);
-    expect(row?.demand).toMatchObject({ deniedRequests: 0, queuedRequests: 0, knownFrom: "log" });
-    expect(three).toEqual({ total: 3, saturatedSeconds: 0, affectedSessions: 0 });
-    expect(stats?.queuedRequests).toBe(0);
-  });
-
   test("is unknown if the log was read only for part of the time", async () => {
     expect(await logged(60, [])).toMatchObject({
       row: { demand: { deniedRequests: null, knownFrom: "none" } },
@@ -301,16 +279,14 @@ describe("demand beyond the seats", () => {
 
 describe("usage", () => {
   const ONE = { heldSeatHours: 1, sessions: 1, peakHeld: 1, uniqueUsers: 1, unit: "seats" } as const;
+  const TWO = { sessions: 2, peakHeld: 2, uniqueUsers: 2 };
   const group = (more: Partial<UsageRecord>): UsageRecord => ({ ...ONE, lastUsedAt: iso(HOUR), ...more });
   const end = iso(2 * HOUR);
 
   test.each<[string, UsageRecord[]]>([
     ["", [group({ user: "=bob", heldSeatHours: 2, lastUsedAt: end }), group({ user: "ann" })]],
     ["&sort=heldSeatHours&limit=1", [group({ user: "ann" })]],
-    [
-      "&group_by=host",
-      [group({ host: "WS1", heldSeatHours: 3, sessions: 2, peakHeld: 2, uniqueUsers: 2, lastUsedAt: end })],
-    ],
+    ["&group_by=host", [group({ ...TWO, host: "WS1", heldSeatHours: 3, lastUsedAt: end })]],
     ["&group_by=day,feature&user=ann", [group({ day: "2026-03-02", ...COMPILER })]],
     ["&group_by=server&user=nobody", []],
     ["&daemon=snpslmd&group_by=feature&user=ann", [group(COMPILER)]],

@@ -17,7 +17,7 @@ import {
   PRIVATE,
   picture,
 } from "./make.ts";
-import { type MemoryStreams, readFrames, taken } from "./streams/rig.ts";
+import { down, type MemoryStreams, readFrames, taken } from "./streams/rig.ts";
 
 afterEach(closeDoors);
 
@@ -97,12 +97,8 @@ describe("without a key", () => {
     expect(await Promise.all(["group_by=day&user=a", "group_by=day&host=a"].map(statusOf))).toEqual([
       403, 403,
     ]);
-    expect(await ask("/api/me")).toMatchObject({
-      keyId: null,
-      via: "public",
-      public: "counts",
-      role: "viewer",
-    });
+    const me = { keyId: null, via: "public", public: "counts", role: "viewer" };
+    expect(await ask("/api/me")).toMatchObject(me);
   });
 
   test.each(["counts", "pseudonyms", "names"] as const)("%s: labels and vendor strings", async (shows) => {
@@ -148,14 +144,7 @@ describe("without a key", () => {
     memory.log("zq-line");
     memory.emit(taken({ user: "zq-ada", host: "zq-ws" }));
     memory.emit({ type: "denial", ...denied, deniedAt: time, until: time });
-    memory.emit({
-      type: "server_status",
-      from: "up",
-      to: "down",
-      server: "eda",
-      daemon: null,
-      reason: "gone",
-    });
+    memory.emit(down("eda"));
     memory.flush();
     memory.broadcaster.close();
     const events = (frames: { event?: string | undefined }[]) => frames.flatMap(({ event }) => event ?? []);

