@@ -2,6 +2,7 @@ import type { AlertSettings, Config, MaintenanceWindow } from "../config/config.
 import { nameMatcher } from "../domain/plain-text.ts";
 import { DAY_MS } from "../domain/time/clock.ts";
 import { fromWallClock, hostZone, wallClock } from "../domain/time/zone.ts";
+import { createTargets } from "./notify/targets.ts";
 
 export interface SubjectSettings extends AlertSettings {
   readonly enabled: boolean;
@@ -68,5 +69,20 @@ export function occurrences({ startAt, durationMs, every }: MaintenanceWindow, a
   return {
     running: found.findLast(({ start, end }) => start <= at && at < (end ?? Infinity)) ?? null,
     next: found.find(({ start }) => start > at) ?? null,
+  };
+}
+
+/** Returns what a config says about alerts and their notifications. */
+export function alertSettings({
+  alerts,
+  http,
+  maintenance,
+  notifications,
+}: Pick<Config, "alerts" | "http" | "maintenance" | "notifications">) {
+  return {
+    settingsOf: createSettings(alerts),
+    inMaintenance: createMaintenance(maintenance),
+    targets: createTargets(notifications),
+    publicUrl: http.publicUrl,
   };
 }

@@ -7,8 +7,8 @@ import {
 import type { Conditions } from "../alerts/evaluator.ts";
 import type { RunCommand } from "../alerts/notify/command.ts";
 import { createDispatcher } from "../alerts/notify/dispatcher.ts";
-import { createSender, createTargets, type Target } from "../alerts/notify/targets.ts";
-import { createMaintenance, createSettings } from "../alerts/settings.ts";
+import { createSender, type Target } from "../alerts/notify/targets.ts";
+import { alertSettings } from "../alerts/settings.ts";
 import type { Config } from "../config/config.ts";
 import type { DenialEvent } from "../domain/events.ts";
 import type { Bus } from "../live/bus.ts";
@@ -37,17 +37,9 @@ export function createAlertService(deps: AlertServiceDeps) {
   const queue = createNotifications(store, clock.now());
   const senderOf = ({ notification }: Target) => createSender(notification, { clock, run });
   const dispatcher = createDispatcher({ queue, senderOf, clock, timers, log });
-  let settings: EngineSettings & { readonly targets: readonly Target[] };
+  let settings: EngineSettings & ReturnType<typeof alertSettings>;
   const configure = () => {
-    const { alerts, http, maintenance, notifications } = config();
-    settings = {
-      settingsOf: createSettings(alerts),
-      inMaintenance: createMaintenance(maintenance),
-      statusSince,
-      targets: createTargets(notifications),
-      publicUrl: http.publicUrl,
-      hubNotifies,
-    };
+    settings = { ...alertSettings(config()), statusSince, hubNotifies };
     dispatcher.configure(settings.targets);
   };
   const engine = createAlertEngine({

@@ -616,7 +616,7 @@ describe("targets", () => {
       ],
     });
     expect(quiet?.alert).toMatchObject({ serverName: "EDA tools", holders: [] });
-    // Alerts about the server and resolved alerts name nobody.
+    // Alerts about the server and resolved alerts have no holders.
     rig.configure({ settings: { failures: 1 } });
     rig.down();
     for (let poll = 0; poll < 3; poll++) rig.usage(1);

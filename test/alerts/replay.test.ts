@@ -41,12 +41,7 @@ function spansOf(looks: readonly Look[], end: number): Span[] {
   });
 }
 
-/** Returns rule, worst severity, and begin and end in minutes of the alerts over one poll a minute. */
-function shown(used: readonly (number | null)[], change: Partial<Conditions> = {}) {
-  const looks = used.map((each, index) => ({ at: index * MINUTE, used: each }));
-  return fired(spansOf(looks, used.length * MINUTE), used.length * MINUTE, change);
-}
-
+/** Returns rule, worst severity, and begin and end in minutes of the alerts. */
 function fired(spans: readonly Span[], end: number, change: Partial<Conditions> = {}) {
   const replay = createReplay({ ...CONDITIONS, ...change }, BLANK);
   replay.polls(spans);
@@ -57,17 +52,6 @@ function fired(spans: readonly Span[], end: number, change: Partial<Conditions> 
 const shownFiring = ({ rule, severity, firedAt, resolvedAt }: Firing): (string | number | null)[] => {
   return [rule, severity, firedAt / MINUTE, resolvedAt && resolvedAt / MINUTE];
 };
-
-test("seats with their patience, over steps", () => {
-  expect(shown([1, 8, 8, 10, 10, 1, 1, 1, 9])).toEqual([
-    ["seats", "critical", 1, 6],
-    ["seats", "warning", 8, null],
-  ]);
-  expect(shown([8, 1, null, null, 1, 1])).toEqual([["seats", "warning", 0, 4]]);
-  expect(shown([10, 10, 10], { inMaintenance: () => true })).toEqual([]);
-  const quiet: Conditions["inMaintenance"] = (_, at) => at < 2 * MINUTE;
-  expect(shown([1, 9, 9, 9], { inMaintenance: quiet })).toEqual([["seats", "warning", 2, null]]);
-});
 
 test("`for`: times, worst severity and value", () => {
   const settings = { ...SETTINGS, forMs: 3 * MINUTE, overrides: [] };

@@ -48,7 +48,7 @@ test("durations begin again after a gap", () => {
 });
 
 test("passing time is not an observation but counts for durations", () => {
-  // Three failures are required; passing time is no observation.
+  // Three failures are required; passing time does not count.
   expect(told([1, 1, 1, 1, 1], needs({ failures: 3 }), new Set(), new Set([1, 2]))).toEqual([0, 0, 0, 0, 1]);
   expect(told([1, 0, 0, 0, 0], needs({ recoveries: 2 }), new Set(), new Set([2, 3]))).toEqual([
     1, 1, 1, 1, 0,

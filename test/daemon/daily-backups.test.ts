@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createDailyBackups } from "../../src/daemon/daily-backups.ts";
 import { examineDatabase } from "../../src/store/backup/worker.ts";
 import { fill } from "../store/filled.ts";
-import { cleanUp, fixedClock, open, quickDirectory } from "../store/place.ts";
+import { cleanUp, fixedClock, manualTimers, open, quickDirectory } from "../store/place.ts";
 import { recordingLog } from "../store/recording-log.ts";
 
 afterEach(cleanUp);
@@ -17,22 +17,17 @@ function rig(keep = { state: 3, history: 1 }, free = 1e12) {
   fill(open(directory), { keys: 2, events: 5 });
   const clock = fixedClock(NOW);
   const log = recordingLog();
-  const waiting: number[] = [];
+  const timers = manualTimers();
   const backups = createDailyBackups({
     directory,
     keep: () => keep,
     clock,
-    timers: {
-      after(ms) {
-        waiting.push(ms);
-        return () => void waiting.pop();
-      },
-    },
+    timers,
     log,
     free: () => free,
   });
   const folder = join(directory, "backups");
-  return { backups, clock, log, folder, waiting, files: () => readdirSync(folder).sort() };
+  return { backups, clock, log, folder, waiting: timers.waiting, files: () => readdirSync(folder).sort() };
 }
 
 describe("daily backups", () => {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createKeyWatch, KEY_WATCH_MS } from "../../src/daemon/keys.ts";
 import { createKeys } from "../../src/store/keys.ts";
 import type { Store } from "../../src/store/open/open.ts";
-import { cleanUp, fixedClock, open, temporaryDirectory } from "../store/place.ts";
+import { cleanUp, fixedClock, manualTimers, open, temporaryDirectory } from "../store/place.ts";
 import { plainKey } from "../store/plain-key.ts";
 import { recordingLog } from "../store/recording-log.ts";
 
@@ -19,20 +19,14 @@ const NOW = Date.parse("2026-03-02T12:00:00.000Z");
 /** Starts a daemon's key watch on a directory, with manual timers. */
 function watched(wrap: (store: Store) => Store = (store) => store) {
   const log = recordingLog();
-  const waiting: { ms: number; run: () => void }[] = [];
+  const timers = manualTimers();
   const store = open(directory);
-  const watch = createKeyWatch(wrap(store), createKeys({ store, clock }), log, {
-    after(ms, run) {
-      const timer = { ms, run };
-      waiting.push(timer);
-      return () => void waiting.splice(waiting.indexOf(timer), 1);
-    },
-  });
+  const watch = createKeyWatch(wrap(store), createKeys({ store, clock }), log, timers);
   return {
     store,
     watch,
-    waiting,
-    tick: () => waiting.shift()?.run(),
+    waiting: timers.waiting,
+    tick: timers.fire,
     /** Log lines since the last call. */
     news: () =>
       log.lines.splice(0).map(({ message, fields }) => [message, fields.name ?? null, fields.via ?? null]),

@@ -6,34 +6,14 @@ import { type Change, createLive } from "../../src/live/live.ts";
 import type { Store } from "../../src/store/open/open.ts";
 import { createServers } from "../../src/store/servers.ts";
 import * as a from "../domain/make.ts";
-import { cleanUp, fixedClock, open, temporaryDirectory } from "../store/place.ts";
+import { cleanUp, fixedClock, manualTimers, open, temporaryDirectory } from "../store/place.ts";
 import { recordingLog } from "../store/recording-log.ts";
 
 afterEach(cleanUp);
 
-/** Manual timers. */
-function handTimers() {
-  let next: { ms: number; run: () => void } | null = null;
-  return {
-    after(ms: number, run: () => void) {
-      const mine = { ms, run };
-      next = mine;
-      return () => {
-        if (next === mine) next = null;
-      };
-    },
-    waiting: () => next?.ms ?? null,
-    fire() {
-      const { run } = next ?? { run: () => {} };
-      next = null;
-      run();
-    },
-  };
-}
-
 function make(servers: readonly MonitoredServer[] = [a.server()], store: Store = open(temporaryDirectory())) {
   const clock = fixedClock(a.NOON);
-  const timers = handTimers();
+  const timers = manualTimers();
   const log = recordingLog();
   const told: EventInput[] = [];
   const commit = async (work: () => void, events: readonly EventInput[]) => {
@@ -202,13 +182,13 @@ describe("a store that fails", () => {
 describe("aging", () => {
   test("makes numbers stale 2 × interval + timeout after the last good reading, and publishes it", async () => {
     const { live, clock, timers, changes } = make([a.server({ intervalMs: 10_000, timeoutMs: 5_000 })]);
-    expect(timers.waiting()).toBeNull();
+    expect(timers.next()).toBeNull();
     await live.record(a.outcome(), null);
-    expect(timers.waiting()).toBe(25_000);
+    expect(timers.next()).toBe(25_000);
     clock.advance(24_999);
     timers.fire();
     expect(shown(live)).toEqual([["eda", "ok"]]);
-    expect(timers.waiting()).toBe(1);
+    expect(timers.next()).toBe(1);
     clock.advance(1);
     timers.fire();
     expect(shown(live)).toEqual([["eda", "stale"]]);
@@ -217,13 +197,13 @@ describe("aging", () => {
       ["failed", "ok"],
       ["ok", "stale"],
     ]);
-    expect(timers.waiting()).toBeNull();
+    expect(timers.next()).toBeNull();
   });
 
   test("is checked within a minute, because the clock may be set", async () => {
     const { live, clock, timers } = make([a.server({ intervalMs: 3_600_000 })]);
     await live.record(a.outcome(), null);
-    expect(timers.waiting()).toBe(60_000);
+    expect(timers.next()).toBe(60_000);
     clock.advance(8_000_000);
     timers.fire();
     expect(shown(live)).toEqual([["eda", "stale"]]);
@@ -236,14 +216,14 @@ describe("aging", () => {
     ]);
     await live.record(a.outcome({ serverId: "slow" }), null);
     await live.record(a.outcome({ serverId: "fast" }), null);
-    expect(timers.waiting()).toBe(11_000);
+    expect(timers.next()).toBe(11_000);
     clock.advance(11_000);
     timers.fire();
     expect(shown(live)).toEqual([
       ["slow", "ok"],
       ["fast", "stale"],
     ]);
-    expect(timers.waiting()).toBe(30_000);
+    expect(timers.next()).toBe(30_000);
   });
 
   test("applies to readings that are already old when they arrive", async () => {
@@ -451,7 +431,7 @@ test("stop ends the timer and waits for running writes", async () => {
   const last = live.record(a.outcome({ finishedAt: a.NOON + 5 }), null);
   await live.stop();
   store.close();
-  expect(timers.waiting()).toBeNull();
+  expect(timers.next()).toBeNull();
   expect((await last).collectedAt).toBe(a.NOON + 5);
   const { live: again } = make([a.server()], open(store.directory));
   expect(again.snapshot().servers[0]?.collectedAt).toBe(a.NOON + 5);
@@ -506,29 +486,6 @@ describe("the events of a poll", () => {
     expect(picture.features[0]?.checkouts.map(({ firstSeenAt }) => firstSeenAt)).toEqual([
       a.NOON,
       a.NOON + 7 * MINUTE,
-    ]);
-  });
-
-  test("of seats waits while the store is full; status is published at once", async () => {
-    const store = open(temporaryDirectory());
-    const { live, told, log } = make([a.server()], store);
-    await live.record(held(0, ["ann", "bob"]), null);
-    store.sqlite.run("PRAGMA query_only = ON");
-    await live.record(held(1, ["bob"]), null);
-    await live.record(held(2, ["bob", "cy", "dan"]), null);
-    await live.record(a.failedPoll({ finishedAt: a.NOON + 3 * MINUTE }), null);
-    expect(texts(told)).toEqual(["eda unknown up", "eda up down"]);
-    expect(log.lines.filter(({ level }) => level === "error")).toHaveLength(1);
-    store.sqlite.run("PRAGMA query_only = OFF");
-    told.length = 0;
-    await live.record(held(4, ["bob", "cy"]), null);
-    expect(texts(told)).toEqual(["eda down up", "checkin ann", "checkout cy"]);
-    const stored = sessionsIn(store, "first_seen_at AS firstSeenAt, last_seen_at AS lastSeenAt");
-    const [start, end] = [a.NOON, a.NOON + 4 * MINUTE];
-    expect(stored).toEqual([
-      { user: "ann", firstSeenAt: start, lastSeenAt: start, endedAt: end, reason: "unobserved" },
-      { user: "bob", firstSeenAt: start, lastSeenAt: start, endedAt: null, reason: null },
-      { user: "cy", firstSeenAt: end, lastSeenAt: end, endedAt: null, reason: null },
     ]);
   });
 });

@@ -46,6 +46,24 @@ export function openBoth({ path }: Store): Database {
   return sqlite;
 }
 
+/** Timers that a test fires. */
+export function manualTimers() {
+  const waiting: { readonly ms: number; readonly run: () => void }[] = [];
+  return {
+    waiting,
+    after(ms: number, run: () => void) {
+      const timer = { ms, run };
+      waiting.push(timer);
+      return () => {
+        if (waiting.includes(timer)) waiting.splice(waiting.indexOf(timer), 1);
+      };
+    },
+    /** Delay of the next timer, ms; null without one. */
+    next: () => waiting[0]?.ms ?? null,
+    fire: () => waiting.shift()?.run(),
+  };
+}
+
 export const fixedClock = (start: number) => {
   const clock = {
     time: start,

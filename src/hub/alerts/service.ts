@@ -1,8 +1,8 @@
 import { logAlert } from "../../alerts/alert-log.ts";
 import type { RunCommand } from "../../alerts/notify/command.ts";
 import { createDispatcher } from "../../alerts/notify/dispatcher.ts";
-import { createSender, createTargets, type Target } from "../../alerts/notify/targets.ts";
-import { createMaintenance, createSettings } from "../../alerts/settings.ts";
+import { createSender, type Target } from "../../alerts/notify/targets.ts";
+import { alertSettings } from "../../alerts/settings.ts";
 import { createCommandRunner } from "../../collector/run-command.ts";
 import type { Config } from "../../config/config.ts";
 import type { Environment } from "../../config/environment.ts";
@@ -55,17 +55,11 @@ async function beginWork(
   const dispatcher = createDispatcher({ queue, senderOf, clock, timers, log });
   const judge = createJudge(version);
   let configured: ReturnType<typeof config> | null = null;
-  let settings: NoteSettings & { readonly targets: readonly Target[] };
+  let settings: NoteSettings & ReturnType<typeof alertSettings>;
   const notes = createNotes({ directory, settings: () => settings, nextId: queue.nextId, clock });
 
   function configure(): void {
-    const { alerts, http, maintenance, notifications } = config();
-    settings = {
-      settingsOf: createSettings(alerts),
-      inMaintenance: createMaintenance(maintenance),
-      targets: createTargets(notifications),
-      publicUrl: http.publicUrl,
-    };
+    settings = alertSettings(config());
     dispatcher.configure(settings.targets);
   }
 

@@ -16,7 +16,7 @@ const LAST_WAIT_MS = 5_000;
  * calling thread, in a daemon the event loop. So a serving connection waits only briefly, at most once a
  * second, and callers that can wait retry later (`whenFree`, the bus).
  *
- * `waitMs`: how long a write waits in the connection's thread; null keeps the connection's setting, without
+ * `waitMs`: time that a write waits in the connection's thread; null keeps the connection's setting, without
  * retries.
  */
 export function createBusyWait(
