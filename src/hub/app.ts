@@ -1,30 +1,14 @@
 import "../http/production.ts";
 import { Elysia } from "elysia";
 import { FLEET_USAGE_KEYS } from "../domain/stats/usage.ts";
+import { sharedRoutes } from "../http/app.ts";
 import { docsRoutes } from "../http/docs/routes.ts";
 import { type Audit, createAudit } from "../http/exchange.ts";
 import { createGate } from "../http/gate.ts";
 import { createLimits, type Limits } from "../http/limits.ts";
 import { notFoundPage, pageRoutes } from "../http/page/routes.ts";
 import { createRequestCounters, type RequestCounters } from "../http/request-counters.ts";
-import { alertRoutes } from "../http/routes/alerts.ts";
-import { badgeRoutes } from "../http/routes/badge.ts";
-import { calendarRoutes } from "../http/routes/calendar.ts";
 import { type AppDeps, createRouteDeps } from "../http/routes/deps.ts";
-import { executeRoutes } from "../http/routes/execute.ts";
-import { keyRoutes } from "../http/routes/keys.ts";
-import { listRoutes } from "../http/routes/lists.ts";
-import { logRoutes } from "../http/routes/logs.ts";
-import { maintenanceRoutes } from "../http/routes/maintenance.ts";
-import { metricsRoutes } from "../http/routes/metrics.ts";
-import { outageRoutes } from "../http/routes/outages.ts";
-import { peopleRoutes } from "../http/routes/people.ts";
-import { rescanRoutes } from "../http/routes/rescan.ts";
-import { serviceRoutes } from "../http/routes/service.ts";
-import { sessionRoutes } from "../http/routes/sessions.ts";
-import { signInRoutes } from "../http/routes/sign-ins.ts";
-import { statisticsRoutes } from "../http/routes/statistics.ts";
-import { streamRoutes } from "../http/routes/streams.ts";
 import { SOCKETS } from "../http/streams/websocket.ts";
 import type { HubSignIns } from "./access/sign-ins.ts";
 import { type Commands, commandsAtSites } from "./commands/commands.ts";
@@ -75,26 +59,13 @@ export function createHubApp(deps: HubAppDeps, counters: RequestCounters = creat
 function apiRoutes(http: HubAppDeps, limits: Limits, counters: RequestCounters, audit: Audit) {
   // The routes below never use the missing ports.
   const deps = createRouteDeps(http as HubAppDeps & AppDeps, limits, audit, counters);
-  const lists = createHubLists(deps, http);
-  const checkSites = (site: readonly string[]) => void serversIn(http.directory, { site });
-  return new Elysia({ name: "api" })
+  return sharedRoutes(deps, {
+    lists: createHubLists(deps, http),
+    metrics: fleetMetrics(deps, http),
+    commands: commandsAtSites(deps, http.commands),
+    checkSites: (site) => void serversIn(http.directory, { site }),
+    usageKeys: FLEET_USAGE_KEYS,
+  })
     .use(pushRoutes(http.push))
-    .use(siteRoutes(deps, http))
-    .use(listRoutes(lists))
-    .use(streamRoutes(deps, checkSites))
-    .use(sessionRoutes(deps))
-    .use(statisticsRoutes(deps, FLEET_USAGE_KEYS))
-    .use(outageRoutes(deps))
-    .use(peopleRoutes(deps))
-    .use(alertRoutes(deps))
-    .use(badgeRoutes(deps, lists))
-    .use(calendarRoutes(deps, lists))
-    .use(maintenanceRoutes(deps))
-    .use(rescanRoutes(deps))
-    .use(executeRoutes(deps, commandsAtSites(deps, http.commands)))
-    .use(metricsRoutes(deps, fleetMetrics(deps, http)))
-    .use(logRoutes(deps, checkSites))
-    .use(serviceRoutes(deps))
-    .use(keyRoutes(deps))
-    .use(signInRoutes(deps));
+    .use(siteRoutes(deps, http));
 }
