@@ -32,7 +32,6 @@ const PARTS: readonly (readonly [letters: string, expression: string])[] = [
 /** In a pattern, `*` matches any text. */
 const TOKEN = new RegExp(`${PARTS.map(([letters]) => letters).join("|")}|'[^']*'|[A-Za-z]+|\\s+|.`, "gu");
 
-export const ISO_DATES = ["yyyy-MM-dd", "yyyy-MM-dd HH:mm", "yyyy-MM-dd HH:mm:ss", "yyyy-MM-ddTHH:mm:ssX"];
 const ISO =
   /^\s*(?<y>\d{4})-(?<M>\d\d)-(?<d>\d\d)(?:[T ](?<H>\d\d):(?<m>\d\d)(?::(?<s>\d\d)(?:\.(?<f>\d{1,9}))?)?\s?(?<X>[Zz]|[+-]\d\d:?\d\d)?)?\s*$/u;
 

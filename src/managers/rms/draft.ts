@@ -82,34 +82,29 @@ function putCount(draft: ClientDraft, value: string): boolean {
   return true;
 }
 
-export const CLIENT_KEYS: ReadonlyMap<
-  string,
-  Put<ClientDraft, ReturnType<typeof createTimeReader>>
-> = new Map<string, Put<ClientDraft, ReturnType<typeof createTimeReader>>>([
-  ["User name", word("user")],
-  ["Host name", word("host")],
-  ["X display name", word("display")],
-  ["ID for token sharing", word("sharingId")],
-  ["Number of tokens used", putCount],
-  ["No of tokens requested", putCount],
-  [
-    "Status",
-    (draft, value, timeOf) => {
+type TimeReader = ReturnType<typeof createTimeReader>;
+
+export const CLIENT_KEYS = new Map(
+  Object.entries<Put<ClientDraft, TimeReader>>({
+    "User name": word("user"),
+    "Host name": word("host"),
+    "X display name": word("display"),
+    "ID for token sharing": word("sharingId"),
+    "Number of tokens used": putCount,
+    "No of tokens requested": putCount,
+    Status(draft, value, timeOf) {
       const since = parseStatus(value);
       if (since === null) return false;
       draft.startedAt = since === "" ? null : timeOf(since);
       return since === "" || draft.startedAt !== null;
     },
-  ],
-  [
-    "Is commuter token",
-    (draft, value) => {
+    "Is commuter token": (draft, value) => {
       draft.isWhole = true;
       draft.borrowed = value === "YES";
       return value === "YES" || value === "NO";
     },
-  ],
-]);
+  }),
+);
 
 /** Reports whether an entry is missing that lsmon prints for every feature and client. */
 function lacksEntry(draft: FeatureDraft, endsClients: boolean): boolean {
