@@ -24,14 +24,14 @@ interface CommandDeps {
   readonly log: Log;
 }
 
-interface Kind<Name extends Command["command"]> {
+interface Kind<One extends Command> {
   readonly needs: FleetSettings["allow"][number];
   readonly message: string;
-  run(actions: Actions, command: Of<Name>): Promise<Partial<Outcome> | undefined>;
-  fields(command: Of<Name>): LogFields;
+  run(actions: Actions, command: One): Promise<Partial<Outcome> | undefined>;
+  fields(command: One): LogFields;
 }
 
-const KINDS: { readonly [Name in Command["command"]]: Kind<Name> } = {
+const KINDS: { readonly [Name in Command["command"]]: Kind<Of<Name>> } = {
   acknowledge: {
     needs: "acknowledge",
     message: "Alert acknowledged",
@@ -79,7 +79,7 @@ export function createCommands({ actions, allow, outbox, wake, audit, log }: Com
   }
 
   async function carryOut(command: Command): Promise<void> {
-    const kind = KINDS[command.command] as Kind<Command["command"]>;
+    const kind: Kind<Command> = KINDS[command.command];
     const { needs, message } = kind;
     const { key: by, name, role } = command.by;
     const said = { ...kind.fields(command), via: "hub", by, name, role };

@@ -85,9 +85,8 @@ export function createDayReader(store: Store, people: People) {
     first = 0,
   ): Generator<DayOf<Table>> {
     let part = first;
-    let rows: DayOf<Table>["rows"][number][] = [];
-    // The compiler does not relate the table's name to its rows.
-    const made = () => ({ table, day, part, rows }) as unknown as DayOf<Table>;
+    let rows: object[] = [];
+    const made = () => ({ table, day, part, rows }) as DayOf<Table>;
     let chars = 0;
     for (let page = pageAfter(null); page.length > 0; page = pageAfter(page.at(-1) ?? null)) {
       for (const row of page) {
