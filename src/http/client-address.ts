@@ -4,9 +4,8 @@ import { type IpNetwork, isWithin, parseIp, parseNetwork } from "../config/ip-ad
 export const NO_ADDRESS = "local";
 
 /**
- * Determines the address of a request's client. @param peer Address of the connection's other end; null
- * without one. @param trusted `http.trusted_proxies`: addresses and networks whose X-Forwarded-For is
- * believed.
+ * Determines the address of a request's client. `peer`: address of the connection's other end. `trusted`:
+ * `http.trusted_proxies`, addresses and networks whose X-Forwarded-For is used.
  */
 export function createClientAddress(
   peer: (request: Request) => string | null,
@@ -22,10 +21,8 @@ export function createClientAddress(
 
   return {
     /**
-     * Returns the client's IPv4 address or IPv6 /64 as a short text, never a part of a header. Each proxy
-     * appends its client's address, so the list is read from the end while its writers are trusted. Entries
-     * before the first untrusted address are ignored. An entry that is not an address ends the search at
-     * the proxy that wrote it.
+     * Returns the client's IPv4 address or IPv6 /64. Each proxy appends its client's address, so the header is read from
+     * the end, up to the first address that is not trusted. An invalid entry stops at the proxy that wrote it.
      */
     of(request: Request): string {
       let ip = parseIp(peer(request) ?? "");

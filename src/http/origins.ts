@@ -13,11 +13,9 @@ const EXPOSED_HEADERS =
   "X-Request-ID, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, ETag";
 
 /**
- * Cross-origin access (https://fetch.spec.whatwg.org/#http-cors-protocol), off unless `http.cors_origins`
- * lists the exact origin (no wildcards). Keys travel in headers that a script sets, so credentials
- * stay forbidden. Runs before every check, so that a script can read each refusal. A preflight for a known
- * path is answered without a key: it reveals nothing, precedes every request of such a script, and draws on
- * no bucket.
+ * Allows cross-origin access (https://fetch.spec.whatwg.org/#http-cors-protocol) for the exact origins in
+ * `http.cors_origins`. Scripts send keys in headers, so credentials stay forbidden. Runs before every check, so that a
+ * script can read each refusal. A preflight for a known path reveals nothing, so it needs no key and uses no bucket.
  */
 export function answerCors(
   { request, headers, route }: Exchange,
@@ -40,11 +38,10 @@ export function answerCors(
 }
 
 /**
- * Reports whether a request comes from a page of the daemon's own origin or of a listed one, or from no
- * page. Browsers send a page's origin (`Origin`, RFC 6454) with every cross-origin request; programs send
- * none. Behind a proxy that changes the Host, the daemon does not know its own origin. Over TLS and on
- * loopback the browser reports it (https://www.w3.org/TR/fetch-metadata/) in a header that scripts cannot
- * set.
+ * Reports whether a request comes from a page of the daemon's own or a listed origin, or from a program. Browsers send
+ * `Origin` (RFC 6454) with every cross-origin request; programs do not. Behind a proxy that changes the Host, the daemon
+ * does not know its own origin; over TLS and on loopback, browsers then report same-origin requests in a header that
+ * scripts cannot set (https://www.w3.org/TR/fetch-metadata/).
  */
 export function isFromOwnPage({ request, origin }: Exchange, listed: readonly string[] = []): boolean {
   const named = request.headers.get("origin");

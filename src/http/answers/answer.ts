@@ -27,10 +27,7 @@ export function responseOf({ body, headers }: Answer): Response {
 /** Smaller answers fit into one packet, so compression gains nothing. */
 export const LEAST_BYTES = 1_400;
 
-/**
- * Sends an answer, gzipped if the client accepts that. Compression runs on other threads. `zip` compresses,
- * for example with a cache.
- */
+/** Sends an answer, gzipped on another thread if the client accepts that. `zip` may use a cache. */
 export function send(
   request: Request,
   answer: Answer,

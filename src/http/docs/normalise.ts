@@ -1,9 +1,9 @@
 import { mapped } from "./documented.ts";
 
 /**
- * Turns the output of @elysiajs/swagger 1.3.1 into valid OpenAPI 3.0.3 that client generators accept:
- * rewrites or drops keywords that 3.0 lacks, and moves named schemas to `components.schemas`. A schema's
- * name is its `title`; a vocabulary's name is in `words`. Pure: takes and returns plain JSON.
+ * Turns the output of @elysiajs/swagger 1.3.1 into valid OpenAPI 3.0.3 that client generators accept: rewrites or drops
+ * keywords that 3.0 lacks, and moves named schemas to `components.schemas`. A schema's name is its `title`; names of
+ * vocabularies are in `words`.
  */
 export function normalise(document: Json, words: Readonly<Record<string, readonly string[]>>): Json {
   const components = new Map<string, Json>();

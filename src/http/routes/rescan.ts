@@ -62,9 +62,9 @@ export function rescanRoutes(deps: PollDeps) {
 }
 
 /**
- * Polls the named servers now and waits (null = every enabled server), for `rescan` and `refresh=true` alike. Throws
- * NOT_FOUND for an unknown id, CONFLICT for a disabled one, the poll's own error when the one server that was named
- * failed, UPSTREAM_ERROR when several (or all) were asked for and every poll failed.
+ * Polls the named servers now and waits (null = every enabled server), for `rescan` and `refresh=true`. Throws NOT_FOUND
+ * for an unknown id, CONFLICT for a disabled one, the poll's own error if one server was named, and UPSTREAM_ERROR if
+ * several (or all) were polled and every poll failed.
  */
 export async function forcePoll(
   { live, collector, settings, audit }: PollDeps,
