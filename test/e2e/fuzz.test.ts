@@ -9,7 +9,7 @@ import { SLOW, until } from "./harness.ts";
 import { NO_LIMITS } from "./site.ts";
 
 const SEED = Number(process.env.FUZZ_SEED ?? 20260302);
-const REQUESTS = SLOW ? 30_000 : 2_000;
+const REQUESTS = SLOW ? 30_000 : 4_000;
 const AT_ONCE = 8;
 const DEADLINE_MS = 60_000;
 /** Bun answers invalid HTTP with one of these statuses, without a body (see listen.test.ts). */
