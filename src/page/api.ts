@@ -26,10 +26,7 @@ import type { FleetSummary, SiteRecord } from "../domain/service/sites.ts";
 import type { HealthRecord, Reloaded, Status } from "../domain/service/status.ts";
 import { atHub, ownIds, SITE } from "./here.ts";
 
-interface Range {
-  readonly start: string;
-  readonly end: string;
-}
+type Range = Readonly<{ start: string; end: string }>;
 /** Rows of a stored list, and their number without the limit. */
 type List<Name extends string, Row> = { readonly [N in Name]: readonly Row[] } & { readonly total: number };
 

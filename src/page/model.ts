@@ -8,10 +8,7 @@ import { daysUntil } from "./format.ts";
 export type Site = ReadonlyMap<string, KeptServer>;
 
 /** A page with its parameters; `hrefOf` of the router makes a link. */
-export interface Place {
-  readonly path: PagePath;
-  readonly query?: Readonly<Record<string, string>>;
-}
+export type Place = Readonly<{ path: PagePath; query?: Readonly<Record<string, string>> }>;
 
 export interface FeatureRow {
   readonly id: string;

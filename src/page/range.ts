@@ -8,11 +8,7 @@ const DAYS: Readonly<Record<RangeWord, number>> = { "24h": 1, "7d": 7, "30d": 30
 export const DAY_MS = 86_400_000;
 
 /** A past period in epoch ms; `word` is null if it does not end now. */
-export interface Range {
-  readonly start: number;
-  readonly end: number;
-  readonly word: RangeWord | null;
-}
+export type Range = Readonly<{ start: number; end: number; word: RangeWord | null }>;
 
 export const rangeWord = (word: RangeWord): string => word.replace(/\d+/, "$& ");
 

@@ -1,6 +1,4 @@
-export interface Identified {
-  readonly id: string;
-}
+export type Identified = Readonly<{ id: string }>;
 
 /** Returns `fresh` in the order of `before`, new rows last, and the number of rows that moved. */
 export function steady<T extends Identified>(fresh: readonly T[], before: readonly Identified[]) {

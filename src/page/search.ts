@@ -1,11 +1,7 @@
 import type { KeptServer } from "../domain/polls/kept-picture.ts";
 import { type FeatureRow, type HolderRow, kept, keyOf, labelsOf, nameOf, personOf } from "./model.ts";
 
-export interface Filter {
-  readonly search: string;
-  readonly server: string | null;
-  readonly label: string | null;
-}
+export type Filter = Readonly<{ search: string; server: string | null; label: string | null }>;
 
 /**
  * Matches rows that have all words in the name, daemon, server, or a user or host that holds the feature or

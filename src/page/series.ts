@@ -4,12 +4,7 @@ import { dateOf, duration, moment, number } from "./format.ts";
 import { DAY_MS } from "./range.ts";
 
 /** A period from `at` (epoch ms) to the next bucket. Null without data; `total` also without a limit. */
-export interface Bucket {
-  readonly at: number;
-  readonly used: number | null;
-  readonly peak: number | null;
-  readonly total: number | null;
-}
+export type Bucket = Readonly<{ at: number; used: number | null; peak: number | null; total: number | null }>;
 
 /** Data of a chart over [start, end), in epoch ms. The first bucket may begin earlier. */
 export interface Series {
@@ -160,9 +155,7 @@ export function fewerSeats({ total, whatIf }: Pick<EfficiencyRecord, "total" | "
   return less.sort((a, b) => Math.abs(a.total - wanted) - Math.abs(b.total - wanted))[0];
 }
 
-interface Covered {
-  readonly coverage: number;
-}
+type Covered = Readonly<{ coverage: number }>;
 
 /** Less than 1 % is shown as 0 %. */
 export const isCovered = ({ coverage }: Covered): boolean => coverage >= 0.01;

@@ -120,9 +120,7 @@ function Run({ command, leave }: Readonly<{ command: Command; leave: () => void 
   );
 }
 
-interface Filled {
-  readonly currentTarget: HTMLInputElement | HTMLSelectElement;
-}
+type Filled = Readonly<{ currentTarget: HTMLInputElement | HTMLSelectElement }>;
 
 function OwnServer(props: Readonly<{ value: string | undefined; onChange: (event: Filled) => void }>) {
   return (

@@ -1,10 +1,7 @@
 import type { LogEvent } from "../../domain/events.ts";
 import { get, search } from "../api.ts";
 
-export interface LogFilter {
-  readonly levels?: string;
-  readonly sources?: string;
-}
+export type LogFilter = Readonly<{ levels?: string; sources?: string }>;
 
 interface Follower {
   lines(fresh: readonly LogEvent[]): void;

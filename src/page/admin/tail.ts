@@ -10,11 +10,7 @@ import {
 export const MOST_LINES = 3_000;
 
 /** The end of the log: shown lines, oldest first, and lines that arrived while it was paused. */
-export interface Tail {
-  readonly lines: readonly LogEvent[];
-  readonly waiting: readonly LogEvent[];
-  readonly isCut: boolean;
-}
+export type Tail = Readonly<{ lines: readonly LogEvent[]; waiting: readonly LogEvent[]; isCut: boolean }>;
 export const EMPTY: Tail = { lines: [], waiting: [], isCut: false };
 
 /** Adds new lines. While the log is paused the shown lines stay, so that nothing moves under the reader. */

@@ -82,10 +82,7 @@ export function readAt({ collectedAt }: Pick<KeptServer, "collectedAt">): number
 export const isOld = (server: KeptServer): boolean =>
   server.collectedAt !== null && ["down", "unread", "stale"].includes(kindOf(server));
 
-interface Part {
-  readonly text: string;
-  readonly to?: Place;
-}
+type Part = Readonly<{ text: string; to?: Place }>;
 
 /** More problems than this are counted by kind. */
 const MOST_NAMED = 3;

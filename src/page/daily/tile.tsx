@@ -43,11 +43,7 @@ export function Tile(props: {
 const DAY_MS = 86_400_000;
 const LEAST_GAP = 2;
 
-interface SparkProps {
-  readonly day: Day | null;
-  readonly server: KeptServer;
-  readonly isStale: boolean;
-}
+type SparkProps = Readonly<{ day: Day | null; server: KeptServer; isStale: boolean }>;
 
 function Spark({ day, server, isStale }: SparkProps) {
   const { used, total } = server.counts;

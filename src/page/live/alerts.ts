@@ -59,10 +59,7 @@ export function toneOf({ rule, severity }: Pick<AlertRecord, "rule" | "severity"
   return severity === "warning" ? "warn" : "info";
 }
 
-export interface Unhandled {
-  readonly count: number;
-  readonly worst: Tone | null;
-}
+export type Unhandled = Readonly<{ count: number; worst: Tone | null }>;
 
 export const isUnhandled = ({ acknowledged, silencedUntil }: AlertRecord, now: number): boolean =>
   !acknowledged && (silencedUntil === null || Date.parse(silencedUntil) <= now);
@@ -73,10 +70,7 @@ export function unhandledOf(firing: Iterable<AlertRecord>, now: number): Unhandl
   return { count: open.length, worst: worst ?? null };
 }
 
-export interface Asked {
-  readonly alert: SitesAlert;
-  readonly action: "acknowledge" | "silence";
-}
+export type Asked = Readonly<{ alert: SitesAlert; action: "acknowledge" | "silence" }>;
 
 export const asked = signal<Asked | null>(null);
 

@@ -1,10 +1,7 @@
 import { effect } from "@preact/signals";
 import { site } from "./live.ts";
 
-export interface PollTime {
-  readonly at: number;
-  readonly ms: number;
-}
+export type PollTime = Readonly<{ at: number; ms: number }>;
 
 const MOST = 120;
 const polls = new Map<string, PollTime[]>();

@@ -86,11 +86,7 @@ export function FeatureTabs({ row }: Readonly<{ row: FeatureRow }>) {
   );
 }
 
-interface PanelProps {
-  readonly id: ReturnType<typeof idOf>;
-  readonly unit: Unit;
-  readonly range: Range;
-}
+type PanelProps = Readonly<{ id: ReturnType<typeof idOf>; unit: Unit; range: Range }>;
 
 const PANELS = {
   seats: { title: "Seats needed", Panel: Seats },

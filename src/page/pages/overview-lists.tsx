@@ -16,9 +16,7 @@ import { hrefOf } from "../router.ts";
 import { amount, inDays } from "../words.ts";
 import { type Denials, midnight, useExpiries } from "./overview-past.ts";
 
-interface Props {
-  readonly servers: Site;
-}
+type Props = Readonly<{ servers: Site }>;
 
 const MOST_TIGHT = 6;
 const MOST_DAYS = 6;

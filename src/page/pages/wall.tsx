@@ -100,9 +100,7 @@ const NotLive = () => (
   </span>
 );
 
-interface Props {
-  readonly server: KeptServer;
-}
+type Props = Readonly<{ server: KeptServer }>;
 
 function Says({ server }: Props) {
   const { mark, tone, text } = sayOf(server, [...(firing.value?.values() ?? [])], minute.value);

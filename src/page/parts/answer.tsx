@@ -3,10 +3,7 @@ import { type Answers, get, type Query, Refusal, search } from "../api.ts";
 import { UNREACHABLE } from "../words.ts";
 import { State } from "./marks.tsx";
 
-interface Asked<T> {
-  readonly answer: T | null;
-  readonly error: Refusal | "unreachable" | null;
-}
+type Asked<T> = Readonly<{ answer: T | null; error: Refusal | "unreachable" | null }>;
 
 /**
  * Returns an answer of the API; none for a null query. Requests it again when the query or `version`
