@@ -216,7 +216,7 @@ export const may = (what: Permission): boolean => me.value?.permissions.includes
 /** Reports whether an action is known to be forbidden. Without an answer nothing is withheld. */
 export const mayNot = (what: Permission): boolean => me.value !== null && !may(what);
 
-/** Returns false if no one is signed in. The picture, which is requested next, reports failures. */
+/** Returns false if no one is signed in. The request for the picture, which follows, reports failures. */
 export async function loadMe(): Promise<boolean> {
   try {
     me.value = await get("/api/me");

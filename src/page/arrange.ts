@@ -51,7 +51,7 @@ export const slugOf = (head: string): string => head.toLowerCase().replaceAll(/[
 const lower = (key: Key) => (typeof key === "string" ? key.toLowerCase() : key);
 
 /**
- * Returns the rows that have all words, sorted by `last-used` or `-last-used`; unsorted if no column has
+ * Returns the rows that match all words, sorted by `last-used` or `-last-used`; unsorted if no column has
  * that name.
  */
 export function arranged<T>(

@@ -99,7 +99,7 @@ function NotRead() {
         <p class={isLong ? "still" : "vh"} role="status">
           {isLong
             ? `Still loading, ${number(Math.ceil(loadedBytes.value / 1000))} KB`
-            : "Loading the picture of the license servers …"}
+            : "Loading the state of the license servers …"}
         </p>
       </div>
     );
@@ -107,7 +107,7 @@ function NotRead() {
     <div class="empty" role="alert">
       <p class="st st-crit">
         <Icon name="crit" />
-        The picture cannot be read
+        The state of the license servers cannot be read
       </p>
       <Reason />
       <button class="btn" type="button" onClick={() => void again()}>

@@ -4,7 +4,7 @@ import { type FeatureRow, type HolderRow, kept, keyOf, labelsOf, nameOf, personO
 export type Filter = Readonly<{ search: string; server: string | null; label: string | null }>;
 
 /**
- * Matches rows that have all words in the name, daemon, server, or a user or host that holds the feature or
+ * Matches rows with all words in the name, daemon, server, or a user or host that holds the feature or
  * waits for it. `server:eda` and `free:0` match a server and a number of free seats; names that contain
  * such a word match too.
  */
@@ -59,7 +59,7 @@ interface HolderFilter {
   readonly before?: number | null;
 }
 
-/** Returns holders and waiting requests that have all words; `feature` is the id of one feature. */
+/** Returns holders and waiting requests that match all words; `feature` is the id of one feature. */
 export function matchingHolders(
   rows: readonly HolderRow[],
   { search, server, feature, before = null }: HolderFilter,

@@ -107,7 +107,7 @@ export const alertWords = (value: number | null, daemon: string | null): Record<
 
 function textOf({ rule, daemon, value, message }: AlertRecord): string {
   const kind = KIND_BY_RULE[rule];
-  // A hub has its own rules.
+  // Rules of a hub may have no text here.
   return kind === undefined ? (alertWords(value, daemon)[rule] ?? message) : CONDITIONS[kind];
 }
 

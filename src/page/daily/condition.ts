@@ -84,7 +84,7 @@ export const isOld = (server: KeptServer): boolean =>
 
 type Part = Readonly<{ text: string; to?: Place }>;
 
-/** More problems than this are counted by kind. */
+/** Beyond this number, problems are counted by kind. */
 const MOST_NAMED = 3;
 
 /** Describes the state of the site in one sentence. Disabled servers do not count. */

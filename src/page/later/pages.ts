@@ -3,7 +3,7 @@ import past from "../past.css" with { type: "text" };
 import signIn from "../sign-in.css" with { type: "text" };
 import wall from "../wall.css" with { type: "text" };
 
-// Styles of these pages come with them, so the first paint does not wait.
+// Load the styles with the pages, so that the first paint does not wait for them.
 const sheet = new CSSStyleSheet();
 sheet.replaceSync(past + signIn + wall + admin);
 document.adoptedStyleSheets.push(sheet);

@@ -18,8 +18,8 @@ let heard: AlertEvent[] | null = null;
 const MOST = 10_000;
 
 /**
- * Reads the firing alerts; events keep them current. The picture, requested at the same time, reports
- * failures.
+ * Reads the firing alerts; events keep them current. The request for the picture, sent at the same time,
+ * reports failures.
  */
 export async function loadAlerts(): Promise<void> {
   heard = [];

@@ -56,7 +56,7 @@ export async function wakesOrSleeps(): Promise<boolean> {
     const { signal } = createPatience();
     standing.value = await get(`/api/fleet/sites/${encodeURIComponent(SITE ?? "")}`, {}, signal);
   } catch {
-    // The picture, which is requested at the same time or by its stream, reports the failure.
+    // The request for the picture reports the failure.
     return false;
   }
   return isSilent() !== before;

@@ -65,7 +65,7 @@ const reader = createReader({
     await whoIsIt;
     if (ids === null && !IS_FLEET) void loadAlerts();
     trouble.value = null;
-    // Use the clock: a server that answers right after a loss may be about to send events again.
+    // Judge by time: a server that answers right after a loss may soon send events again.
     isFetching.value = !IS_FLEET && closedAt.value !== null && Date.now() - closedAt.value >= FETCH_AFTER_MS;
     if (IS_FLEET || closedAt.value === null || isFetching.value) lostSince.value = null;
     return servers;
@@ -141,7 +141,7 @@ function beat(): void {
   void reader.reload();
 }
 
-/** Sends a word to the owner of the stream. */
+/** Sends a message to the owner of the stream. */
 let tell: (word: "retry" | "rest") => void = nobody;
 function nobody(): void {}
 

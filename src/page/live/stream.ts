@@ -27,8 +27,8 @@ const TICK_MS = 1_000;
 const STREAM = "./stream/combined?events=picture,alert,denial&interval=3600000&heartbeat=event";
 
 /**
- * Keeps an event stream open until `rest`, at a hub that of a site. A browser gives up after an HTTP error;
- * this retries.
+ * Keeps an event stream open until `rest`; at a hub, the stream of one site. Retries after HTTP errors,
+ * which browsers do not.
  */
 export function openStream(tell: (news: StreamNews) => void, site: string | null) {
   let source: EventSource | null = null;

@@ -24,7 +24,7 @@ const FILTERS = ["severity", "server", "rule"] as const;
 export function Alerts() {
   const isOver = query.value.get("state") === "resolved";
   const from = Math.max(0, Number(query.value.get("from")) || 0);
-  // Firing alerts are known, but for a fleet not all of them.
+  // Firing alerts are in memory; a fleet has only the newest there.
   const isRead = isOver || IS_FLEET;
   const past = useAnswer(
     "/api/licenses/alerts",
@@ -86,7 +86,7 @@ export function Alerts() {
         (FILTERS.some((name) => query.value.has(name)) ? (
           <NoMatch />
         ) : (
-          <p class="empty">{isOver ? "No resolved alerts in the stored time." : "No firing alerts."}</p>
+          <p class="empty">{isOver ? "No resolved alerts in the stored history." : "No firing alerts."}</p>
         ))}
       <ul class="rows al" aria-label={isOver ? "Resolved" : "Firing"}>
         {found?.alerts.map((alert) => (

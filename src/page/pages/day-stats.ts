@@ -6,11 +6,11 @@ import type { FeatureRow } from "../model.ts";
 import { MOST_ROWS } from "../parts/figure.tsx";
 
 type Day = Pick<StatsRecord, "peakUsed" | "denials" | "coverage"> & { readonly readAt: number };
-/** A feature without an answer; it is requested again when it becomes visible again. */
+/** Placeholder for a feature without an answer; it is requested again when it becomes visible. */
 export const NOTHING_KNOWN: Day = { peakUsed: null, denials: null, coverage: 0, readAt: 0 };
 export const days = signal<ReadonlyMap<string, Day>>(new Map());
 
-/** Scrolling and typing send no requests. */
+/** Requests wait until scrolling and typing pause. */
 const RESTS_MS = 400;
 const HOLDS_MS = 600_000;
 /** Longer addresses may be refused. */
@@ -28,7 +28,7 @@ export function loadDays(rows: readonly FeatureRow[]): void {
 
 let allReadAt = 0;
 
-/** Reads the last 24 h of all features, once an order needs them. */
+/** Reads the last 24 h of all features, when a sort order needs them. */
 export async function loadAllDays(): Promise<void> {
   if (Date.now() - allReadAt < HOLDS_MS) return;
   allReadAt = Date.now();

@@ -204,7 +204,7 @@ function Waits({ row }: Readonly<{ row: FeatureRow }>) {
   const covered = Math.floor(100 * found.coverage);
   return (
     <p class="waits">
-      In 30 days{covered < 99 && `, of which ${covered} % are known,`} it was full{" "}
+      In 30 days{covered < 99 && `, ${covered} % of which are known,`} it was full{" "}
       {found.count === 1 ? "once" : `${number(found.count)} times`}.
       {half !== null &&
         most !== null &&

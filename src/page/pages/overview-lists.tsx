@@ -170,7 +170,7 @@ export function Attention({ servers, open }: Readonly<{ servers: Site; open?: nu
   const alerts = [...(firing.value?.values() ?? [])];
   const troubles = troublesOf(servers, alerts, now.value);
   const handled = alerts.filter((alert) => !isUnhandled(alert, now.value)).length;
-  // Not all alerts of a fleet were read; those that were are grouped by day of expiry.
+  // A fleet reads only its newest alerts, so the groups of all of them cannot be counted.
   const count = open === undefined || open <= alerts.length ? troubles.length : open;
   const shown = troubles.slice(0, MOST_TROUBLES);
   return (

@@ -17,7 +17,7 @@ import { later } from "../shell/later.tsx";
 import { Attention, coloured, Denied, Expiring, Held, Tight } from "./overview-lists.tsx";
 import { useDay, useDenials } from "./overview-past.ts";
 
-// Parts that only some sites show, and actions, load later: the first paint is small.
+// Load actions and rarely shown parts later, to keep the first paint small.
 const pages = () => import("../later/pages.ts");
 const FeatureTable = later(() => pages().then((all) => all.FeatureTable));
 const ServerGroups = later(() => pages().then((all) => all.ServerGroups));
@@ -31,7 +31,7 @@ export function Overview() {
   const past = useDay(servers);
   const denied = useDenials();
   const isOne = servers.size === 1;
-  // The other pages, and the styles of print, come once this one is shown.
+  // Load the other pages and the print styles after the first paint.
   useEffect(() => void pages(), []);
   return (
     <>

@@ -54,7 +54,6 @@ export function Server() {
   );
 }
 
-/** The features of a server, with a filter of their own. */
 function Features({ server }: Readonly<{ server: KeptServer }>) {
   const search = query.value.get("q") ?? "";
   const rows = useInOrder(() => [...featuresOf(server)], query.value.get("sort") ?? FIRST, server);

@@ -182,7 +182,7 @@ const CHECK = `licmond probe flexnet 27000@license-server --tool /opt/flexnet/lm
 systemctl reload licmond`;
 
 export function NoServers() {
-  // Undefined while unknown, and for roles that may not see it.
+  // Undefined while loading, and for roles without access.
   const config = useAnswer("/api/status", {}).answer?.configFile;
   return (
     <div class="empty">

@@ -23,7 +23,7 @@ const LOST_MS = SILENT_MS;
 const LEAST_WIDTH = 700;
 const THREE_COLUMNS_WIDTH = 1_200;
 
-/** Draw parts that change each minute, screen or never only then: a wall runs for weeks. */
+/** Rounded to minutes: a wall runs for weeks, and its parts redraw only when they change. */
 const minute = computed(() => Math.floor(now.value / 60_000) * 60_000);
 const isLost = computed(() => lostSince.value !== null && now.value - lostSince.value >= LOST_MS);
 const width = signal(innerWidth);

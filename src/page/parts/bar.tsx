@@ -86,7 +86,7 @@ export const stretch = (colour: Stretch["colour"], start: string, end: string): 
 
 const TIMELINE_WIDTH = 1000;
 
-/** Periods on the time axis of a range; the text next to it describes them. */
+/** Periods on the time axis of a range. Hidden from screen readers: the text beside it has the same data. */
 export function Timeline({ range, of }: Readonly<{ range: Range; of: readonly Stretch[] }>) {
   const { start, end } = range;
   const x = (at: number) =>

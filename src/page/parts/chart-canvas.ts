@@ -14,7 +14,7 @@ import {
   wasFull,
 } from "../series.ts";
 
-/** The reader's text size, by which everything in a chart grows. */
+/** Scale of the reader's text size; charts scale with it. */
 const TEXT = Number.parseFloat(getComputedStyle(document.documentElement).fontSize) / 16 || 1;
 const HEIGHT = 200;
 const LANE = 32;
@@ -76,7 +76,7 @@ export function drawChart(Plot: typeof uPlot, box: HTMLElement, props: ChartProp
       cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
       scales: {
         x: { range: [start, end] },
-        // Lanes are below 0.
+        // Lanes are drawn below 0.
         y: { range: [(-most * laneHeight) / HEIGHT, 1.02 * most] },
       },
       axes: [

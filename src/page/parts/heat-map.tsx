@@ -3,10 +3,10 @@ import type { Unit } from "../../domain/words.ts";
 import { number } from "../format.ts";
 import { orUnknown } from "../series.ts";
 
-/** Color tokens, by share. A full hour has the color of full. */
+/** Color tokens by share; full hours use `FULL`. */
 const SHADES = ["heat-0", "heat-1", "heat-2", "heat-3", "heat-4"];
 const FULL = "full-mark";
-/** Shown as 100 %. */
+/** Percentage from which an hour is full. */
 const ALL = 99.5;
 const WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const HOURS = Array.from({ length: 24 }, (_, hour) => `${hour}`.padStart(2, "0"));

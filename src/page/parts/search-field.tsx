@@ -68,7 +68,7 @@ export const ServerChoice = () => (
   />
 );
 
-/** Chooses one of the labels of all servers; absent if there are none. */
+/** Chooses a label of the servers; hidden without labels. */
 export function LabelChoice() {
   const labels = [...new Set([...(site.value?.values() ?? [])].flatMap(labelsOf))].sort(byName);
   if (labels.length === 0) return null;

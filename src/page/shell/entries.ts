@@ -10,7 +10,7 @@ import { nextTheme, overlay, signOut } from "./actions.ts";
 import { isShown, PLACES, WITHIN } from "./places.ts";
 import type { Entry } from "./rank.ts";
 
-/** Expiry and denials are also places. */
+/** Leave out reports that are places already. */
 const ASIDE = REPORTS.filter(
   ({ path }) => !PLACES.some((place) => place.path === path && path !== "history"),
 );

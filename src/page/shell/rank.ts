@@ -26,7 +26,7 @@ function fit(name: string, detail: string, word: string): number | null {
   return /[\s_\-./:@]/.test(name[at - 1] ?? "") ? 2 : 3;
 }
 
-/** Returns entries that have all words, best first; pages and actions without a search. */
+/** Returns entries that match all words, best first; pages and actions without a search. */
 export function ranked(entries: readonly Entry[], search: string): Entry[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return entries.filter(({ kind }) => kind === "page" || kind === "action");
