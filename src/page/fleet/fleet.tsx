@@ -1,7 +1,9 @@
 import { computed } from "@preact/signals";
+import { siteOf } from "../../domain/server.ts";
 import type { SiteRecord } from "../../domain/service/sites.ts";
+import { mayNot } from "../api.ts";
 import { AlertDialog } from "../daily/alert-dialog.tsx";
-import { duration, moment, number, plural } from "../format.ts";
+import { duration, moment, number, plural, shortIn } from "../format.ts";
 import { asked, firing, unhandledOf } from "../live/alerts.ts";
 import { fleet } from "../live/hub.ts";
 import { now } from "../live/live.ts";
@@ -9,12 +11,13 @@ import { Attention, coloured, Expiring } from "../pages/overview-lists.tsx";
 import { Pending, useAnswer } from "../parts/answer.tsx";
 import { SeatBar } from "../parts/bar.tsx";
 import { Outcome } from "../parts/dialog.tsx";
-import { Facts, FeatureLink, Icon, Known, UsedOf } from "../parts/marks.tsx";
-import { SearchField } from "../parts/search-field.tsx";
+import { Figure } from "../parts/figure.tsx";
+import { Facts, FeatureLink, Icon, Known, State, UsedOf } from "../parts/marks.tsx";
+import { Rows } from "../parts/rows.tsx";
+import { SearchField, useSettled } from "../parts/search-field.tsx";
 import { Section } from "../parts/section.tsx";
 import { linkTo, query } from "../router.ts";
 import { waitingWords } from "../words.ts";
-import { Found } from "./found.tsx";
 import { SITE_MARKS, Sites } from "./sites.tsx";
 
 const minute = computed(() => Math.floor(now.value / 60_000));
@@ -153,4 +156,110 @@ function NoSites() {
       <pre class="m">{SECTION}</pre>
     </div>
   );
+}
+
+const MARKS = { partial: "partial", stale: "stale", failed: "crit" } as const;
+const LIMIT = "50";
+export function Found(props: Readonly<{ search: string }>) {
+  const search = useSettled(props.search);
+  return (
+    <div class="cols c2">
+      <Figure
+        title="Features"
+        path="/api/licenses/features"
+        query={{ search, sort: "-available", limit: LIMIT }}
+        note={({ total }) => plural(total, "feature")}
+      >
+        {({ features, total }) => (
+          <Rows
+            label="Features"
+            rows={features}
+            total={total}
+            columns={[
+              {
+                head: "Feature",
+                by: ({ name }) => name,
+                cell: ({ name, ...of }) => <FeatureLink quiet {...of} feature={name} />,
+              },
+              { head: "Server", by: ({ server }) => server, style: "q" },
+              {
+                head: "Seats",
+                wide: true,
+                by: ({ total }) => total,
+                cell: (feature) => <SeatBar feature={feature} />,
+              },
+              {
+                head: "In use",
+                right: true,
+                by: ({ used }) => used,
+                cell: (feature) => <UsedOf {...feature} />,
+              },
+              {
+                head: "Free",
+                right: true,
+                by: ({ available }) => available,
+                cell: ({ available, unlimited, unit }) =>
+                  unlimited ? (
+                    "no limit"
+                  ) : (
+                    <Known value={available && Math.max(0, available)} as={shortIn(unit)} />
+                  ),
+              },
+              {
+                head: "Note",
+                wide: true,
+                by: ({ state }) => state,
+                cell: ({ state }) => state !== "ok" && <State is={MARKS[state]}>{state}</State>,
+              },
+            ]}
+          />
+        )}
+      </Figure>
+      {!mayNot("holders") && (
+        <Figure title="People" path="/api/licenses/users" query={{ search, limit: LIMIT }}>
+          {({ users, total }) => (
+            <Rows
+              label="People"
+              rows={users}
+              total={total}
+              columns={[
+                {
+                  head: "User",
+                  by: ({ user }) => user,
+                  cell: (row) => <Who of="user" name={row.user} server={row.server} />,
+                },
+                {
+                  head: "Host",
+                  wide: true,
+                  by: ({ host }) => host,
+                  cell: (row) => <Who of="host" name={row.host} server={row.server} />,
+                },
+                {
+                  head: "Feature",
+                  by: ({ feature }) => feature,
+                  cell: (row) => <FeatureLink quiet {...row} />,
+                },
+                { head: "Server", by: ({ server }) => server, style: "q" },
+                { head: "Seats", value: ({ count }) => count },
+                {
+                  head: "Since",
+                  right: true,
+                  wide: true,
+                  by: ({ startedAt }) => startedAt,
+                  cell: ({ kind, startedAt }) =>
+                    kind === "queued"
+                      ? "waits"
+                      : startedAt !== null && moment(Date.parse(startedAt), now.peek()),
+                },
+              ]}
+            />
+          )}
+        </Figure>
+      )}
+    </div>
+  );
+}
+
+function Who({ of, name, server }: Readonly<{ of: "user" | "host"; name: string | null; server: string }>) {
+  return name === null ? null : <a href={linkTo("person", { site: siteOf(server), [of]: name })}>{name}</a>;
 }

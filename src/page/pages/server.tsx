@@ -1,3 +1,4 @@
+import { effect } from "@preact/signals";
 import type { KeptServer } from "../../domain/polls/kept-picture.ts";
 import type { PartStatus } from "../../domain/words.ts";
 import { Raw } from "../admin/raw.tsx";
@@ -6,7 +7,6 @@ import { aloneOf, isOld, kindOf, MARK_OF, readAt } from "../daily/condition.ts";
 import { duration, milliseconds, number, plural } from "../format.ts";
 import { atHub } from "../here.ts";
 import { now, site } from "../live/live.ts";
-import { pollTimes } from "../live/poll-times.ts";
 import { featuresOf, labelsOf } from "../model.ts";
 import { CopyLink } from "../parts/answer.tsx";
 import { ActButton, Outcome } from "../parts/dialog.tsx";
@@ -19,6 +19,28 @@ import { OUTAGE_WORDS } from "../past-rows.ts";
 import { linkTo, query } from "../router.ts";
 import { matching } from "../search.ts";
 import { FeatureTable, FIRST, useInOrder } from "./feature-table.tsx";
+
+export type PollTime = Readonly<{ at: number; ms: number }>;
+
+const MOST = 120;
+const polls = new Map<string, PollTime[]>();
+
+/**
+ * Returns the polls of a server since the page was opened, oldest first. licmond stores no durations of
+ * polls.
+ */
+export const pollTimes = (server: string): readonly PollTime[] => polls.get(server) ?? [];
+
+effect(() => {
+  for (const { id, lastPollAt, pollDurationMs } of site.value?.values() ?? []) {
+    if (lastPollAt === null || pollDurationMs === null) continue;
+    const known = polls.getOrInsertComputed(id, () => []);
+    const at = Date.parse(lastPollAt);
+    if (known.at(-1)?.at === at) continue;
+    known.push({ at, ms: pollDurationMs });
+    if (known.length > MOST) known.shift();
+  }
+});
 
 export function Server() {
   const id = query.value.get("id") ?? "";
