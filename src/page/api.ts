@@ -165,10 +165,7 @@ export async function remove(path: `/api/${"keys" | "signins"}/${string}`, body:
   await ask(path, { method: "DELETE", headers: OF_JSON, body: JSON.stringify(body) });
 }
 
-/**
- * Sends a request to a relative address, which works below any prefix. After a 429 it waits for the
- * requested time. Throws like `get`.
- */
+/** Sends a request. The relative address works below any prefix. Waits after a 429. Throws like `get`. */
 export async function ask(path: string, init: RequestInit): Promise<Response> {
   const response = await (takeEarly(path) ?? fetch(`.${path}`, { cache: "no-cache", ...init }));
   const date = Date.parse(response.headers.get("date") ?? "");

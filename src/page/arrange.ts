@@ -50,10 +50,7 @@ export const slugOf = (head: string): string => head.toLowerCase().replaceAll(/[
 
 const lower = (key: Key) => (typeof key === "string" ? key.toLowerCase() : key);
 
-/**
- * Returns the rows that match all words, sorted by `last-used` or `-last-used`; unsorted if no column has
- * that name.
- */
+/** Returns the rows that match all words, sorted by `last-used` or `-last-used`, if a column has the name. */
 export function arranged<T>(
   rows: readonly T[],
   columns: readonly Keyed<T>[],

@@ -13,10 +13,7 @@ export const SITE = globalThis.siteHere ?? null;
 /** Returns the hub's id of a server of the site. */
 export const atHub = (server: string): string => (SITE === null ? server : `${SITE}:${server}`);
 
-/**
- * Replaces the hub's server ids in JSON with the site's own. Quotes in strings are escaped, so no name can
- * look like a field.
- */
+/** Replaces the hub's server ids in JSON. Quotes in strings are escaped, so no name looks like a field. */
 export const ownIds = (json: string, site: string | null): string =>
   site === null
     ? json

@@ -9,10 +9,7 @@ export interface DenialGroup extends Record<DenialRecord["outcome"], number> {
   readonly first: DenialRecord;
 }
 
-/**
- * Groups denials by a key, most denied first. A row without people is a counter of the manager with
- * `attempts` requests.
- */
+/** Groups denials by a key, most denied first. A row without people counts its `attempts`. */
 export function grouped(denials: readonly DenialRecord[], key: (row: DenialRecord) => string): DenialGroup[] {
   const groups = [...Map.groupBy(denials, key).values()].map((rows) => {
     const sums = { denied: 0, queued: 0, granted_later: 0 };
@@ -37,10 +34,7 @@ export const unknownByReason = (logging: readonly LoggingRecord[]) =>
     ),
   ].map(([why, of]) => ({ why, servers: of.map(({ server }) => server) }));
 
-/**
- * Returns the start of a session in epoch ms that agrees with its duration: the start that the tool
- * reports, unless it cannot be true.
- */
+/** Returns the reported start of a session in epoch ms, unless its duration contradicts it. */
 export function sessionBegin(
   session: Pick<SessionRecord, "startedAt" | "firstSeenAt" | "lastSeenAt" | "durationSeconds">,
 ): number {

@@ -62,9 +62,7 @@ export function go(href: string): void {
   }
 }
 
-/**
- * Changes parameters of this page: null removes one, others stay. `step`: Back returns to the state before.
- */
+/** Changes parameters; null removes one, others stay. `step`: Back returns to the state before. */
 export function setQuery(changes: Readonly<Record<string, string | null>>, step = false): void {
   const { path, query: before } = place.peek();
   const next = new URLSearchParams(before);

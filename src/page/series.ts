@@ -142,10 +142,7 @@ export function levelsOf(
   });
 }
 
-/**
- * Returns the result for that many seats fewer (`2`, `10 %`), or for the nearest number; undefined if there
- * is none.
- */
+/** Returns the result for `2` or `10 %` fewer seats, or for the nearest tried number. */
 export function fewerSeats({ total, whatIf }: Pick<EfficiencyRecord, "total" | "whatIf">, fewer: string) {
   if (total === null) return undefined;
   const count = Number.parseInt(fewer, 10) || 1;

@@ -50,10 +50,7 @@ export function Commands() {
 const takesOf = (command: Command) =>
   [...(command.needsServer ? ["server"] : []), ...argumentsOf(command).names].join(", ");
 
-/**
- * Asks for the command's arguments, shows the command line, then runs exactly that. A hub does not know the
- * command line and shows none.
- */
+/** Shows the command line before it runs. A hub does not know the command line. */
 function Run({ command, leave }: Readonly<{ command: Command; leave: () => void }>) {
   const fields = useSignal<Readonly<Record<string, string>>>({});
   const plan = useSignal<{ readonly of: string; readonly argv: readonly string[] } | null>(null);

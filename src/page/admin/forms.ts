@@ -5,10 +5,7 @@ const textOf = (form: FormData, field: string) => `${form.get(field) ?? ""}`.tri
 export const confirmOf = (form: FormData) =>
   form.has("confirm") ? { confirm: textOf(form, "confirm") } : {};
 
-/**
- * Returns the body that creates a key. `expires` is a day that ends in the reader's zone; only viewers can
- * be anonymized.
- */
+/** Returns the body of a new key. `expires` ends with the day; only viewers can see pseudonyms. */
 export function keyOf(form: FormData) {
   const [name, role, expires] = ["name", "role", "expires"].map((field) => textOf(form, field));
   return {

@@ -33,9 +33,7 @@ export const levelsFrom = (level: LogLevel) => LOG_LEVELS.slice(LOG_LEVELS.index
 export const sourcesFor = (seesProtected: boolean): readonly LogSource[] =>
   LOG_SOURCES.filter((source) => seesProtected || !HIDDEN_FROM_VIEWERS.includes(source));
 
-/**
- * Formats a line's fields after its message: `server=eda error="no route"`. Simple strings have no quotes.
- */
+/** Formats a line's fields: `server=eda error="no route"`. Simple strings have no quotes. */
 export function fieldsOf({ metadata }: Pick<LogEvent, "metadata">): string {
   const textOf = (value: unknown) =>
     typeof value === "string" && /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value);

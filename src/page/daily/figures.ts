@@ -39,10 +39,7 @@ export function figuresOf(site: Site) {
 
 const NEARLY = 90;
 
-/**
- * Returns features with at most a tenth of their seats free: features with waiting requests first, then the
- * fullest; old numbers last.
- */
+/** Returns features with at most 10 % free: waiting requests first, then the fullest; old numbers last. */
 export function tightOf(site: Site): FeatureRow[] {
   const isTight = ({ feature: { total, state, utilization }, free }: FeatureRow) =>
     free !== null && (total ?? 0) > 0 && state !== "failed" && (free === 0 || (utilization ?? 0) >= NEARLY);
@@ -77,10 +74,7 @@ export function heldOf(site: Site): HolderRow[] {
   return sortedHolders(known, "since");
 }
 
-/**
- * Groups servers by their most common label (`location:muc`; `""`: none), else by manager; servers with
- * problems first.
- */
+/** Groups servers by their most common label (`""`: none), else by manager; problems first. */
 export function groupsOf(site: Site) {
   const servers = [...site.values()];
   const names = Map.groupBy(

@@ -45,10 +45,7 @@ function togetherOf(features: readonly Series[]): Bucket[] {
   });
 }
 
-/**
- * Times without a reading are unknown. The peak is that of the means, because peaks of features cannot be
- * added.
- */
+/** Times without a reading are unknown. The peak is that of the means: peaks cannot be added. */
 function sumOf(at: number, read: readonly Pick<Bucket, "used" | "total">[]): Bucket {
   if (read.length === 0) return { at, used: null, peak: null, total: null };
   const used = read.reduce((sum, each) => sum + (each.used ?? 0), 0);

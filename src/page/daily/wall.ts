@@ -33,10 +33,7 @@ export function screensOf(servers: readonly KeptServer[], most: number): KeptSer
   );
 }
 
-/**
- * Returns the text of a tile: the server's condition, else its worst alert. `mark` is null if everything is
- * fine.
- */
+/** Returns the server's condition, else its worst alert. `mark` is null if everything is fine. */
 export function sayOf(
   server: KeptServer,
   firing: readonly AlertRecord[],

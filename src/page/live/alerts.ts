@@ -17,10 +17,7 @@ export const lastDenial = signal<DenialEvent | null>(null);
 let heard: AlertEvent[] | null = null;
 const MOST = 10_000;
 
-/**
- * Reads the firing alerts; events keep them current. The request for the picture, sent at the same time,
- * reports failures.
- */
+/** Reads the firing alerts; events keep them current. Failures show in the picture's request. */
 export async function loadAlerts(): Promise<void> {
   heard = [];
   const answer = await get("/api/licenses/alerts", { state: "firing", limit: `${MOST}` }).catch(() => null);

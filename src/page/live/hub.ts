@@ -23,9 +23,7 @@ const NEWEST = "50";
 export const readSites = async (signal?: AbortSignal) =>
   (await get("/api/fleet/sites", { limit: MOST_SITES }, signal)).sites;
 
-/**
- * Reads the data of a fleet's page, which has no picture. Throws like `get`, or after 30 s without an answer.
- */
+/** Reads the data of a fleet's page. Throws like `get`, or after 30 s without an answer. */
 export async function readFleet(): Promise<[]> {
   const open = { state: "firing", acknowledged: "false", limit: NEWEST };
   const { signal } = createPatience();

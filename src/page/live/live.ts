@@ -42,9 +42,7 @@ const HIDDEN_MS = 60_000;
 /** Without a stream for this time the picture is read periodically. */
 const FETCH_AFTER_MS = 10_000;
 const FETCH_EVERY_MS = 30_000;
-/**
- * A tick that took this long means that the tab or machine slept; hidden tabs tick at least once a minute.
- */
+/** A longer tick means that the tab or machine slept; hidden tabs tick at least once a minute. */
 const ASLEEP_MS = 90_000;
 
 /** Start of the time without a stream, in epoch ms by this browser's clock; null while it is open. */

@@ -6,10 +6,7 @@ import { ownIds, SITE } from "../here.ts";
 import type { Site } from "../model.ts";
 
 interface ReaderDeps {
-  /**
-   * Loads the picture of these servers, or of all for null. Returns null if unchanged. Rejects if it cannot
-   * be read.
-   */
+  /** Loads these servers, or all for null. Returns null if unchanged. */
   readonly load: (ids: readonly string[] | null) => Promise<readonly PictureServer[] | null>;
   readonly changed: (site: Site) => void;
   readonly failed: (error: unknown) => void;

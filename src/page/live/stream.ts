@@ -17,19 +17,13 @@ export type TabWord = "retry" | "rest" | "bye";
 
 const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 15_000;
-/**
- * A hanging daemon or a network that drops packets ends no connection. The daemon sends a heartbeat every
- * 15 s.
- */
+/** A hanging daemon ends no connection. Heartbeats come every 15 s. */
 export const SILENT_MS = 40_000;
 const TICK_MS = 1_000;
 /** Metrics come once an hour, the longest interval. */
 const STREAM = "./stream/combined?events=picture,alert,denial&interval=3600000&heartbeat=event";
 
-/**
- * Keeps an event stream open until `rest`; at a hub, the stream of one site. Retries after HTTP errors,
- * which browsers do not.
- */
+/** Keeps an event stream open until `rest`. Retries after HTTP errors, which browsers do not. */
 export function openStream(tell: (news: StreamNews) => void, site: string | null) {
   let source: EventSource | null = null;
   let timer: ReturnType<typeof setTimeout> | undefined;

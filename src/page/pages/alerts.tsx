@@ -113,10 +113,7 @@ function filters(isOver: boolean): Record<string, string> {
   return { state: isOver ? "resolved" : "firing", ...Object.fromEntries(set) };
 }
 
-/**
- * Returns firing alerts: worst first, acknowledged and silenced last, then newest first; null while
- * unknown.
- */
+/** Returns firing alerts: worst first, handled ones last, then newest first; null while unknown. */
 function firingNow(from: number, until?: number) {
   if (firing.value === null) return null;
   const rank = (alert: AlertRecord) =>

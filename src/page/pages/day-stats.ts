@@ -17,10 +17,7 @@ const HOLDS_MS = 600_000;
 const MOST_CHARACTERS = 6_000;
 let resting: ReturnType<typeof setTimeout> | undefined;
 
-/**
- * Reads the last 24 h of visible features: all features of a site with 5,000 keep the daemon busy for
- * seconds.
- */
+/** Reads the last 24 h of visible features. Reading 5,000 keeps the daemon busy for seconds. */
 export function loadDays(rows: readonly FeatureRow[]): void {
   clearTimeout(resting);
   resting = setTimeout(() => void load(rows), RESTS_MS);

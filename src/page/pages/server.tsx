@@ -25,10 +25,7 @@ export type PollTime = Readonly<{ at: number; ms: number }>;
 const MOST = 120;
 const polls = new Map<string, PollTime[]>();
 
-/**
- * Returns the polls of a server since the page was opened, oldest first. licmond stores no durations of
- * polls.
- */
+/** Returns the polls since the page was opened, oldest first. The API has no durations of past polls. */
 export const pollTimes = (server: string): readonly PollTime[] => polls.get(server) ?? [];
 
 effect(() => {

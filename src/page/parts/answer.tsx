@@ -5,10 +5,7 @@ import { State } from "./marks.tsx";
 
 type Asked<T> = Readonly<{ answer: T | null; error: Refusal | "unreachable" | null }>;
 
-/**
- * Returns an answer of the API; none for a null query. Requests it again when the query or `version`
- * changes, and cancels it on unmount.
- */
+/** Returns an answer of the API; none for a null query. A new query or `version` requests it again. */
 export function useAnswer<P extends keyof Answers>(
   path: P,
   query: Query | null,

@@ -29,10 +29,7 @@ export async function signOut(): Promise<void> {
 
 export const overlay = signal<"palette" | "sites" | "keys" | null>(null);
 
-/**
- * Single keys act without Ctrl; people who dictate or use a pointing stick may switch them off (WCAG
- * 2.1.4).
- */
+/** Single keys act without Ctrl. People who dictate can switch them off (WCAG 2.1.4). */
 export const singleKeys = signal(kept("single-keys") !== "off");
 
 export function setSingleKeys(on: boolean): void {

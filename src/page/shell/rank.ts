@@ -15,10 +15,7 @@ const MOST_OF_KIND = 8;
 /** Order among equal matches: rare kinds first. */
 const KINDS: readonly Entry["kind"][] = ["page", "site", "server", "feature", "person", "host", "action"];
 
-/**
- * Ranks a match, 0 best: equals the name, begins it, begins a part of it, is within it, is in the detail;
- * null: no match.
- */
+/** Ranks a match: 0 equal, 1 at the start, 2 at a part's start, 3 inside, 4 in the detail; null: none. */
 function fit(name: string, detail: string, word: string): number | null {
   const at = name.indexOf(word);
   if (at === -1) return detail.includes(word) ? 4 : null;
