@@ -38,11 +38,11 @@ export function Logs() {
         <SearchField label="Search the log" hint="Words that must all occur" />
         <Choice
           name="level"
-          any="Level: any"
+          label="Level"
           values={LEVELS}
           word={(level) => (level === "error" ? "Level: error" : `Level: ${level} or worse`)}
         />
-        <Choice name="source" any="Source: any" values={sources} word={(source) => `Source: ${source}`} />
+        <Choice name="source" label="Source" values={sources} />
       </div>
       {search === "" ? (
         <Following key={JSON.stringify(filter)} filter={filter} />

@@ -7,12 +7,12 @@ import { duration, moment, number, plural, shortIn } from "../format.ts";
 import { asked, firing, unhandledOf } from "../live/alerts.ts";
 import { fleet } from "../live/hub.ts";
 import { now } from "../live/live.ts";
-import { Attention, coloured, Expiring } from "../pages/overview-lists.tsx";
+import { Attention, coloured, Expiring, StatusLine } from "../pages/overview-lists.tsx";
 import { Pending, useAnswer } from "../parts/answer.tsx";
 import { SeatBar } from "../parts/bar.tsx";
 import { Outcome } from "../parts/dialog.tsx";
 import { Figure } from "../parts/figure.tsx";
-import { Facts, FeatureLink, Icon, Known, State, UsedOf } from "../parts/marks.tsx";
+import { FeatureLink, Known, State, UsedOf } from "../parts/marks.tsx";
 import { Rows } from "../parts/rows.tsx";
 import { SearchField, useSettled } from "../parts/search-field.tsx";
 import { Section } from "../parts/section.tsx";
@@ -48,6 +48,13 @@ export function Fleet() {
 
 const MOST_NAMED = 3;
 
+/** Formats `All 3 sites`, `2 of 3 sites`. */
+function countOf(connected: number, all: number): string {
+  if (all === 1) return connected === 1 ? "The only site" : "No site";
+  const some = connected === 0 ? "None of" : `${number(connected)} of`;
+  return `${connected === all ? "All" : some} ${plural(all, "site")}`;
+}
+
 function Status({ sites }: Readonly<{ sites: readonly SiteRecord[] }>) {
   const { summary, open = 0 } = fleet.value ?? {};
   if (summary === undefined) return null;
@@ -60,50 +67,42 @@ function Status({ sites }: Readonly<{ sites: readonly SiteRecord[] }>) {
   const { up, degraded, down, unknown } = summary.servers;
   const { seats, staleFeatures: stale } = summary;
   return (
-    <section class="status" aria-label="State of the fleet">
-      <h1 class={`line st-${mark}`}>
-        <Icon name={mark} />
-        <span>
-          <b>{`${connected === sites.length ? (sites.length === 1 ? "The only" : "All") : connected === 0 ? "None of" : `${number(connected)} of`} ${sites.length === 1 ? "site" : plural(sites.length, "site")}`}</b>
-          {(sites.length === 1 ? 1 : connected) <= 1 ? " is connected" : " are connected"}
-          {others.length > 0 && ". "}
-          {others.length > MOST_NAMED
-            ? [...of]
-                .filter(([state]) => state !== "connected")
-                .map(([state, all], at) => [at > 0 && ", ", `${number(all.length)} ${state}`])
-            : others.map((site, at) => (
-                <span key={site.site}>
-                  {at > 0 && ", "}
-                  <a href={linkTo("", { site: site.site })}>{site.site}</a>
-                  {conditionOf(site)}
-                </span>
-              ))}
-          {others.length > 0 ? (
-            "."
-          ) : open === 0 ? (
-            ", and nothing needs attention."
-          ) : (
-            <>
-              , <a href={linkTo("alerts")}>{plural(open, "alert")}</a>
-              {open === 1 ? " needs attention." : " need attention."}
-            </>
-          )}
-        </span>
-      </h1>
-      <div class="figs">
-        <Facts
-          of={[
-            [
-              `seats in use${stale > 0 ? `, ${plural(stale, "feature")} stale` : ""}`,
-              <UsedOf {...seats} between=" of " />,
-            ],
-            ["servers up", <UsedOf used={up} total={up + degraded + down + unknown} between=" of " />],
-            ["people", number(summary.users)],
-            ["waiting", <Known value={summary.queued} as={coloured("n-full")} />],
-          ]}
-        />
-      </div>
-    </section>
+    <StatusLine
+      label="State of the fleet"
+      mark={mark}
+      seats={seats}
+      stale={stale}
+      figures={[
+        ["servers up", <UsedOf used={up} total={up + degraded + down + unknown} between=" of " />],
+        ["people", number(summary.users)],
+        ["waiting", <Known value={summary.queued} as={coloured("n-full")} />],
+      ]}
+    >
+      <b>{countOf(connected, sites.length)}</b>
+      {(sites.length === 1 ? 1 : connected) <= 1 ? " is connected" : " are connected"}
+      {others.length > 0 && ". "}
+      {others.length > MOST_NAMED
+        ? [...of]
+            .filter(([state]) => state !== "connected")
+            .map(([state, all], at) => [at > 0 && ", ", `${number(all.length)} ${state}`])
+        : others.map((site, at) => (
+            <span key={site.site}>
+              {at > 0 && ", "}
+              <a href={linkTo("", { site: site.site })}>{site.site}</a>
+              {conditionOf(site)}
+            </span>
+          ))}
+      {others.length > 0 ? (
+        "."
+      ) : open === 0 ? (
+        ", and nothing needs attention."
+      ) : (
+        <>
+          , <a href={linkTo("alerts")}>{plural(open, "alert")}</a>
+          {open === 1 ? " needs attention." : " need attention."}
+        </>
+      )}
+    </StatusLine>
   );
 }
 

@@ -6,14 +6,14 @@ import { capital, duration, moment, number, plural, withDays } from "../format.t
 import { IS_FLEET, IS_HUB } from "../here.ts";
 import { ask, asked, changes, firing, isUnhandled, type SitesAlert, toneOf } from "../live/alerts.ts";
 import { firingCount } from "../live/hub.ts";
-import { now, site } from "../live/live.ts";
+import { now } from "../live/live.ts";
 import { Pending, useAnswer } from "../parts/answer.tsx";
 import { Outcome } from "../parts/dialog.tsx";
 import { Csv } from "../parts/figure.tsx";
 import { NoMatch } from "../parts/list-table.tsx";
 import { State } from "../parts/marks.tsx";
 import { isOnPaper } from "../parts/print-foot.tsx";
-import { Choice } from "../parts/search-field.tsx";
+import { Choice, ServerChoice } from "../parts/search-field.tsx";
 import { hrefOf, query, setQuery } from "../router.ts";
 
 const SEVERITIES = ["critical", "warning", "info"];
@@ -49,23 +49,11 @@ export function Alerts() {
         {tab(null, "Firing", firingCount.value)}
         {tab("resolved", "Resolved", isOver ? past.answer?.total : undefined)}
         <span class="sep" />
-        <Choice
-          name="severity"
-          any="Severity: any"
-          values={SEVERITIES}
-          word={(severity) => `Severity: ${severity}`}
-        />
-        {!IS_FLEET && (
-          <Choice
-            name="server"
-            any="Server: any"
-            values={[...(site.value?.keys() ?? [])]}
-            word={(id) => `Server: ${id}`}
-          />
-        )}
+        <Choice name="severity" label="Severity" values={SEVERITIES} />
+        {!IS_FLEET && <ServerChoice />}
         <Choice
           name="rule"
-          any="Rule: any"
+          label="Rule"
           values={RULES}
           word={(rule) => `Rule: ${rule.replaceAll("_", " ")}`}
         />

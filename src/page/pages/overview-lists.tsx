@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { siteOf } from "../../domain/server.ts";
 import { may, mayNot } from "../api.ts";
 import { MARK_WORDS, type Trouble, troublesOf } from "../daily/attention.ts";
@@ -9,7 +10,7 @@ import { now } from "../live/live.ts";
 import { allFeatures, type FeatureRow, nameOf, type Site } from "../model.ts";
 import { Pending } from "../parts/answer.tsx";
 import { Note, SeatBar, stretch, Timeline } from "../parts/bar.tsx";
-import { FeatureLink, Person, State, UsedOf } from "../parts/marks.tsx";
+import { Facts, FeatureLink, Icon, type Mark, Person, State, UsedOf } from "../parts/marks.tsx";
 import { Section } from "../parts/section.tsx";
 import { unknownByReason } from "../past-rows.ts";
 import { hrefOf } from "../router.ts";
@@ -163,6 +164,30 @@ const firstNames = (names: readonly string[]) =>
 
 export const coloured = (colour: string) => (count: number) =>
   count === 0 ? "0" : <span class={colour}>{number(count)}</span>;
+
+/** The state of a site or fleet in one sentence, with its main figures. */
+export function StatusLine(props: {
+  readonly label: string;
+  readonly mark: Mark;
+  readonly seats: { readonly used: number | null; readonly total: number | null };
+  readonly stale: number;
+  readonly figures: readonly (readonly [string, ComponentChildren])[];
+  readonly children: ComponentChildren;
+}) {
+  const { label, mark, seats, stale, figures, children } = props;
+  const word = `seats in use${stale > 0 ? `, ${plural(stale, "feature")} stale` : ""}`;
+  return (
+    <section class="status" aria-label={label}>
+      <h1 class={`line st-${mark}`}>
+        <Icon name={mark} />
+        <span>{children}</span>
+      </h1>
+      <div class="figs">
+        <Facts of={[[word, <UsedOf {...seats} between=" of " />], ...figures]} />
+      </div>
+    </section>
+  );
+}
 
 const MOST_TROUBLES = IS_FLEET ? 8 : 20;
 

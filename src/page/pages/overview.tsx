@@ -4,17 +4,17 @@ import { sentenceOf, shortOf } from "../daily/condition.ts";
 import { figuresOf } from "../daily/figures.ts";
 import type { Day } from "../daily/series.ts";
 import { Tile } from "../daily/tile.tsx";
-import { moment, plural } from "../format.ts";
+import { moment } from "../format.ts";
 import { asked, firing, unhandledOf } from "../live/alerts.ts";
 import { lostSince, now, site } from "../live/live.ts";
 import { allFeatures, type Site, sorted } from "../model.ts";
 import { Outcome } from "../parts/dialog.tsx";
-import { Facts, Icon, Known, Loading, UsedOf } from "../parts/marks.tsx";
+import { Known, Loading } from "../parts/marks.tsx";
 import { Section } from "../parts/section.tsx";
 import { DAY_MS, ZONE } from "../range.ts";
 import { hrefOf, query } from "../router.ts";
 import { later } from "../shell/later.tsx";
-import { Attention, coloured, Denied, Expiring, Held, Tight } from "./overview-lists.tsx";
+import { Attention, coloured, Denied, Expiring, Held, StatusLine, Tight } from "./overview-lists.tsx";
 import { useDay, useDenials } from "./overview-past.ts";
 
 // Load actions and rarely shown parts later, to keep the first paint small.
@@ -82,36 +82,28 @@ function Status({ servers, denied }: Readonly<{ servers: Site; denied: ReturnTyp
   const { stale, people, waiting, ...seats } = figuresOf(servers);
   const since = lostSince.value;
   return (
-    <section class="status" aria-label="State of the site">
-      <h1 class={`line st-${mark}`}>
-        <Icon name={mark} />
-        <span>
-          {since !== null && now.value - since > TELL_AFTER_MS && `As of ${moment(since, now.value)}: `}
-          {parts.map(({ text, to }, at) =>
-            to ? (
-              <a key={at} href={hrefOf(to)}>
-                {text}
-              </a>
-            ) : (
-              text
-            ),
-          )}
-        </span>
-      </h1>
-      <div class="figs">
-        <Facts
-          of={[
-            [
-              `seats in use${stale > 0 ? `, ${plural(stale, "feature")} stale` : ""}`,
-              <UsedOf {...seats} between=" of " />,
-            ],
-            ["people", <Known value={people} />],
-            ["waiting", <Known value={waiting} as={coloured("n-full")} />],
-            ["denied today", isReading ? <Loading /> : <Known value={count} as={coloured("n-crit")} />],
-          ]}
-        />
-      </div>
-    </section>
+    <StatusLine
+      label="State of the site"
+      mark={mark}
+      seats={seats}
+      stale={stale}
+      figures={[
+        ["people", <Known value={people} />],
+        ["waiting", <Known value={waiting} as={coloured("n-full")} />],
+        ["denied today", isReading ? <Loading /> : <Known value={count} as={coloured("n-crit")} />],
+      ]}
+    >
+      {since !== null && now.value - since > TELL_AFTER_MS && `As of ${moment(since, now.value)}: `}
+      {parts.map(({ text, to }, at) =>
+        to ? (
+          <a key={at} href={hrefOf(to)}>
+            {text}
+          </a>
+        ) : (
+          text
+        ),
+      )}
+    </StatusLine>
   );
 }
 

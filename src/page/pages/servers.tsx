@@ -93,13 +93,11 @@ export function Servers() {
         </p>
         <Choice
           name="is"
-          any="State: any"
+          label="State"
           values={kinds}
           word={(kind) => `State: ${KIND_WORDS[kind as Kind]}`}
         />
-        {managers.length > 1 && (
-          <Choice name="manager" any="Manager: any" values={managers} word={(name) => `Manager: ${name}`} />
-        )}
+        {managers.length > 1 && <Choice name="manager" label="Manager" values={managers} />}
         <LabelChoice />
         <span class="end">
           <SortAgain moved={moved} again={again} />

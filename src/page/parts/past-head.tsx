@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import type { PagePath } from "../../domain/words.ts";
 import type { Query } from "../api.ts";
 import { IS_FLEET } from "../here.ts";
-import { now, site } from "../live/live.ts";
+import { now } from "../live/live.ts";
 import {
   RANGES,
   type Range,
@@ -17,7 +17,7 @@ import { linkTo, page, query, setQuery } from "../router.ts";
 import { meanCoverage } from "../series.ts";
 import { CopyLink } from "./answer.tsx";
 import { PrintFoot } from "./print-foot.tsx";
-import { Choice } from "./search-field.tsx";
+import { ServerChoice } from "./search-field.tsx";
 
 /** Returns the range of the address; fixed while the page is shown. */
 export const rangeHere = (otherwise: RangeWord): Range =>
@@ -67,14 +67,7 @@ export function PastHead(props: Readonly<{ range: Range | null; children?: Compo
         ))}
       </nav>
       <div class="filters">
-        {here?.report !== "compare" && !IS_FLEET && (
-          <Choice
-            name="server"
-            any="Server: any"
-            values={[...(site.value?.keys() ?? [])]}
-            word={(id) => `Server: ${id}`}
-          />
-        )}
+        {here?.report !== "compare" && !IS_FLEET && <ServerChoice />}
         {props.children}
       </div>
       <PrintFoot range={range} />

@@ -33,26 +33,28 @@ export function SearchField(props: Readonly<{ label: string; hint: string; examp
   );
 }
 
-/** A chip that chooses one of several values in the address; the first option is "any". */
+/** A chip that chooses one of several values in the address. `any` stands for no value. */
 export function Choice(props: {
   readonly name: string;
-  readonly any: string;
+  readonly label?: string;
   readonly values: readonly string[];
-  readonly word: (value: string) => string;
+  readonly any?: string;
+  readonly word?: (value: string) => string;
 }) {
+  const { label = "", any = `${label}: any`, word = (value) => `${label}: ${value}` } = props;
   const chosen = query.value.get(props.name) ?? "";
   return (
     <select
       class="chip opt"
-      aria-label={props.any.replace(/:.*/, "")}
+      aria-label={any.replace(/:.*/, "")}
       data-chosen={chosen !== ""}
       value={chosen}
       onChange={({ currentTarget }) => setQuery({ [props.name]: currentTarget.value }, true)}
     >
-      <option value="">{props.any}</option>
+      <option value="">{any}</option>
       {props.values.map((value) => (
         <option key={value} value={value}>
-          {props.word(value)}
+          {word(value)}
         </option>
       ))}
     </select>
@@ -60,19 +62,14 @@ export function Choice(props: {
 }
 
 export const ServerChoice = () => (
-  <Choice
-    name="server"
-    any="Server: any"
-    values={[...(site.value?.keys() ?? [])]}
-    word={(id) => `Server: ${id}`}
-  />
+  <Choice name="server" label="Server" values={[...(site.value?.keys() ?? [])]} />
 );
 
 /** Chooses a label of the servers; hidden without labels. */
 export function LabelChoice() {
   const labels = [...new Set([...(site.value?.values() ?? [])].flatMap(labelsOf))].sort(byName);
   if (labels.length === 0) return null;
-  return <Choice name="label" any="Label: any" values={labels} word={(label) => `Label: ${label}`} />;
+  return <Choice name="label" label="Label" values={labels} />;
 }
 
 /** A table of fewer rows needs no filter. */
