@@ -49,7 +49,7 @@ export function day(on: string, now: number): string {
   return (new Date(at).getUTCFullYear() === yearOf(now) ? DAY : DAY_OF_YEAR).format(at);
 }
 
-/** Formats a moment in the reader's zone: `08:02` today, else `4 Nov, 07:40`; in other years, the year too. */
+/** Formats a moment in the reader's zone: `08:02` today, else `4 Nov, 07:40`; other years too. */
 export function moment(at: number, now: number): string {
   if (new Date(at).toDateString() === new Date(now).toDateString()) return CLOCK.format(at);
   return (yearOf(at) === yearOf(now) ? DATE : DATE_OF_YEAR).format(at);

@@ -119,7 +119,7 @@ function NotRead() {
 
 /** Returns the title: a free seat that is watched, else the subject of the page, else its name. */
 function titleHere(): string {
-  if (cameFree.value !== null) return `● ${`${cameFree.value.feature.name} is free`}`;
+  if (cameFree.value !== null) return `● ${cameFree.value.feature.name} is free`;
   const { value: asked } = query;
   const { value } = page;
   const about = {

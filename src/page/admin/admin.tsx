@@ -173,7 +173,10 @@ export function Windows() {
               <li key={at}>
                 <span class="m">{window.patterns.join(", ")}</span>
                 <Times of={window} />
-                <span class="q">{`${duration(1000 * window.durationSeconds)}, ${window.every === null ? "once" : `every ${window.every}`}`}</span>
+                <span class="q">
+                  {duration(1000 * window.durationSeconds)},{" "}
+                  {window.every === null ? "once" : `every ${window.every}`}
+                </span>
               </li>
             ))}
           </ul>

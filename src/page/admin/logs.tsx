@@ -114,7 +114,7 @@ function Following({ filter }: Readonly<{ filter: LogFilter }>) {
         </State>
         <span class="q">
           {plural(lines.length, "line")}
-          {isCut && `, older lines are in the search`}
+          {isCut && ", older lines are in the search"}
         </span>
         <button class="btn s" type="button" onClick={() => pause(!isPaused.value)}>
           {isPaused.value

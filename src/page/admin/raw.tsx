@@ -29,6 +29,11 @@ export function Raw({ id }: Readonly<{ id: string }>) {
   );
 }
 
+function endOf(exitCode: number | null, signal: string | null): string {
+  if (signal !== null) return `ended by ${signal}`;
+  return exitCode === null ? "did not end" : `exit ${exitCode}`;
+}
+
 function Read({ id }: Readonly<{ id: string }>) {
   return (
     <Figure
@@ -37,8 +42,7 @@ function Read({ id }: Readonly<{ id: string }>) {
       query={{}}
       csv={false}
       note={({ polledAt, exitCode, signal }) =>
-        polledAt !== null &&
-        `${moment(Date.parse(polledAt), now.value)}, ${signal !== null ? `ended by ${signal}` : exitCode === null ? "did not end" : `exit ${exitCode}`}`
+        polledAt !== null && `${moment(Date.parse(polledAt), now.value)}, ${endOf(exitCode, signal)}`
       }
     >
       {({ argv, stdout, stderr, truncated, unparsed, unparsedLines }) =>

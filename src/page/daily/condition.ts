@@ -108,9 +108,10 @@ export function sentenceOf(
   const kinds = Map.groupBy(servers, kindOf);
   const worst = KINDS.find((kind) => kinds.has(kind)) ?? "fine";
   const fine = kinds.get("fine")?.length ?? 0;
+  const some = fine === 0 ? "None of" : fine === servers.length ? "All" : `${number(fine)} of`;
   const whole: Part[] = [
     {
-      text: `${fine === servers.length ? "All" : fine === 0 ? "None of" : `${number(fine)} of`} ${number(servers.length)} servers`,
+      text: `${some} ${number(servers.length)} servers`,
       to: { path: "servers" },
     },
     { text: fine <= 1 ? " is fine" : " are fine" },

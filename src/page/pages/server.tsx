@@ -213,6 +213,8 @@ function Polls({ server: { id, pollDurationMs, unparsedLines } }: Readonly<{ ser
   );
 }
 
+const coveredWords = (share: number) => (share < 0.01 ? "less than 1" : Math.floor(100 * share));
+
 function Outages({ id }: Readonly<{ id: string }>) {
   return (
     <Figure
@@ -222,7 +224,7 @@ function Outages({ id }: Readonly<{ id: string }>) {
       note={({ servers: [of] }) =>
         of === undefined || of.availability === null
           ? "30 days"
-          : `30 days, ${number(of.availability)} % available, ${of.coverage < 0.01 ? "less than 1" : Math.floor(100 * of.coverage)} % of the time covered`
+          : `30 days, ${number(of.availability)} % available, ${coveredWords(of.coverage)} % of the time covered`
       }
       aside={
         <a class="more" href={linkTo("outages", { server: id })}>

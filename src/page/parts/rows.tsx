@@ -60,7 +60,11 @@ export function Rows<T>(props: {
   const found = arranged(rows, columns, { sort, search, now: now.peek() });
   const shown = isOnPaper.value ? found : found.slice(0, most);
   const style = (column: Column<T>) =>
-    `${!("by" in column) || column.right === true ? "r" : ""} ${column.wide === true ? "opt" : ""} ${column.isWord === true ? "word" : ""}`;
+    [
+      !("by" in column) || column.right === true ? "r" : "",
+      column.wide === true ? "opt" : "",
+      column.isWord === true ? "word" : "",
+    ].join(" ");
   const hidden = found.length - shown.length;
   return (
     <>
