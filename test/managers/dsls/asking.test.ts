@@ -48,25 +48,17 @@ describe("steps", () => {
 
 test("an unreachable server of a cluster is a member that is down", async () => {
   const texts = [fixture("unreachable.txt"), fixture("run.txt")];
-  const run = {
-    started: true,
-    argv: [],
-    exitCode: 0,
-    signal: null,
+  const ended = { started: true, argv: [], exitCode: 0, signal: null, durationMs: 1 } as const;
+  const flags = {
     timedOut: false,
     aborted: false,
-  } as const;
+    abandoned: false,
+    truncated: false,
+    stderrTruncated: false,
+  };
   const { reading } = await askInTurn(dsls, dsls.steps(["t"], "a,b,c"), 1000, async (step) => {
     const stdout = new TextEncoder().encode(texts.shift());
-    const result = {
-      ...run,
-      abandoned: false,
-      truncated: false,
-      stderrTruncated: false,
-      stdout,
-      stderr: new Uint8Array(0),
-      durationMs: 1,
-    };
+    const result = { ...ended, ...flags, stdout, stderr: new Uint8Array(0) };
     return { step, result, reading: parse(stdout, { step: step.name }), limitMs: 1000 };
   });
   expect(texts).toEqual([]);
