@@ -5,10 +5,11 @@ import { createUnparsed } from "../read-output.ts";
 import type { Block, FeatureHeader } from "./block.ts";
 import { closeBlock, openBlock, parseHeader, parseOddHeader, startsHeader, withPackages } from "./block.ts";
 import { createBlockReader, type LineOutcome } from "./block-lines.ts";
-import { addDaemon, createMembers } from "./members.ts";
 import { createStartTimes, parseReportTime } from "./start-time.ts";
 import type { PartLine } from "./status-lines.ts";
 import {
+  addDaemon,
+  createMembers,
   endsInErrorCode,
   parseDaemon,
   parseMemberStatus,

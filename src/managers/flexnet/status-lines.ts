@@ -1,7 +1,8 @@
-import type { ToolError } from "../../domain/reading.ts";
+import type { DaemonReading, MemberReading, ToolError } from "../../domain/reading.ts";
 import type { PartStatus } from "../../domain/words.ts";
 import { trimBlanks } from "../blanks-and-digits.ts";
 import type { ParsedAddress } from "../manager.ts";
+import { type Mutable, memberReading } from "../reading-parts.ts";
 
 const SUFFIX = /^\((-?\d{1,6}),(-?\d{1,9})(?::(-?\d{1,9})(?:\s+".*")?)?\)\.?[ \t]*$/s;
 /** Major error codes for an unreachable server: cannot connect, server machine down, vendor daemon down. */
@@ -102,4 +103,138 @@ export function parseSpec(trimmed: string): NamedMember[] | null {
     members.push({ host, port: /^\d{1,5}$/.test(port) ? Number(port) : null });
   }
   return members;
+}
+
+const RANK: Readonly<Record<PartStatus, number>> = { unknown: 0, down: 1, up: 2 };
+
+/** Merges the lines about a daemon; the best status wins. Each license server's part has its own daemons. */
+export function addDaemon(daemons: Map<string, DaemonReading>, line: PartLine, part: number): void {
+  const { name, status, version, error } = line;
+  const key = `${part} ${name}`;
+  const known = daemons.get(key);
+  if (known !== undefined && RANK[known.status] >= RANK[status]) return;
+  daemons.set(key, { name, status, version, error, totals: null });
+}
+
+type Draft = Mutable<MemberReading>;
+
+/** A server has three members at most; the limits keep the time linear for any input. */
+const MAX_STRANGERS = 16;
+const MAX_KNOWN = 64;
+
+/**
+ * Collects members. Within a license server's part, all spellings of a host are one member, and the best
+ * status wins.
+ */
+export function createMembers() {
+  /** Lines before the first spec form a part of their own. */
+  const parts = [createPart([])];
+  const numbers = new Map<string, number>();
+  let current = 0;
+
+  return {
+    /** Starts a license server's part and returns its number, which is the same for the same members. */
+    asked(spec: readonly NamedMember[]): number {
+      const key = spec.map(addressOf).join(",");
+      current = numbers.get(key) ?? parts.length;
+      // Parts without members may be different servers.
+      if (key !== "") numbers.set(key, current);
+      if (current === parts.length) parts.push(createPart(spec));
+      return current;
+    },
+    status: (line: PartLine) => parts[current]?.status(line),
+    unanswered: (error: ToolError) => parts[current]?.unanswered(error),
+    list(): MemberReading[] {
+      // Two license files may both list a triad's host.
+      const byAddress = new Map<string, MemberReading>();
+      for (const member of parts.flatMap((part) => part.list())) {
+        const address = addressOf(member);
+        const known = byAddress.get(address);
+        if (known === undefined || RANK[member.status] > RANK[known.status]) byAddress.set(address, member);
+      }
+      return [...byAddress.values()];
+    },
+  };
+}
+
+function createPart(spec: readonly NamedMember[]) {
+  const byAddress = new Map(spec.map((member) => [addressOf(member), draftOf(member)]));
+  const named = [...byAddress.values()];
+  const strangers: Draft[] = [];
+  const members = named.slice();
+
+  function find(host: string): Draft | undefined {
+    const key = host.toLowerCase();
+    const known = members.slice(0, MAX_KNOWN);
+    // Lines of one host have the order of its ports.
+    const exact = known.filter((member) => member.host.toLowerCase() === key);
+    if (exact.length > 0) return exact.find(isSilent) ?? exact[0];
+    // Short and long names of one host are mixed (`lic1` and `lic1.example.com`); two different long names are
+    // different hosts.
+    const label = firstLabel(key);
+    if (label === null) return undefined;
+    const [other, more] = known.filter((member) => firstLabel(member.host.toLowerCase()) === label);
+    if (other === undefined || more !== undefined) return undefined;
+    return label === key || label === other.host.toLowerCase() ? other : undefined;
+  }
+
+  /**
+   * Names members that were queried by an alias or an IP address. As many silent members as unknown names
+   * match in order. If all are silent and there are more names, the names replace them.
+   */
+  function introduced(): readonly Draft[] {
+    if (strangers.length === 0 || strangers.length > MAX_STRANGERS) return members;
+    const silent = named.filter(isSilent);
+    if (silent.length === strangers.length) {
+      for (const [index, own] of silent.entries()) Object.assign(own, strangers[index], { port: own.port });
+      return named;
+    }
+    const [first] = silent;
+    if (first === undefined || silent.length < named.length || silent.length > strangers.length)
+      return members;
+    const port = silent.every((member) => member.port === first.port) ? first.port : null;
+    return strangers.map((stranger) => ({ ...stranger, port }));
+  }
+
+  return {
+    status(line: PartLine): void {
+      const known = find(line.name);
+      const member = known ?? draftOf({ host: line.name, port: null });
+      if (known === undefined) {
+        members.push(member);
+        strangers.push(member);
+      }
+      member.master ||= line.master;
+      if (RANK[line.status] < RANK[member.status]) return;
+      const better = RANK[line.status] > RANK[member.status];
+      member.status = line.status;
+      member.version = better ? line.version : (member.version ?? line.version);
+      member.error = better ? line.error : (member.error ?? line.error);
+    },
+    unanswered(error: ToolError): void {
+      for (const member of members.filter(isSilent)) {
+        member.status = "down";
+        member.error = error;
+      }
+    },
+    list: () => introduced().map((member) => ({ ...member })),
+  };
+}
+
+function addressOf({ host, port }: NamedMember): string {
+  return `${port}@${host.toLowerCase()}`;
+}
+
+function draftOf({ host, port }: NamedMember): Draft {
+  return memberReading(host, port, "unknown");
+}
+
+function isSilent({ status, error }: Draft): boolean {
+  return status === "unknown" && error === null;
+}
+
+function firstLabel(host: string): string | null {
+  if (/^[\d.]+$/.test(host) || host.includes(":")) return null;
+  const dot = host.indexOf(".");
+  return dot === -1 ? host : host.slice(0, dot);
 }
