@@ -8,7 +8,7 @@ import { type Bench, type Bound, compared, figure, type Row } from "./table.ts";
 
 const SERVERS = 200;
 const CONCURRENCY = 8;
-/** Rounds until the code of a poll is compiled, as it is in a daemon that has run for some minutes. */
+/** Rounds until the code of a poll is compiled, which a real daemon reaches within minutes. */
 const WARM_UPS = 3;
 const ROUNDS = 7;
 const CHECKOUTS = 350;

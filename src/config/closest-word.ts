@@ -12,8 +12,8 @@ export function closestWord(word: string, known: readonly string[]): string | nu
 }
 
 /**
- * Returns up to three known names, closest first: names that contain the word, then names of which at most
- * half of the letters differ.
+ * Returns up to three known names, closest first: names that contain the word, then names that differ from it in
+ * at most half of their letters.
  */
 export function closestNames(word: string, known: Iterable<string>): string[] {
   const wanted = word.slice(0, 64).toLowerCase();

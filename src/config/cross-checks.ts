@@ -77,7 +77,7 @@ function* unique(file: Partial, locate: Locate): Generator<Finding> {
   }
 }
 
-/** Settings of which the first requires the second. */
+/** Pairs of settings; the first requires the second. */
 const TOGETHER: readonly (readonly [path: readonly string[], given: string, needed: string])[] = [
   [["http"], "tls_cert", "tls_key"],
   [["http"], "tls_key", "tls_cert"],

@@ -48,9 +48,7 @@ export type AlertState = (typeof ALERT_STATES)[number];
 export const ALERT_CHANGES = ["fired", "raised", "lowered", "resolved", "acknowledged", "silenced"] as const;
 export type AlertChange = (typeof ALERT_CHANGES)[number];
 
-/**
- * What an alert is about; fields that do not apply are null. Alerts with equal subjects are the same alert.
- */
+/** Subject of an alert; fields that do not apply are null. Alerts with equal subjects are the same alert. */
 export interface AlertSubject {
   readonly rule: AlertRule;
   readonly server: string | null;

@@ -137,7 +137,7 @@ export interface Attempt
   readonly feature: string;
 }
 
-/** Attempts that share a row. The object stays the same from the first attempt to the end. */
+/** Attempts that share a row. All attempts update the same object. */
 export interface Episode {
   readonly denial: Denial;
   /** Its event was sent. That happens once, when its outcome is final. */

@@ -3,7 +3,7 @@ import type { Reading } from "./reading.ts";
 
 export interface PollError {
   readonly code: PollErrorCode;
-  /** What happened, and the fix if it is known. */
+  /** Describes the error, and the fix if known. */
   readonly message: string;
   /** The tool's output, cut at 2,000 characters. */
   readonly details: string | null;

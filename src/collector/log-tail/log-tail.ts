@@ -40,7 +40,7 @@ export function createLogTail(
   const cutter = createLineCutter();
   let attempts: Attempt[] = [];
   let notices: DaemonNotice[] = [];
-  /** Lines are read as they are written, so their time is about now. */
+  /** Lines are read soon after they are written, so their time is about now. */
   let caughtUp = cursor === null;
   let sniffed = false;
   const reader = debugLog.createReader({

@@ -112,7 +112,7 @@ function featuresAfterFailure(
     : before.map((feature) => staleFeature(feature));
 }
 
-/** Returns members, daemons and status after a failed poll: from its reading, else what is certain. */
+/** Returns members, daemons and status after a failed poll: from its reading if it has one, else the certain facts. */
 function partsAfterFailure(
   before: ServerPicture,
   { reading, error, reachability, quorum }: PollOutcome,

@@ -52,8 +52,8 @@ const ENOUGH_POLLS = 5;
 const LONGEST_INTERVAL_MS = 10 * MINUTE_MS;
 
 /**
- * Returns the zone that a server's checkouts suggest: in the right zone, new ones are no older than the gap
- * between two polls. `least`: age of the youngest when first seen, ms; `polls`: number of polls with new
+ * Returns the zone that a server's checkouts suggest: in the right zone, new ones are at most as old as the
+ * gap between two polls. `least`: age of the youngest when first seen, ms; `polls`: number of polls with new
  * ones. Null if the zone fits, or the polls do not show it.
  */
 export function zoneSkewByAges(
