@@ -17,6 +17,41 @@ import type { FakeHub } from "./fake-hub.ts";
 /** Shortens all pauses by a factor of 200. */
 const quickTimers: Timers = { after: (ms, run) => systemTimers.after(ms / 200, run) };
 
+/** Creates a site over a rig's store. */
+export function siteOver(
+  { store, clock, live }: ReturnType<typeof createRig>,
+  settings: Partial<FleetSettings>,
+  actions: Actions,
+  log = recordingLog(),
+  holdMs?: number,
+) {
+  return createSite({
+    store,
+    settings: {
+      ...{ site: "muc", url: "", apiKeyFile: "", caFile: null, certFile: null, certKeyFile: null },
+      ...{ people: "names", peopleKeyFile: null, allow: [], notify: "site", labels: {}, logs: false },
+      ...{ bytesPerSecond: 1e9, outboxBytes: 256e6, formerly: null },
+      ...settings,
+    },
+    snapshot: () => live().snapshot(),
+    version: "0.0.0",
+    timezone: "UTC",
+    anonymizer(secret) {
+      const pseudonyms = createPseudonyms(secret);
+      return {
+        ...pseudonyms,
+        picture: (picture) => anonymousPicture(picture, pseudonyms),
+        event: (json) => anonymousEvent(json, pseudonyms),
+      };
+    },
+    actions,
+    clock,
+    timers: quickTimers,
+    ...(holdMs !== undefined && { holdMs }),
+    log: () => log,
+  });
+}
+
 export type SiteRig = Awaited<ReturnType<typeof createSiteRig>>;
 
 export const checkouts = (users: readonly string[]): CheckoutReading[] =>
@@ -49,44 +84,13 @@ export async function createSiteRig(
       return { exitCode: 0, durationMs: 5 };
     },
   };
-  const settingsWith = (more: Partial<FleetSettings>): FleetSettings => ({
-    site: "muc",
-    url: hub.url,
-    apiKeyFile: keyFile,
-    caFile: null,
-    certFile: null,
-    certKeyFile: null,
-    people: "names",
-    peopleKeyFile: null,
-    allow: ["rescan", "acknowledge"],
-    notify: "site",
-    bytesPerSecond: 1e9,
-    outboxBytes: 256e6,
-    labels: {},
-    logs: false,
-    formerly: null,
-    ...more,
-  });
   const make = (more: Partial<FleetSettings>) =>
-    createSite({
-      store: rig.store,
-      settings: settingsWith(more),
-      snapshot: () => rig.live().snapshot(),
-      version: "0.0.0",
-      timezone: "UTC",
-      anonymizer(secret) {
-        const pseudonyms = createPseudonyms(secret);
-        return {
-          ...pseudonyms,
-          picture: (picture) => anonymousPicture(picture, pseudonyms),
-          event: (json) => anonymousEvent(json, pseudonyms),
-        };
-      },
+    siteOver(
+      rig,
+      { url: hub.url, apiKeyFile: keyFile, allow: ["rescan", "acknowledge"], ...more },
       actions,
-      clock: rig.clock,
-      timers: quickTimers,
-      log: () => log,
-    });
+      log,
+    );
   recordFacts(rig.store, false);
   let site = make(change);
   site.start();

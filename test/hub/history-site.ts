@@ -1,15 +1,13 @@
 import { demoSite, makeDemoHistory } from "../../src/cli/demo/demo-site.ts";
 import { outcomeOf } from "../../src/cli/parse.ts";
 import type { MonitoredServer } from "../../src/domain/server.ts";
-import { systemTimers, type Timers } from "../../src/domain/time/clock.ts";
 import type { Audience } from "../../src/domain/words.ts";
 import { recordFacts } from "../../src/fleet/recording.ts";
-import { createSite } from "../../src/fleet/site.ts";
 import { createDayPacker, DAY_QUERIES, type DayQueries } from "../../src/history/day-packer.ts";
 import { createReader } from "../../src/history/reader.ts";
-import { anonymousEvent, anonymousPicture, createPseudonyms } from "../../src/http/anonymous/anonymous.ts";
 import { managerOf } from "../../src/managers/registry.ts";
 import { SERVERS } from "../../src/simulator/servers.ts";
+import { siteOver } from "../fleet/rig.ts";
 import { createRig } from "../history/rig.ts";
 import { historyPort } from "../http/history-port.ts";
 import { bench } from "../http/make.ts";
@@ -19,8 +17,6 @@ import { until } from "../until.ts";
 
 const INTERVAL_MS = 600_000;
 const HOUR = 3_600_000;
-/** Shortens all pauses by a factor of 200. */
-const quickTimers: Timers = { after: (ms, run) => systemTimers.after(ms / 200, run) };
 
 interface SiteWanted {
   readonly name: string;
@@ -88,45 +84,14 @@ export async function makeSite(wanted: SiteWanted) {
     async pushTo(url: string, key: string): Promise<void> {
       const keyFile = `${temporaryDirectory()}/key`;
       await Bun.write(keyFile, `${key}\n`);
-      const site = createSite({
-        store: rig.store,
-        settings: {
-          ...{
-            site: name,
-            url,
-            apiKeyFile: keyFile,
-            caFile: null,
-            certFile: null,
-            certKeyFile: null,
-            people,
-            peopleKeyFile,
-          },
-          ...{ allow: [], notify: "site", bytesPerSecond: 1e9, outboxBytes: 256e6, labels: {}, logs: false },
-          formerly: null,
-        },
-        snapshot: () => rig.live().snapshot(),
-        toldUntil: () => null,
-        version: "0.0.0",
-        timezone: "UTC",
-        anonymizer(secret) {
-          const pseudonyms = createPseudonyms(secret);
-          return {
-            ...pseudonyms,
-            picture: (picture) => anonymousPicture(picture, pseudonyms),
-            event: (json) => anonymousEvent(json, pseudonyms),
-          };
-        },
-        actions: {
-          acknowledge: async () => {},
-          silence: async () => {},
-          rescan: async () => [],
-          execute: async () => ({ exitCode: 0, durationMs: 0 }),
-        },
-        clock: rig.clock,
-        timers: quickTimers,
-        holdMs: 0,
-        log: () => recordingLog(),
-      });
+      const settings = { site: name, url, apiKeyFile: keyFile, people, peopleKeyFile };
+      const actions = {
+        acknowledge: async () => {},
+        silence: async () => {},
+        rescan: async () => [],
+        execute: async () => ({ exitCode: 0, durationMs: 0 }),
+      };
+      const site = siteOver(rig, settings, actions, recordingLog(), 0);
       const told = (what: string) =>
         until(what, () => {
           const { state, waitingFacts, daysLeft } = site.status();
