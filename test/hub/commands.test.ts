@@ -95,42 +95,19 @@ describeHub("commands to sites", { each: true, config: '[collector]\nrescan_time
     expect((await site.push()).commands).toEqual([]);
   });
 
-  const failedRow = (code: string) => ({
-    server: "eda",
-    status: "failed",
-    durationMs: 3,
-    error: { code, message: "The server does not answer." },
+  const error = (code: string) => ({ code, message: "The server does not answer." });
+  const failedPoll = (code: string) => ({
+    results: [{ server: "eda", status: "failed", durationMs: 3, error: error(code) }],
   });
+  const cannot = { outcome: "failed", code: "TIMEOUT", message: "It took too long." };
+  const refuses = { outcome: "refused", code: "AUTH_INSUFFICIENT", message: "No." };
+  const UNREACHABLE = "LICENSE_SERVER_UNREACHABLE";
   const OUTCOMES: [what: string, outcome: object, status: number, code: string, message: RegExp][] = [
-    [
-      "the poll failed",
-      { results: [failedRow("LICENSE_SERVER_UNREACHABLE")] },
-      502,
-      "LICENSE_SERVER_UNREACHABLE",
-      /not answer/,
-    ],
-    [
-      "an error of a newer site",
-      { results: [failedRow("NEVER_HEARD")] },
-      502,
-      "UPSTREAM_ERROR",
-      /not answer/,
-    ],
-    [
-      "the site could not",
-      { outcome: "failed", code: "TIMEOUT", message: "It took too long." },
-      504,
-      "TIMEOUT",
-      /too long/,
-    ],
+    ["the poll failed", failedPoll(UNREACHABLE), 502, UNREACHABLE, /not answer/],
+    ["an error of a newer site", failedPoll("NEVER_HEARD"), 502, "UPSTREAM_ERROR", /not answer/],
+    ["the site could not", cannot, 504, "TIMEOUT", /too long/],
     ["without words", { outcome: "failed" }, 502, "UPSTREAM_ERROR", /muc failed to run the command/],
-    [
-      "the site refuses",
-      { outcome: "refused", code: "AUTH_INSUFFICIENT", message: "No." },
-      403,
-      "AUTH_INSUFFICIENT",
-      /muc.+"rescan".+fleet\.allow/,
-    ],
+    ["the site refuses", refuses, 403, "AUTH_INSUFFICIENT", /muc.+"rescan".+fleet\.allow/],
   ];
   test.each(OUTCOMES)("a rescan of one server: %s", async (_what, outcome, status, code, message) => {
     const site = await joined("muc");
@@ -264,18 +241,10 @@ describeHub("commands to sites", { each: true, config: '[collector]\nrescan_time
       await site.report(command?.id ?? "", outcome);
       return failureOf(await asked);
     };
-    expect(await answered({ outcome: "failed", code: "CONFLICT", message: "x" })).toMatchObject({
-      status: 409,
-      code: "CONFLICT",
-    });
-    expect(await answered({ outcome: "failed", code: "NOT_FOUND", message: "x" })).toMatchObject({
-      status: 404,
-      code: "NOT_FOUND",
-    });
-    expect(await answered({ outcome: "failed", code: "DATABASE_ERROR", message: "Full." })).toMatchObject({
-      status: 500,
-      message: "Full.",
-    });
+    const fails = (code: string) => answered({ outcome: "failed", code, message: "Full." });
+    expect(await fails("CONFLICT")).toMatchObject({ status: 409, code: "CONFLICT" });
+    expect(await fails("NOT_FOUND")).toMatchObject({ status: 404, code: "NOT_FOUND" });
+    expect(await fails("DATABASE_ERROR")).toMatchObject({ status: 500, message: "Full." });
     expect(await failureOf(await post("/api/licenses/alerts/999999/acknowledge"))).toMatchObject({
       status: 404,
     });

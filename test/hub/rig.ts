@@ -173,34 +173,21 @@ export function madeUpFacts(from: number, count: number, now: number) {
   return Array.from({ length: count }, (_, index) => madeUpFact(from + index, now));
 }
 
+const REST = { reserved: null, queued: 0, unlimited: false };
+
 function madeUpFact(seq: number, now: number) {
   const of = { server: `s${seq % 3}`, daemon: "siliqd", feature: `F${seq % 60}` };
   const number = Math.floor(seq / 3);
   const at = now + number;
-  if (seq % 3 === 0)
-    return {
-      kind: "step",
-      seq,
-      ...of,
-      at,
-      total: 100,
-      used: seq % 100,
-      reserved: null,
-      queued: 0,
-      unlimited: false,
-    };
+  if (seq % 3 === 0) return { kind: "step", seq, ...of, at, total: 100, used: seq % 100, ...REST };
   const isEnd = seq % 3 === 2;
   return {
     ...{ kind: "session", seq, change: isEnd ? "ended" : "opened", announced: true, id: number + 1, ...of },
     server: `s${number % 3}`,
     feature: `F${number % 60}`,
-    ...{
-      user: `user${number % 500}`,
-      host: `ws${number % 300}`,
-      version: "v2.0",
-      count: 1,
-      handle: String(number),
-    },
+    user: `user${number % 500}`,
+    host: `ws${number % 300}`,
+    ...{ version: "v2.0", count: 1, handle: String(number) },
     ...{ startedAt: at, beganAt: at, firstSeenAt: at, lastSeenAt: at },
     endedAt: isEnd ? at + 60_000 : null,
     endReason: isEnd ? "checkin" : null,

@@ -48,6 +48,12 @@ export function createDirectory(pool: Pool, clock: Clock) {
   }
 
   async function renewSince(from: string): Promise<string> {
+    const [{ horizon }] = await pool`SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon`;
+    // Later commits have higher transaction ids, or ids from the horizon on.
+    const changed: { site: string; server: string; place: number; head: string; sums: string | null }[] =
+      await pool`
+      SELECT site, server, place, head, sums FROM servers WHERE head IS NOT NULL AND changed >= ${from}::text::xid8`;
+    // After the servers, so that a known server's site is known as well.
     const rows: Record<string, string | null>[] = await pool`
       SELECT site, last_push_at, stopped_at, info::json ->> 'allow' AS allow FROM sites`;
     sites = new Map(
@@ -56,11 +62,6 @@ export function createDirectory(pool: Pool, clock: Clock) {
         return [site.site, { ...site, allow: JSON.parse(row.allow ?? "[]") }];
       }),
     );
-    const [{ horizon }] = await pool`SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon`;
-    // Later commits have higher transaction ids, or ids from the horizon on.
-    const changed: { site: string; server: string; place: number; head: string; sums: string | null }[] =
-      await pool`
-      SELECT site, server, place, head, sums FROM servers WHERE head IS NOT NULL AND changed >= ${from}::text::xid8`;
     const next = new Map(heads);
     for (const { site, server, place, head, sums } of changed)
       next.set(serverAt(site, server), {
