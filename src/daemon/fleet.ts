@@ -139,7 +139,7 @@ export function createFleet({ store, config, clock, timers, log, build }: FleetD
   };
 }
 
-function anonymizer(secret: Uint8Array): Anonymizer {
+export function anonymizer(secret: Uint8Array): Anonymizer {
   const pseudonyms = createPseudonyms(secret);
   return {
     user: pseudonyms.user,

@@ -1,4 +1,5 @@
 import type { FleetSettings } from "../../src/config/config.ts";
+import { anonymizer } from "../../src/daemon/fleet.ts";
 import { ApiError } from "../../src/domain/errors.ts";
 import type { PollOutcome } from "../../src/domain/poll.ts";
 import type { CheckoutReading } from "../../src/domain/reading.ts";
@@ -6,7 +7,6 @@ import { systemTimers, type Timers } from "../../src/domain/time/clock.ts";
 import type { Actions } from "../../src/fleet/commands.ts";
 import { recordFacts } from "../../src/fleet/recording.ts";
 import { createSite } from "../../src/fleet/site.ts";
-import { anonymousEvent, anonymousPicture, createPseudonyms } from "../../src/http/anonymous/anonymous.ts";
 import * as a from "../domain/make.ts";
 import { createRig } from "../history/rig.ts";
 import { temporaryDirectory } from "../store/place.ts";
@@ -36,14 +36,7 @@ export function siteOver(
     snapshot: () => live().snapshot(),
     version: "0.0.0",
     timezone: "UTC",
-    anonymizer(secret) {
-      const pseudonyms = createPseudonyms(secret);
-      return {
-        ...pseudonyms,
-        picture: (picture) => anonymousPicture(picture, pseudonyms),
-        event: (json) => anonymousEvent(json, pseudonyms),
-      };
-    },
+    anonymizer,
     actions,
     clock,
     timers: quickTimers,
