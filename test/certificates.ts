@@ -1,10 +1,10 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Whether openssl is there to make certificates with. */
+/** Tests make their certificates with openssl. */
 export const HAS_OPENSSL = Bun.which("openssl") !== null;
 
-if (!HAS_OPENSSL) console.error("tests with TLS are skipped: there is no openssl on $PATH");
+if (!HAS_OPENSSL) console.error("tests with TLS are skipped: openssl not found on $PATH");
 
 export interface Pair {
   readonly cert: string;

@@ -1,9 +1,9 @@
 import type { TLSOptions } from "bun";
 
-/** A request that the service got. */
+/** A received request. */
 export interface Asked {
   readonly method: string;
-  /** Path and query as they came. */
+  /** Path and query, not decoded. */
   readonly path: string;
   readonly headers: Headers;
   readonly body: string;

@@ -1,7 +1,7 @@
-/** Below those that the kernel gives to whoever connects, which would take a port away until it is listened on. */
+/** Below the ephemeral ports: an outgoing connection could take one of these before the test listens on it. */
 const PORTS = { first: 15_000, end: 32_000 };
 
-/** A port that nobody listens on and, as they are many, nobody will. */
+/** Returns a random free port. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = PORTS.first + Math.floor(Math.random() * (PORTS.end - PORTS.first));

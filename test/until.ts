@@ -1,7 +1,7 @@
-/** Guards against what hangs: no test is about how quick a machine is. */
+/** Limit for tests that hang; far above the time that a slow machine needs. */
 export const UNTIL_DEADLINE_MS = 60_000;
 
-/** Asks again and again until there is an answer other than undefined; throws when that takes too long. */
+/** Calls `ask` until it returns something other than undefined. Throws after the deadline. */
 export async function until<T>(
   what: string,
   ask: () => T | undefined | Promise<T | undefined>,
@@ -11,12 +11,12 @@ export async function until<T>(
   for (;;) {
     const answer = await ask();
     if (answer !== undefined) return answer;
-    if (performance.now() > deadline) throw new Error(`waited ${deadlineMs} ms in vain: ${what}`);
+    if (performance.now() > deadline) throw new Error(`timed out after ${deadlineMs} ms: ${what}`);
     await Bun.sleep(20);
   }
 }
 
-/** Gathers what a program prints on some streams: the text so far, and when all of them have ended. */
+/** Collects the output of a program. `done` resolves when all streams have ended. */
 export function gather(...streams: readonly ReadableStream<Uint8Array>[]) {
   let text = "";
   const listen = async (stream: ReadableStream<Uint8Array>) => {

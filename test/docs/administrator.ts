@@ -2,7 +2,7 @@
 import { type Block, commandsOf, type ShownCommand } from "./markdown.ts";
 import { difference } from "./shape.ts";
 
-/** A shell that runs each command in a process of its own. */
+/** A shell that starts a process for each command. */
 export interface Shell {
   /** Returns stdout and stderr together. */
   run(script: string): Promise<{ readonly exitCode: number | null; readonly output: string }>;

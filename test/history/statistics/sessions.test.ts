@@ -109,7 +109,7 @@ async function withAda(
   };
   for (let at = from; at < until; at += 5 * MINUTE_MS) {
     rig.clock.time = at - 1;
-    // Pack each hour as soon as it is over.
+    // Pack each completed hour.
     if (packed) rig.history().packAll();
     await poll(at);
   }
