@@ -118,19 +118,8 @@ async function readingOf(bytes: Uint8Array, manager: Manager, context: Omit<Pars
 
 export function serverOf(id: string, manager: ManagerName, address: string, timezone: string) {
   const unset = { tool: null, labels: {}, secretFile: null, caFile: null, encoding: null };
-  const log = { logFile: null, logCommand: null };
-  const times = { timezone, intervalMs: 60_000, timeoutMs: 0 };
-  const server: MonitoredServer = {
-    id,
-    name: id,
-    manager,
-    address,
-    ...unset,
-    ...log,
-    ...times,
-    enabled: true,
-  };
-  return server;
+  const more = { logFile: null, logCommand: null, timezone, intervalMs: 60_000, timeoutMs: 0, enabled: true };
+  return { id, name: id, manager, address, ...unset, ...more } satisfies MonitoredServer;
 }
 
 /** Returns the outcome of a poll whose tool has exited. `address`: address of the server; null if unknown. */

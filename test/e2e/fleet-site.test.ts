@@ -22,22 +22,17 @@ async function fleetToml(site: WatchedSite, hub: FakeHub, more = ""): Promise<st
   return `[fleet]\nsite = "muc"\nurl = "${hub.url}"\napi_key_file = "${file}"\n${more}`;
 }
 
+type Session = Pick<SessionRecord, "id" | "user" | "endReason" | "count"> & {
+  endedAt: string | number | null;
+};
+
 async function expectSame(watching: Watching, hub: FakeHub): Promise<void> {
   const { sessions } = await watching.ask<{ sessions: SessionRecord[] }>(
     "/api/licenses/sessions?limit=10000",
   );
-  const own = sessions.map(({ id, user, endReason, endedAt, count }) => [
-    id,
-    user,
-    endReason,
-    endedAt,
-    count,
-  ]);
-  const known = [...hub.latest().sessions.values()].map(({ id, user, endReason, endedAt, count }) => {
-    return [id, user, endReason, endedAt === null ? null : new Date(endedAt).toISOString(), count];
-  });
-  const byId = ([x]: unknown[], [y]: unknown[]) => Number(x) - Number(y);
-  expect<unknown[]>(known.sort(byId)).toEqual(own.sort(byId));
+  const facts = ({ id, user, endReason, endedAt, count }: Session) =>
+    [id, user, endReason, endedAt === null ? null : Number(new Date(endedAt)), count].join();
+  expect([...hub.latest().sessions.values()].map(facts).sort()).toEqual(sessions.map(facts).sort());
   const { alerts } = await watching.ask<{ alerts: { id: number }[] }>("/api/licenses/alerts?state=firing");
   const firing = hub.states.get("alerts");
   expect(firing?.kind === "alerts" && firing.firing.map(({ id }) => id).sort()).toEqual(

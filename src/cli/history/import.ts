@@ -14,14 +14,7 @@ import { type CommandIo, Failure, fail, readConfig, serverNamed, UsageError, war
 import { createProgress } from "../terminal.ts";
 import { importCounts, matchServers, printCounts } from "./import-counts.ts";
 import { type ImportReport, importLogs } from "./import-log.ts";
-import {
-  type DatedLog,
-  dated,
-  fileSource,
-  keepStdin,
-  LogReadError,
-  type LogSource,
-} from "./import-sources.ts";
+import { type DatedLog, dated, fileSource, keepStdin, LogReadError } from "./import-sources.ts";
 
 export const importFiles = command({
   args: [["[files...]", "debug logs, in any order, also compressed by gzip; default or -: stdin"]],
@@ -154,7 +147,7 @@ async function importCsv(
   }
 }
 
-async function keptStdin({ storage }: Config, io: CommandIo, closing: DisposableStack): Promise<LogSource> {
+async function keptStdin({ storage }: Config, io: CommandIo, closing: DisposableStack) {
   const tell = (message: string) => io.err(`licmond: ${message}\n`);
   const kept = await keepStdin(io.stdin(), storage.directory, io.now(), tell);
   closing.defer(kept.close);
