@@ -23,7 +23,9 @@ export interface TotalChange {
   readonly daemon: string;
   readonly feature: string;
   readonly unit: Unit;
-  /** Null means unlimited; absent means that the feature did not or does not exist. */
+  /**
+   * Null means unlimited. Absent means that the feature did not exist (`from`) or no longer exists (`to`).
+   */
   readonly from?: number | null;
   readonly to?: number | null;
 }

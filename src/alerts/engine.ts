@@ -23,7 +23,10 @@ export interface AlertEngineDeps extends AlertStoreDeps {
   readonly timers: Timers;
 }
 
-/** A tick later than this means that the host slept or the clock was set; no poll was missed. */
+/**
+ * If a tick is later than this, the host slept or the clock was set: polls before the tick do not count as
+ * missed.
+ */
 const LATE_MS = 5_000;
 
 export type AlertEngine = ReturnType<typeof createAlertEngine>;
@@ -48,7 +51,7 @@ export function createAlertEngine(deps: AlertEngineDeps) {
     new Set(isNew ? live.snapshot().servers.map(({ server }) => server.id) : []),
   );
   const evaluation = (at: number) => createEvaluation(state, settings(), at);
-  /** Last evaluated poll of each server: a picture may change without a poll. */
+  /** Last evaluated poll of each server, because a picture may also change without a new poll. */
   const looked = new Map<string, number>();
   let running: Promise<void> = Promise.resolve();
   let isFailing = false;
@@ -57,7 +60,10 @@ export function createAlertEngine(deps: AlertEngineDeps) {
 
   const apply = (seen: Evaluation) => alertLog.write(store.apply(seen));
 
-  /** Dates, reminders and the disk are checked by time. */
+  /**
+   * Runs every minute: evaluates the rules that need no new poll (expiry, durations, missing polls, the
+   * host) and sends reminders.
+   */
   function tick(): void {
     const { servers } = live.snapshot();
     const now = clock.now();

@@ -117,7 +117,7 @@ export function createEvaluation(
     const { level } = watch;
     const firing = state.firing.get(key);
     let alert: AlertMove | null = null;
-    // Other rules have no finding when everything is fine.
+    // When everything is fine, only the seats rule has a finding.
     const last = () => (rule === SEATS ? rule.finding(thing, 1, own, at, watch) : null);
     if (level === 0) alert = firing === undefined ? null : { change: "resolved", finding: last() };
     else {
@@ -164,7 +164,8 @@ export function createEvaluation(
   }
 
   /**
-   * Fires alerts for denials without free seats, unless the next reading shows a shortage or does not come.
+   * Fires alerts for denials without free seats once a newer reading shows no shortage, or if no reading
+   * follows in time.
    */
   function fireForDenials(picture: ServerPicture): void {
     for (const [key, { subject, watch }] of state.watched) {
@@ -200,13 +201,17 @@ export function createEvaluation(
       else happen(TOTALS_CHANGED, change, subject, "raised");
     }
     const lines = picture.unparsedLines;
-    // Once all lines were recognized, unrecognized lines are unusual again.
+    // If every line is recognized, the usual number becomes 0: any unrecognized line is unusual from then
+    // on.
     const usual = lines === 0 ? 0 : (baseline?.unparsed ?? lines);
     see(UNPARSED, { server, lines, usual }, server, THE_SERVER);
     if (!isSame || usual !== baseline?.unparsed) baselines.set(server, { ...counted, unparsed: usual });
   }
 
-  /** Makes lines usual that have been unrecognized for a long time. A failed poll changes nothing. */
+  /**
+   * Accepts the current number of unrecognized lines as usual after {@link USUAL_AFTER_MS} of the alert. A
+   * failed poll changes nothing.
+   */
   function acceptUnparsed({ server: { id: server }, unparsedLines, error }: ServerPicture): void {
     const alert = state.firing.get(subjectKey({ rule: UNPARSED.rule, server, ...THE_SERVER }));
     const baseline = state.baselines.get(server);
@@ -268,7 +273,7 @@ export function createEvaluation(
       for (const { subject, watch } of state.watched.values()) {
         const { server, daemon, feature } = subject;
         const isWanted = isConfigured(server) && settingsOf(server, daemon, feature).enabled;
-        // An end that is too far away was set by a clock that was ahead.
+        // An end that is too far away was computed while the clock was ahead.
         const isOver =
           watch.until !== null && (watch.until <= at || watch.until - at > TOTALS_CHANGED.lastsMs);
         if (!isWanted || isOver) end(subject);
@@ -301,7 +306,7 @@ export function createEvaluation(
       const alone = { ...subject, rule: DENIALS.rule };
       if (isForWantOfSeats(denied) && (isBad(watch) || !state.firing.has(subjectKey(alone)))) {
         const before = watch.denied ?? { count: 0, lastAt: 0 };
-        // The log's clock may be ahead.
+        // Cap the time of the denial, because the log's clock may be ahead.
         const lastAt = Math.max(before.lastAt, Math.min(at, now));
         const all = { count: before.count + count, lastAt };
         changes.set(key, { subject, watch: { ...watch, denied: all }, alert: null });

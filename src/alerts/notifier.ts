@@ -26,8 +26,8 @@ export interface NotifierSettings {
 export type Notifier = ReturnType<typeof createNotifier>;
 
 /**
- * Decides which targets get a note about an alert, and records it in the alert. Pure except for the ids of
- * notes, which increase across restarts.
+ * Decides which targets get a note about an alert, and records these targets in the alert. Pure except for
+ * the ids of notes, which increase across restarts.
  */
 export function createNotifier(
   settings: () => NotifierSettings,
@@ -38,8 +38,8 @@ export function createNotifier(
   const pictureOf = (server: string | null) => snapshot().servers.find((each) => each.server.id === server);
 
   /**
-   * Reports whether notes about the alert are held back. Its resolution is still sent to targets that know
-   * about it.
+   * Reports whether notes about the alert are held back. Targets that know the alert are still told that it
+   * resolved.
    */
   const isQuiet = ({ silencedUntil, server }: Alert, at: number) =>
     (silencedUntil !== null && silencedUntil > at) ||
@@ -56,7 +56,7 @@ export function createNotifier(
     const feature = picture?.features.find(
       ({ daemon, name }) => daemon === alert.daemon && name === alert.feature,
     );
-    // Seats of a group are held through any of its members.
+    // A group's seats can be taken through any of its members, so collect the checkouts of all members.
     const held = sharedSets(picture?.features ?? []).find((set) => feature && set.includes(feature)) ?? [];
     const checkouts = (rule === "seats" ? held : [feature]).flatMap((each) => each?.checkouts ?? []);
     const unit = feature?.unit;
@@ -88,7 +88,8 @@ export function createNotifier(
       if (change === "resolved") return notify(alert, at, (target) => (knows(target) ? "resolved" : null));
       if (change !== "fired" && change !== "raised") return { alert, notes: [] };
       if (isQuiet(alert, at) || settings().hubNotifies?.(at) === true) {
-        // Targets that know the alert get a reminder when notes may be sent again.
+        // Set the last note of targets that know the alert to 0, so that they get a reminder once notes may
+        // be sent again.
         const told = Object.fromEntries(Object.keys(alert.told).map((id) => [id, 0]));
         return { alert: { ...alert, told }, notes: [] };
       }
@@ -108,7 +109,7 @@ export function createNotifier(
         const last = alert.told[target.id];
         if (!wants(target, alert)) return null;
         if (last === undefined) return "fired";
-        // `abs`: a note may have been sent by a clock that was ahead.
+        // `abs`, because a note may have been sent while the clock was ahead.
         const isDue = reminderMs > 0 && alert.acknowledgedAt === null && Math.abs(at - last) >= reminderMs;
         return isDue ? "reminder" : null;
       });

@@ -93,7 +93,8 @@ export function createReplay(conditions: Conditions, picture: ServerPicture) {
           current = { ...seen, server, lastPollAt: at, collectedAt: at };
           const isStill = take(evaluation(at).poll(last, current));
           last = at;
-          // Repeating the same numbers changes nothing more until after the next denial.
+          // If this poll changed nothing and nothing is due by time, equal polls change nothing either:
+          // skip to the next denial.
           const isWaiting = moments().some((moment) => moment > at);
           if (!isStill || isWaiting || conditions.inMaintenance(seen.server.id, at)) continue;
           if (denied.value === undefined) break;

@@ -40,7 +40,7 @@ export interface Rule<Thing> {
   readonly patience: Patience;
   /** 0 is fine, higher is worse; null means unknown, which neither fires nor resolves an alert. */
   level(thing: Thing, settings: SubjectSettings, at: number, watch: Watch): number | null;
-  /** `level` is the alert's level; this observation may be worse. Called only above 0. */
+  /** `level` is the alert's level, at least 1; this observation may be worse. */
   finding(thing: Thing, level: number, settings: SubjectSettings, at: number, watch: Watch): Finding;
 }
 
@@ -111,7 +111,10 @@ export const EXPIRY = row({
   patience: "none",
   of: ({ server, features }) => features.map((feature) => ({ feature, zone: server.timezone })),
   about: ({ feature }) => aboutFeature(feature),
-  /** Each passed limit is a level, and expiry is one more. Only a fresh reading shows a renewal. */
+  /**
+   * The level is the number of limits that were reached, plus one after expiry. Only a fresh reading proves
+   * a renewal, so for any other reading level 0 counts as unknown.
+   */
   level({ feature: { expiry, state }, zone }, { expiryDays }, at) {
     const days = isPermanent(expiry) ? Number.POSITIVE_INFINITY : daysLeft(expiry, zone, at);
     if (days === null) return null;
@@ -134,8 +137,9 @@ const DEMAND_MS = HOUR_MS;
 const ENDS_BELOW = 5;
 
 /**
- * Seats of a feature run short: nearly all or all are in use, or users wait. One alert whose severity
- * follows. Also evaluated by time, so that it fires when `for` ends instead of at the next poll.
+ * Seats of a feature run short: nearly all or all are in use, or users wait. One alert covers all cases;
+ * its severity changes with them. Also evaluated by time, so that the alert fires when `for` ends instead
+ * of at the next poll.
  */
 export const SEATS = row({
   rule: "seats",
@@ -181,7 +185,7 @@ export function isForWantOfSeats({ feature, code }: Pick<Denied, "feature" | "co
 }
 
 export const PICTURE_RULES: readonly PictureRule<unknown>[] = [
-  /** No daemon answers. A server of unknown status is neither down nor up. */
+  /** The server is down. A server of unknown status is neither down nor up. */
   row({
     rule: "server_down",
     patience: "poll",
@@ -189,7 +193,10 @@ export const PICTURE_RULES: readonly PictureRule<unknown>[] = [
     level: ({ status }) => (status === "unknown" ? null : status === "down" ? 1 : 0),
     finding: ({ server, error }) => critical(`${server.id} is down${reason(error)}`),
   }),
-  /** Some members or daemons work, others do not. Unknown while the server is down. */
+  /**
+   * Some members or daemons work, others do not. While the server is down, this rule neither fires nor
+   * resolves.
+   */
   row({
     rule: "server_degraded",
     patience: "poll",
@@ -288,7 +295,8 @@ export const HOST_RULES: readonly Rule<HostLook>[] = [
       warning(clockMessage(clockDoubtMs ?? 0), Math.trunc((clockDoubtMs ?? 0) / DAY_MS), 1),
   },
   /**
-   * The outbox for the hub is nearly full. Once the hub answers, days with dropped facts are sent as a whole.
+   * The outbox for the hub is nearly full, or facts were dropped from it. The days of dropped facts are
+   * sent as a whole once the hub answers.
    */
   {
     rule: "outbox",

@@ -52,8 +52,8 @@ export interface Occurrence {
 }
 
 /**
- * Returns the occurrence that is open at an instant and the next one, or null. Windows repeat at the same
- * local time in the zone, also across clock changes.
+ * Returns the occurrence that is open at an instant (`running`) and the next one. Windows repeat at the
+ * same local time in the zone, also across clock changes.
  */
 export function occurrences({ startAt, durationMs, every }: MaintenanceWindow, at: number, zone: string) {
   const periodMs = every === "day" ? DAY_MS : 7 * DAY_MS;

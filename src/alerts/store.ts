@@ -26,7 +26,10 @@ function worseValue(rule: Alert["rule"], a: number | null, b: number | null): nu
   return rule === "expiry" ? Math.min(a, b) : Math.max(a, b);
 }
 
-/** Applies the change of one subject and returns its alert if that changed. `made` completes a new alert. */
+/**
+ * Applies the change of one subject. Returns its alert, or null if the alert did not change. `made` returns
+ * the remaining fields of a new alert.
+ */
 export function applyChange(
   { firing, watched }: MutableState,
   key: string,
@@ -54,7 +57,7 @@ export function applyChange(
 export interface AlertStoreDeps {
   readonly rows: Alerts;
   readonly commit: Bus["commit"];
-  /** Stores notes in the transaction of their alerts, then sends them whether stored or not. */
+  /** Stores notes in the transaction of their alerts, then sends the notes even if storing failed. */
   readonly outbox: Pick<Dispatcher, "write" | "send">;
   readonly clock: Clock;
   readonly log: Log;
@@ -74,7 +77,7 @@ export function createAlertStore(deps: AlertStoreDeps, notifier: Notifier, now: 
   const state = load(deps);
   /** Silences outlive their alert, because it may fire again. */
   const silences = new Map(rows.silencedPast(now).map((alert) => [subjectKey(alert), alert.silencedUntil]));
-  /** Only the newest version of each row: a failed write never overwrites a newer one. */
+  /** Newest version of each row that is not stored yet. A retry never writes an older version. */
   const unstored = new Map<string, Unstored>();
   let events: EventInput[] = [];
   let notes: Note[] = [];

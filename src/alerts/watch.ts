@@ -7,7 +7,7 @@ import type { SubjectSettings } from "./settings.ts";
 
 export interface Watch {
   readonly level: number;
-  /** Per level 1, 2, …: consecutive observations above or below it. */
+  /** One run for each level, beginning with level 1. */
   readonly runs: readonly Run[];
   /** When a one-time event ends, epoch ms; null if observations decide. */
   readonly until: number | null;
@@ -16,11 +16,11 @@ export interface Watch {
 }
 
 interface Run {
-  /** Consecutive observations at this level or worse, counted only as far as needed. */
+  /** Consecutive observations at this level or worse, capped at the number that the rule needs. */
   readonly above: number;
-  /** Consecutive observations below it, counted only as far as needed. One of the two is 0. */
+  /** Consecutive observations below this level, capped in the same way. Either this or `above` is 0. */
   readonly below: number;
-  /** Time of the first of these observations, epoch ms. */
+  /** Start of the current run of observations, epoch ms. */
   readonly since: number;
 }
 
@@ -48,9 +48,9 @@ export function needsOf({ failures, recoveries, forMs }: SubjectSettings, patien
 }
 
 /**
- * Applies an observation `seen` at `at`; returns the same watch if unchanged. `isGap`: the previous
- * observation is so old that durations start again. `isNew`: the tool was queried; otherwise time passed with
- * the last poll's result, which does not count as an observation.
+ * Applies an observation of level `seen` at the time `at`; returns the same watch if nothing changed.
+ * `isGap`: the previous observation is so old that durations start again. `isNew`: the observation comes
+ * from a new poll; otherwise only time has passed since the last poll, and the observation is not counted.
  */
 export function step(
   watch: Watch,
@@ -71,11 +71,11 @@ export function step(
     runs.push({
       above: isAbove ? count(run.above, needs.failures) : 0,
       below: isAbove ? 0 : count(run.below, needs.recoveries),
-      // Never later than now: the clock may have been ahead.
+      // The start must not be in the future; the clock may have been ahead.
       since: begins ? at : Math.min(run.since, at),
     });
   }
-  // Once the alert fires, its level rises at once.
+  // An alert that already fires rises without waiting for the duration again.
   const isLong = watch.level > 0 || at - (runs[0]?.since ?? at) >= needs.forMs;
   const reached = isLong ? runs.findLastIndex(({ above }) => above >= needs.failures) : -1;
   let level = Math.max(watch.level, reached + 1);

@@ -82,13 +82,14 @@ function createDenialReader({ store, events, bus }: AlertServiceDeps, engine: Pi
   const give = (published: readonly { readonly id: number; readonly event: DenialEvent }[]): void => {
     const last = published.at(-1);
     if (last === undefined) return;
-    // Granted and queued requests were not denied in the end.
+    // Skip requests that were granted or queued in the end.
     const denied = published.map(({ event }) => event).filter(({ outcome }) => outcome === "denied");
     engine.denied(denied.map((event) => ({ ...event, at: Date.parse(event.deniedAt) })));
     try {
       store.transaction(() => marks.raise("denials_seen", last.id));
     } catch {
-      // The store logs the error. After a restart some denials are counted again, and none is missed.
+      // The store logs the error. The mark stays behind, so a restart counts some denials again but misses
+      // none.
     }
   };
 

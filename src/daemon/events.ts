@@ -12,7 +12,7 @@ export function createEventBus(store: Store, clock: Clock, log: Log) {
   const events = createEvents(store);
   /**
    * Highest id that could not be reserved in state.db; 0 means none. The next commit to licmond.db reserves
-   * it.
+   * this id there.
    */
   let owed = 0;
   const ids = createIds({

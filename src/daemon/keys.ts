@@ -57,7 +57,7 @@ export function createKeyService(store: Store, clock: Clock, log: LogOf) {
  */
 export function createKeyWatch({ state }: Pick<Store, "state">, keys: Keys, log: Log, timers: Timers) {
   const marks = createMarks(state);
-  /** Keys whose creation was logged, and whether their revocation was. */
+  /** Keys whose creation was logged. `revoked`: their revocation was logged, too. */
   const told = new Map<string, { readonly revoked: boolean }>();
   const attempt = sayingOnce(log, "Cannot look for changes to API keys");
   let version: number | null = null;
@@ -106,7 +106,9 @@ export function createKeyWatch({ state }: Pick<Store, "state">, keys: Keys, log:
   attempt(look);
   wait();
   return {
-    /** The same keys. Changes through them are known here, and the caller logs them. */
+    /**
+     * The key store for routes. Changes made through it are not logged again, because the caller logs them.
+     */
     keys: {
       ...keys,
       create(wanted: NewKey) {

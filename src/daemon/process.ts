@@ -110,7 +110,7 @@ function createFrame(name: string, config: Config, overrides: Partial<ProcessDep
     part: teardown.part,
     /** Null unless a service manager started the process. */
     manager: null as ServiceManager | null,
-    /** Called when the process is asked to stop, before its parts are. */
+    /** Called first when the process is asked to stop. */
     beforeEnd: () => {},
     reload(print?: (problem: Problem) => string): Reloaded {
       frame.manager?.reloading();
@@ -189,8 +189,9 @@ export function createTeardown(log: Pick<Log, "error">, stepMs: number = STEP_MS
 }
 
 /**
- * Starts something on a store, and retries once if the store turns out to be damaged: the failed query leaves a
- * note, and reopening moves the store aside. `undo` must revert everything that `start` began; it gets the reason.
+ * Starts something on a store, and retries once if the store turns out to be damaged: the failed query
+ * leaves a note, and reopening moves the store aside. `undo` gets the reason and must revert everything
+ * that `start` began.
  */
 export async function startDespiteDamage<T>(
   start: () => Promise<T>,

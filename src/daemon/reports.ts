@@ -26,8 +26,9 @@ interface ReportsDeps {
 }
 
 /**
- * Sends the configured reports when they are due, once per period, with hourly retries. Sent reports are stored, so that a
- * daemon that was down sends a missed one once. A new report is first sent at its next due time.
+ * Sends the configured reports when they are due, once per period, with hourly retries. The period sent
+ * last is stored, so that a daemon that was down sends the last missed report once. A new report is first
+ * sent at its next due time.
  */
 export function createReports({ store, live, history, config, clock, log }: ReportsDeps) {
   const marks = createMarks(store);
@@ -64,9 +65,11 @@ export function createReports({ store, live, history, config, clock, log }: Repo
     const now = clock.now();
     const period = lastDue(every, dueMs, hostZone(), now);
     const last = sent.get(mark) ?? marks.get(mark);
-    // New, or the clock was ahead, which must not delay reports.
+    // A new report, or one last sent while the clock was ahead: send nothing now, and continue with the
+    // next period.
     const isFirst = last === 0 || last > now;
-    // In another time zone the same period ends at another time of day.
+    // Allow a day of difference: after a change of the time zone, the same period ends at another time of
+    // day.
     if (!isFirst && (period.end - last < DAY_MS || now < (retryAt.get(mark) ?? 0))) return;
     if (!isFirst) {
       const remark = await send(report, period);
@@ -79,7 +82,7 @@ export function createReports({ store, live, history, config, clock, log }: Repo
   async function look(): Promise<void> {
     for (const report of config().reports) {
       const { every, target, labels } = report;
-      // Identify a report by its content: another time of day must not send it again.
+      // Identify a report by its content without the time of day: a new time of day must not send it again.
       const mark = `report:${JSON.stringify([every, target, labels])}` as const;
       try {
         await lookAt(report, mark);

@@ -54,7 +54,7 @@ export function createRunningConfig({ config, file, load, clock, log }: RunningC
     }
     for (const warning of loaded.warnings) log("config").warn("Config warning", { warning });
     if (!loaded.ok) return refuse(loaded.problems.map(printProblem), loaded.problems.map(print));
-    // An editor may be replacing the file; the defaults would drop every server.
+    // Refuse a missing file: an editor may be replacing it, and the defaults would drop every server.
     if (runningFile !== null && loaded.file === null)
       return refuse([`${runningFile}: no such file`], ["the config file no longer exists"]);
     const changes = configChanges(running, loaded.config);

@@ -54,7 +54,7 @@ export function createBatches(deps: BatchDeps) {
   const days = createDayReader(store, people);
   let telling: Telling | null = null;
   let usersTold = outbox.usersSent();
-  /** Numbers of facts that exceed the size of a push. */
+  /** Sequence numbers of facts that are too large for a push. */
   const tooLarge = new Set<number>();
 
   /** Reads the facts above `cursor` as JSON. Each step of `shrink` halves the maximum number. */
@@ -110,7 +110,7 @@ export function createBatches(deps: BatchDeps) {
     const cursor = outbox.cursor();
     const facts = await readFacts(cursor, shrink);
     const { to } = facts;
-    // No await from here on: the `known` state must hold up to the last fact.
+    // No await from here on: the `known` state must match the last fact of this push.
     const isDrained = to >= outbox.edges().head;
     const given = states.take(CHARS.states >> shrink, isDrained && outbox.daysLeft() === 0);
     const told = takeDays(CHARS.days >> shrink);
@@ -200,7 +200,9 @@ async function packed(around: object, { facts, states, days }: Texts) {
   return { body: body !== null && body.length > MAX_PACKED_BYTES ? null : body, bytes };
 }
 
-/** Keeps the last row of each fact, because a fact is read in its current state. */
+/**
+ * Keeps the last row of each fact. Facts are read in their current state, so earlier rows would repeat it.
+ */
 function onceEach(rows: readonly OutboxRow[]): OutboxRow[] {
   const last = new Map(rows.map((row) => [`${row.kind} ${row.key}`, row.seq]));
   return rows.filter((row) => last.get(`${row.kind} ${row.key}`) === row.seq);

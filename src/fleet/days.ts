@@ -76,7 +76,10 @@ export function createDayReader(store: Store, people: People) {
     "SELECT id, name FROM history_users WHERE id > ? ORDER BY id LIMIT ?",
   );
 
-  /** Yields parts of a table, at least one. `pageAfter` reads the next page; rows made null are left out. */
+  /**
+   * Yields parts of a table, at least one. `pageAfter` reads the next page; rows for which `make` returns
+   * null are left out.
+   */
   function* table<Row, Table extends DayTable>(
     table: Table,
     day: number,
@@ -111,7 +114,7 @@ export function createDayReader(store: Store, people: People) {
       return rows.slice(from, from + ROWS);
     };
 
-  /** Adds the steps of hours that are not packed yet. */
+  /** Returns a feature's packed samples. `withLoose` adds the steps of hours that are not packed yet. */
   function samplesOf(day: number, { id, data }: PackedRow, withLoose: boolean): Uint8Array | null {
     const dayAt = day * DAY_MS;
     if (!withLoose) return data;
@@ -135,7 +138,10 @@ export function createDayReader(store: Store, people: People) {
     yield* table(kind, day, page, make);
   }
 
-  /** Leaves out a day that is too large; the hub computes it from its sessions. */
+  /**
+   * Returns the packed `held` row of a day. A row that is too large is left out; the hub computes it from
+   * the day's sessions.
+   */
   function heldOf(day: number): Day {
     const data = held(packedKey("held", day))[0]?.data ?? null;
     const said = data === null || data.length > MOST_HELD_BYTES ? null : people.sessionDay(data);

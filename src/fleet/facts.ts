@@ -68,7 +68,7 @@ export function createFactReader({ sqlite, read }: Pick<Store, "sqlite" | "read"
     if (row === null) return undefined;
     const shown = people.session(row);
     if (shown === null) return null;
-    // Seats found by a server's first reading were checked out earlier.
+    // The site publishes no `checkout` event for seats that a server's first reading found in use.
     const announced = row.firstSeenAt > (firstRead.get(row.server)?.at ?? Number.POSITIVE_INFINITY);
     return { kind: "session" as const, seq, change, announced, ...shown };
   }

@@ -33,10 +33,10 @@ const KINDS = new Map(
 const TRIM_ROWS = 5_000;
 
 /**
- * `epoch`: random, 16 hex digits · `met`: the hub knows it · `cursor`: newest fact at the hub · `lost`: facts
- * after the cursor were dropped · `drained`: when the backlog was last empty, epoch ms · `stopped`: since
- * when nothing is recorded, epoch ms · `users`: highest user number at the hub · `people`: how the hub knows
- * people.
+ * `epoch`: random, 16 hex digits · `met`: the hub has acknowledged the epoch · `cursor`: newest fact at the
+ * hub · `lost`: facts after the cursor were dropped · `drained`: when the backlog was last empty, epoch ms
+ * · `stopped`: when recording stopped, epoch ms · `users`: highest user number at the hub · `people`: how
+ * facts sent so far name people.
  */
 type Mark = "epoch" | "met" | "cursor" | "lost" | "drained" | "stopped" | "users" | "people";
 
@@ -52,7 +52,7 @@ export function createOutbox(store: Store, random: RandomBytes) {
        ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'fleet_outbox'), 0) AS head`,
   );
   const add = sqlite.query<null, [string, string]>("INSERT INTO fleet_outbox (kind, key) VALUES (?, ?)");
-  // Commands expire within minutes.
+  // The newest 20,000 rows suffice, because commands expire within minutes.
   const done = sqlite.query<{ id: string }, [number]>(
     `SELECT json_extract(key, '$.command') AS id FROM fleet_outbox WHERE seq > ? - 20000 AND kind = '${RECORDED.outcome}'`,
   );
@@ -66,8 +66,8 @@ export function createOutbox(store: Store, random: RandomBytes) {
   const removeMark = sqlite.query<null, [Mark]>("DELETE FROM fleet_marks WHERE name = ?");
   const dirty = createDirty(store);
   /**
-   * Records rows that began before a time and may have changed since. Their days are not sent again: the site
-   * may have deleted rows that the hub keeps.
+   * Records rows that began before a time and may have changed since. Their days are not sent again,
+   * because the site may have deleted rows that the hub keeps.
    */
   const tellBegun = sqlite.query<null, [number]>(
     `INSERT INTO fleet_outbox (kind, key)
@@ -85,7 +85,7 @@ export function createOutbox(store: Store, random: RandomBytes) {
        WHERE type = 'alert' AND at >= ?1 AND unixepoch(json_extract(body, '$.startedAt'), 'subsec') * 1000 < ?1
        GROUP BY json_extract(body, '$.alert')`,
   );
-  /** Imported sessions have negative ids; they and denials may be of any age. */
+  /** Days of waiting imported sessions (with negative ids) and denials. Both may be of any age. */
   const waiting = sqlite.query<{ day: number }, [number]>(
     `SELECT DISTINCT at / ${DAY_MS} AS day FROM (
        SELECT ended_at AS at FROM fleet_outbox JOIN sessions ON id = key
@@ -103,7 +103,7 @@ export function createOutbox(store: Store, random: RandomBytes) {
        UNION ALL SELECT min(at) FROM denials
        UNION ALL SELECT min(ended_at) FROM sessions WHERE ended_at IS NOT NULL)`,
   );
-  /** Skips a day that is over until its rows are packed. */
+  /** Selects the next day to send. Unless a day is sent whole, it must be over and completely packed. */
   const due = sqlite.query<{ at: number; whole: number }, [number]>(
     `SELECT at, EXISTS (SELECT 1 FROM dirty WHERE kind = 'hub_rows' AND at = due.at) AS whole FROM dirty AS due
      WHERE kind = 'hub' AND (whole OR (at < ?1 AND NOT EXISTS (SELECT 1 FROM dirty
@@ -138,7 +138,10 @@ export function createOutbox(store: Store, random: RandomBytes) {
     });
   }
 
-  /** Drops the backlog. Days since `since` are sent whole, and earlier open rows in their current state. */
+  /**
+   * Drops the backlog. Days since `since` are sent whole instead; earlier rows that may have changed are
+   * sent in their current state.
+   */
   function drop(since: number, now: number): void {
     transaction(() => {
       for (const { day } of waiting.all(number("cursor"))) markWhole(day * DAY_MS);
@@ -160,7 +163,10 @@ export function createOutbox(store: Store, random: RandomBytes) {
         if (text("stopped") !== null) drop(Math.min(number("stopped"), number("drained")), now);
       });
     },
-    /** Sets how facts name people from now on. After a change, the hub gets everything again. */
+    /**
+     * Sets how facts name people from now on. Returns true after a change, which begins a new epoch: the
+     * hub gets everything again.
+     */
     speakOf(people: string, now: number): boolean {
       const before = text("people");
       if (before === people) return false;
@@ -201,7 +207,7 @@ export function createOutbox(store: Store, random: RandomBytes) {
       });
     },
     goBack: (cursor: number): void => transaction(() => void setMark.run("cursor", cursor)),
-    /** First what belongs to no day, then the newest day. */
+    /** Returns the next day to send and marks it as begun: first {@link NO_DAY}, then the newest day. */
     nextDay(now: number): DueDay | null {
       const found = read(() => due.get(Math.floor(now / DAY_MS) * DAY_MS));
       if (found === null) return null;

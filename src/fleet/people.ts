@@ -18,7 +18,7 @@ export interface Anonymizer {
 
 export type People = ReturnType<typeof createPeople>;
 
-/** Filters stored data that leaves the site, by `[fleet] people`. Null: nothing may leave. */
+/** Filters stored data that leaves the site, by `[fleet] people`. Data that must not leave becomes null. */
 export function createPeople(audience: Audience, anonymizer: Anonymizer) {
   const named = audience === "names";
   const user = (name: string | null) => (name === null ? null : anonymizer.user(name));
@@ -30,7 +30,7 @@ export function createPeople(audience: Audience, anonymizer: Anonymizer) {
       if (audience === "counts") return null;
       return named ? data : renamed(data, anonymizer.user, anonymizer.host);
     },
-    /** Hours and rollups refer to users by number. */
+    /** Hours and rollups name users only by number, so pseudonyms do not change them. */
     hours: (dayAt: number, data: Uint8Array) =>
       audience === "counts" ? packHours(dayAt, unpackHours(dayAt, data).map(withoutUsers)) : data,
     rollup(dayAt: number, data: Uint8Array): Uint8Array {
@@ -53,7 +53,7 @@ export function createPeople(audience: Audience, anonymizer: Anonymizer) {
     event(json: string): StoredEvent | null {
       const event = JSON.parse(json) as StoredEvent;
       if (named) return event;
-      // Log lines may name people anywhere.
+      // Withhold log lines, because they may name people anywhere.
       return event.type === "log" ? null : (JSON.parse(anonymizer.event(json)) as StoredEvent);
     },
     picture(picture: ServerPicture): ServerPicture {

@@ -20,7 +20,10 @@ export const RECORDED = {
 } as const;
 export type Recorded = keyof typeof RECORDED;
 
-/** Matches rows of the future, which are deleted only after the clock was wrong. */
+/**
+ * Matches rows in the future. Deleting them repairs what a wrong clock did, so the hub must delete them,
+ * too; retention deletes only old rows.
+ */
 const IS_AHEAD = (at: string) => `${at} > unixepoch() * 1000 + ${HOUR_MS}`;
 
 const put = (kind: Recorded, key: string) => insert(`'${RECORDED[kind]}'`, key);
@@ -63,7 +66,8 @@ const triggers = (logs: boolean): readonly (readonly [when: string, work: string
     ),
   ],
   [`AFTER DELETE ON sessions WHEN ${IS_AHEAD("OLD.first_seen_at")}`, gone("'of', 'session', 'id', OLD.id")],
-  // A poll that only extends a period is sent as a state, see `known`.
+  // Record an update only if it ends the period; a poll that extends a period is sent as a state, see
+  // `known`.
   ...spans("coverage", "coverage", "NEW.running = 0"),
   ...spans("server_statuses", "status", "NEW.next_by = NEW.until_at"),
   ["AFTER INSERT ON denials", put("denial", "NEW.id")],
@@ -83,7 +87,7 @@ const triggers = (logs: boolean): readonly (readonly [when: string, work: string
        'feature', name, 'at', OLD.at) FROM ${ONE_OF};`,
   ],
   [`AFTER INSERT ON events WHEN ${events(logs)}`, put("event", "NEW.id")],
-  // A day that is being packed for the first time has empty data.
+  // Skip empty data: the row of a day is inserted empty before the day is packed for the first time.
   [
     "AFTER INSERT ON packed_days WHEN NEW.kind <> 'site' AND length(NEW.data) > 0",
     mark("NEW.day * 86400000", "hub"),
@@ -93,7 +97,8 @@ const triggers = (logs: boolean): readonly (readonly [when: string, work: string
     `AFTER DELETE ON packed_days WHEN ${IS_AHEAD("OLD.day * 86400000")}`,
     mark("OLD.day * 86400000", "hub", "hub_rows"),
   ],
-  // After a late session, the hub must drop its copy of the day. It keeps days that retention deleted here.
+  // After a late session, the hub must drop its packed day. Days with deleted sessions are not sent again:
+  // the hub keeps its own.
   [
     `AFTER INSERT ON dirty WHEN NEW.kind = 'held' AND NEW.at >=
        ifnull((SELECT value FROM event_marks WHERE name = 'deleted_sessions'), 0)`,

@@ -28,8 +28,8 @@ interface SenderDeps {
   readonly hello: () => Promise<Batch>;
   readonly farewell: () => Promise<Batch>;
   /**
-   * Called after a hello. Null: people have other names from now on, in a new epoch, which needs another
-   * hello.
+   * Called after a hello. Returns null if people are named differently from now on: this began a new epoch,
+   * which needs another hello.
    */
   readonly begin: () => Promise<Talk | null>;
   readonly settings: () => FleetSettings;
@@ -49,7 +49,7 @@ export function createSender(deps: SenderDeps) {
   const { outbox, settings, clock, timers, log } = deps;
   const ending = new AbortController();
   const pause = createPause(timers);
-  /** Oldest first. */
+  /** Acknowledged cursors with their times, oldest first. */
   const past: { readonly at: number; readonly cursor: number }[] = [];
   let removable = 0;
   let state: "waiting" | "connected" | Failed = "waiting";
@@ -98,7 +98,7 @@ export function createSender(deps: SenderDeps) {
   async function met({ cursor }: Answer): Promise<number> {
     const now = clock.now();
     if (!canGoOnAt(cursor)) return beginEpoch(now);
-    // Dropped facts are missing at the hub; days replace them.
+    // If facts were dropped, do not go back to the hub's cursor: whole days replace the missing facts.
     if (!outbox.hasLost()) setBack(cursor);
     talk = await deps.begin();
     contact(now);
@@ -135,7 +135,7 @@ export function createSender(deps: SenderDeps) {
     if (cursor === outbox.cursor() && outbox.isMet() && !outbox.hasLost()) return;
     if (past.length === 0 || now - (past.at(-1)?.at ?? 0) >= MINUTE_MS || now < (past.at(-1)?.at ?? 0))
       past.push({ at: now, cursor });
-    // A clock that was set back keeps facts longer.
+    // If the clock was set back, facts are kept longer.
     while (past[0] !== undefined && now - past[0].at > KEEP_MS) removable = past.shift()?.cursor ?? 0;
     outbox.acknowledged(cursor, removable, cursor >= head ? now : null);
   }
@@ -146,7 +146,7 @@ export function createSender(deps: SenderDeps) {
     return outbox.hasLost() || cursor >= outbox.cursor() || (oldest ?? head + 1) <= cursor + 1;
   }
 
-  /** The hub's cursor may be lower or higher than the last one. */
+  /** Continues at the hub's cursor, which may be lower or higher than the last known one. */
   function setBack(cursor: number): void {
     const known = outbox.cursor();
     if (cursor === known) return;
@@ -177,7 +177,8 @@ export function createSender(deps: SenderDeps) {
   }
 
   function notTaken(pushed: Exclude<Pushed, { outcome: "taken" }>): number {
-    // The push may have been stored, followed by newer facts; sending the same rows again would undo those.
+    // The hub may have stored this push and newer facts since. Read the days again, because their old rows
+    // would undo those facts.
     talk?.batches.restartDays();
     switch (pushed.outcome) {
       case "gap": {
@@ -257,8 +258,8 @@ const WORDS = {
 } as const;
 
 /**
- * Syncs sent facts to disk: after a power cut another fact would reuse their numbers. SQLite keeps no locks
- * on the write-ahead log itself.
+ * Syncs the facts of a push to disk before they are sent: after a power cut, other facts would reuse their
+ * numbers. The write-ahead log may be opened here, because SQLite keeps no locks on it.
  */
 async function toDisk(path: string): Promise<void> {
   try {
@@ -269,7 +270,7 @@ async function toDisk(path: string): Promise<void> {
       await file.close();
     }
   } catch (error) {
-    // The log was already checkpointed, or this file system has none.
+    // No such file: the log was already checkpointed, or this file system has none.
     if (codeOf(error) !== "ENOENT") throw error;
   }
 }

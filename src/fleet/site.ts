@@ -68,7 +68,7 @@ export function createSite(deps: SiteDeps) {
   async function begin(): Promise<Talk | null> {
     const { peopleKeyFile: file } = settings;
     const key = file === null ? installationSecret(store, random) : await readPeopleKey(file);
-    // With another key, people have other pseudonyms.
+    // Include the key, because another key yields other pseudonyms.
     const mark = audience === "pseudonyms" ? `pseudonyms ${fingerprint(key)}` : audience;
     if (outbox.speakOf(mark, now())) {
       log.warn("People are named differently at the hub from now on; sending everything again", {

@@ -12,7 +12,7 @@ type SiteState = Omit<Extract<State, { kind: "site" }>, "kind">;
 type Known = Extract<State, { kind: "known" }>;
 
 interface Shown {
-  /** Null while parts are still to be sent. */
+  /** Null until all parts of the picture have been sent. */
   readonly picture: ServerPicture | null;
   readonly number: number;
   readonly features: ReadonlyMap<string, FeatureState>;
@@ -81,7 +81,7 @@ export function createStates({ store, snapshot, people, site, now }: StatesDeps)
         more = true;
         break;
       }
-      // An upper bound: removing private data only makes it shorter.
+      // Upper bound of the feature's size: removing private data only makes the feature shorter.
       chars += 1_000 + 250 * feature.checkouts.length;
       changed.push(feature);
       features.set(key, timeless);

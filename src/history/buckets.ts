@@ -55,7 +55,10 @@ export function hourEnd(at: number): number {
   return Math.ceil(at / HOUR_MS) * HOUR_MS;
 }
 
-/** Kinds of packed rows, and days to send to a hub: packed rows, or all other rows. */
+/**
+ * Kinds of marks: outdated packed rows, days to send to a hub (`hub`), and those of them to send with the
+ * rows of all tables (`hub_rows`).
+ */
 export type DirtyKind = Exclude<PackedKind, "samples"> | "hub" | "hub_rows";
 
 export type Dirty = ReturnType<typeof createDirty>;
@@ -81,7 +84,7 @@ export function createDirty({ sqlite }: Pick<Store, "sqlite">) {
       for (const kind of ["hours", "rollups", "held", "site"] as const) mark(kind, from, until);
     },
     begin: (kind: DirtyKind, at: number): void => void begin.run(kind, at),
-    /** Keeps a mark that was set again since `begin`, and returns false then. */
+    /** Removes a mark. Returns false and keeps the mark if it was set again since `begin`. */
     end: (kind: DirtyKind, at: number): boolean => end.run(kind, at).changes > 0,
   };
 }

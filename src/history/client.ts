@@ -16,7 +16,7 @@ const DEFAULT_TIMEOUT_MS = 25_000;
 const MAX_WAITING = 500;
 /** A worker that runs an abandoned query for longer than this is stuck in one statement. */
 const STUCK_MS = 1_000;
-/** Maximum number of replaced workers with a running statement; beyond that, new queries wait. */
+/** Maximum number of replaced workers whose statement is still running; beyond that, new queries wait. */
 const MAX_STUCK = 3;
 
 /** Reads history in a worker with its own connection, so that the main thread does not wait. */

@@ -48,7 +48,10 @@ interface MadeDay {
   readonly sums: readonly HeldSum[];
 }
 
-/** Keeps 1 ms before the day, so that earlier holdings differ from those that begin with the day. */
+/**
+ * Clips a holding to a day. Keeps 1 ms before the day, so that earlier holdings differ from those that
+ * begin with the day.
+ */
 function clipped(holding: Holding, from: number, to: number): Holding | null {
   if (clip(holding, from, to) === null) return null;
   return { from: Math.max(holding.from, from - 1), to: Math.min(holding.to, to) };
@@ -60,7 +63,10 @@ const ASKING = { who: "days", timeoutMs: 120_000 };
 
 const GRACE_MS = 120_000;
 
-/** A day with marked hours is not final. An open session held its seats all day only if its server was read later. */
+/**
+ * A `site` day is due once none of its hours is marked. A `held` day is due once every server with open
+ * sessions was read after it: only then is it known that they lasted all day.
+ */
 const NEWEST_DUE = `SELECT kind, at FROM dirty WHERE at < ?1 AND (
   kind = 'site' AND NOT EXISTS (SELECT 1 FROM dirty open
     WHERE kind IN ('hours', 'rollups') AND open.at >= dirty.at AND open.at < dirty.at + ${DAY_MS})
@@ -71,15 +77,15 @@ const NEWEST_DUE = `SELECT kind, at FROM dirty WHERE at < ?1 AND (
 ) ORDER BY at DESC, kind LIMIT 1`;
 
 /**
- * Creates a function that packs the newest due day, because most queries are about recent days; returns
- * false if none is due.
+ * Creates a function that packs the newest due day, because most queries are about recent days. The
+ * function returns false if no day is due.
  */
 export function createDayPacker({ store, clock, query, intervals }: DayPackerDeps): () => Promise<boolean> {
   const { sqlite } = store;
   const dirty = createDirty(store);
   const packed = createPackedDays(store);
   const newestDue = sqlite.query<{ kind: keyof DayQueries; at: number }, [number]>(NEWEST_DUE);
-  /** Changes mark only days that have a row. */
+  /** Creates an empty row first, because later changes mark only days that have a row. */
   const ensureRow = sqlite.query<null, [number]>(
     "INSERT OR IGNORE INTO packed_days (key, data) VALUES (?, x'')",
   );

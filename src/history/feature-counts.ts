@@ -96,9 +96,9 @@ const next = (where: string) =>
   `(SELECT id FROM sessions INDEXED BY sessions_by_feature WHERE ended_at IS NOT NULL AND ${where}
     ORDER BY server_id, daemon, feature LIMIT 1)`;
 /**
- * All daemons and features of counts, sessions and denials. Sessions are walked by index with one lookup per
- * feature, because there may be millions. Comparing all three names at once would read every row of the last
- * one.
+ * All daemons and features of counts, sessions and denials. There may be millions of sessions, so their
+ * index is walked with one lookup per feature. Comparing all three names at once would read every row of
+ * the last feature.
  */
 const EVERY_NAME = `WITH RECURSIVE ended (server, daemon, feature) AS (
     SELECT '', '', ''

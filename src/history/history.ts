@@ -11,7 +11,7 @@ import { createReader, type Reader } from "./reader.ts";
 import { createRecorder } from "./recorder.ts";
 import { type Interval, stepsOf } from "./sample-reader.ts";
 
-/** Readings of an hour are stored this long after its end. */
+/** Delay after the end of an hour until it is packed, so that its last readings are stored. */
 const GRACE_MS = 60_000;
 
 /**
@@ -50,7 +50,8 @@ function createPacker(
     const counted = rollupOf({ steps: stepsOf(all, coverage, at, end), end }, at, end);
     const key = packedKey("hours", dayOf(at), feature.id);
     const hours = packed.get(key);
-    // Old sessions and denials may have been deleted: keep the users that the hour already has.
+    // Old sessions and denials may have been deleted, so keep the users and denials that the hour already
+    // has.
     const before =
       hours !== null && at < reader.sessionsFrom()
         ? unpackHours(dayAt, hours).find((one) => one.at === at)?.rollup
@@ -89,10 +90,10 @@ function createPacker(
   function* work({ kind, at, end }: NonNullable<ReturnType<typeof nextDue>>): Generator<void> {
     const { samplesFrom } = reader().reach();
     dirty.begin(kind, at);
-    // Samples are gone, so their rollups cannot be made again.
+    // Rollups of deleted samples cannot be made again, so keep the stored ones.
     const isGone = samplesFrom === null || end <= samplesFrom;
     for (const feature of isGone ? [] : reader().features()) {
-      // Other writes may have happened between two slices.
+      // Use a new reader, because other writes may have happened between two slices.
       if (kind === "hours") packHour(reader(), feature, at);
       else rollUpDay(feature, at);
       yield;

@@ -135,13 +135,14 @@ function kindsOf({ levels, sources, hiddenSources }: LogFilter): Condition {
 
 function conditionOf(filter: LogFilter): Condition {
   const { sources, serverIds, start, end } = filter;
-  // Sources and servers have their own indexes; without the plus SQLite would use the index of types anyway.
+  // Sources and servers have their own indexes; the plus keeps SQLite from using the index of types
+  // instead.
   const type = sources === null && serverIds === null ? "type" : "+type";
   return allOf([
     { sql: `${type} = 'log'`, values: [] },
     kindsOf(filter),
     oneOf("server", serverIds),
-    // A line's time never exceeds its id, and lines are ordered by id.
+    // A line's id is never less than its time, so this condition skips older lines in the order of ids.
     compared("id >=", start),
     compared("at >=", start),
     compared("at <", end),

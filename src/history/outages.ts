@@ -17,9 +17,9 @@ interface Stretch {
 }
 
 /**
- * Records the status found by each poll. Like coverage, a status holds until the next poll ends if that
+ * Records the status found by each poll. Like coverage, a status holds until the next poll ends if the next
  * poll is in time (within 2 × interval + timeout, or one interval after a poll postponed by back-off), else
- * for one interval. After a clock was set back, nothing is written until it passes the recorded time.
+ * for one interval. If the clock was set back, nothing is written until it passes the recorded time again.
  */
 export function createStatusRecorder({ sqlite }: Pick<Store, "sqlite">) {
   const current = new Map<string, Pick<Stretch, "from" | "status">>();
@@ -86,7 +86,7 @@ export interface OutageQuery {
 }
 
 /**
- * An outage is ongoing while the next poll may still come in time. `?1` is now, `?2` and `?3` are the
+ * An outage has no end while the next poll may still come in time. `?1` is now; `?2` and `?3` are the
  * range.
  */
 const UNTIL = "iif(next_by > ?1, NULL, until_at)";

@@ -149,7 +149,7 @@ export function createDispatcher({ queue, senderOf, clock, timers, log }: Dispat
       for (const target of targets) {
         const fresh = { notes: [], dropped: 0, failures: 0, retryAt: null, busy: null, cancel: () => {} };
         const lane = before.get(target.id) ?? { ...fresh, target, send: senderOf(target) };
-        // A changed secret file changes the sender, not the target.
+        // A target's id does not contain its secret file, so always use the new sender.
         if (before.has(target.id)) Object.assign(lane, { target, send: senderOf(target) });
         lanes.set(target.id, lane);
       }

@@ -18,9 +18,9 @@ export function createEmail(options: EmailOptions, trust: { readonly ca?: string
 }
 
 /**
- * Sends mails. `smtps://` uses TLS from the start (port 465); otherwise STARTTLS is used if the server offers
- * it, and required if a password is sent (port 587 then, 25 without one). Certificates are verified; tests
- * pass a `ca` (PEM) to trust in addition.
+ * Sends mails. `smtps://` uses TLS from the start (port 465). Otherwise STARTTLS is used if the server
+ * offers it. With a username, STARTTLS is required and the default port is 587 instead of 25. Certificates
+ * are verified; tests pass a `ca` (PEM) to trust in addition.
  */
 export function createMailer(options: EmailOptions, trust: { readonly ca?: string } = {}) {
   const { from, to, username, secretFile } = options;

@@ -18,7 +18,8 @@ export interface NotedAlert extends AlertRecord {
   /** The server's name in the config; null if the alert is not about a server. */
   readonly serverName: string | null;
   /**
-   * Holders of most seats of the feature; empty if it is about no feature, or if the target names no people.
+   * Holders of most seats of the feature; empty if the alert is about no feature, or if the target names no
+   * people.
    */
   readonly holders: readonly NotedHolder[];
   readonly unit?: Unit;

@@ -18,8 +18,8 @@ export interface Target extends NoteFilter {
 
 /**
  * Returns the configured targets. The id is a hash of a target's address and filter, so that queued notes
- * find it again after a restart or after reordering the file. The id does not reveal them, because a URL may
- * be a secret.
+ * find their target again after a restart or after reordering the file. A hash, because a URL may be a
+ * secret.
  */
 export function createTargets(notifications: readonly Notification[]): readonly Target[] {
   return notifications.map((notification, index) => {
@@ -35,7 +35,8 @@ export function createTargets(notifications: readonly Notification[]): readonly 
 }
 
 /**
- * Returns which alerts a target wants. A target limited to servers or features gets no alerts about neither.
+ * Returns a function that selects the alerts that a target wants. A target limited to servers or features
+ * gets only alerts about these.
  */
 export function createFilter(
   target: Pick<Notification, "severity" | "rules" | "servers" | "features" | "labels">,

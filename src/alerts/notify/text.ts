@@ -129,7 +129,7 @@ export function overMessage(
 }
 
 function headOf({ kind, alert }: Note): string {
-  // Another number of seats is not worse.
+  // A changed number of seats is not necessarily worse.
   const raised = alert.rule === "totals_changed" ? "" : "WORSE: ";
   const prefix = { fired: "", raised, reminder: "STILL ", resolved: "" };
   const word = kind === "resolved" ? "RESOLVED" : `${prefix[kind]}${alert.severity.toUpperCase()}`;

@@ -18,7 +18,10 @@ export interface FeatureDay {
 export function createCountWriter({ sqlite }: Store, now: number) {
   const dirty = createDirty({ sqlite });
   const packed = createPackedDays({ sqlite });
-  /** Days that also contain other data: the packer rolls them up once their time is covered. */
+  /**
+   * Days that also contain other data. They are marked last, so that the packer rolls them up once their
+   * time is covered.
+   */
   const mixed = new Set<number>();
   const putFeature = sqlite.query<{ id: number }, [string, string, string]>(
     `INSERT INTO history_features (server_id, daemon, name) VALUES (?, ?, ?)
@@ -27,7 +30,7 @@ export function createCountWriter({ sqlite }: Store, now: number) {
   const covered = sqlite.query<Interval, [string]>(
     `SELECT from_at AS "from", until_at AS until FROM coverage WHERE server_id = ? ORDER BY from_at`,
   );
-  // Zero looks: the imported counts do not name users.
+  // `looks` is 0, because the imported counts do not name users.
   const cover = sqlite.query<null, [string, number, number]>(
     "INSERT OR IGNORE INTO coverage (server_id, from_at, read_at, until_at, running, looks) VALUES (?1, ?2, ?3, ?3, 0, 0)",
   );
@@ -68,8 +71,8 @@ export function createCountWriter({ sqlite }: Store, now: number) {
     },
     coverage: (server: string): readonly Interval[] => covered.all(server),
     /**
-     * Adds covered times. Call this last: uncovered counts are ignored, so an interrupted import can be
-     * repeated from the start.
+     * Adds covered times. Call this last: counts outside of covered times are ignored, so an interrupted
+     * import can be repeated from the start.
      */
     cover(server: string, intervals: Iterable<Interval>): void {
       for (const { from, until } of intervals) cover.run(server, from, until);
@@ -98,8 +101,9 @@ const SLACK_MS = 30_000;
 type Counts = Pick<Step, "used" | "total">;
 
 /**
- * Splits the samples of one series into days, skipping times that were already read. A count holds until the
- * next one if that comes within two intervals, else for one interval. Readings come in time order.
+ * Splits the samples of one series into days, skipping times that were already read. A count holds until
+ * the next one if the next one comes within two intervals, else for one interval. Readings come in time
+ * order.
  */
 export function createSeriesDays(covered: readonly Interval[], intervalMs: number) {
   const parts = createUnread(covered);
@@ -137,7 +141,7 @@ export function createSeriesDays(covered: readonly Interval[], intervalMs: numbe
       last = { at, ...counts };
       return isUnread(at);
     },
-    /** The last reading holds until then; nothing is known after it. */
+    /** Ends the series: the last reading holds until `until`, and nothing is known after it. */
     end(until: number): void {
       hold(until);
       if (reached.until === until && isUnread(until)) push(until, { used: null, total: null });
