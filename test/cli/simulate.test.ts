@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { SIMULATED } from "../../src/cli/simulate.ts";
 import { MANAGERS } from "../../src/managers/registry.ts";
-import { SIMULATED } from "../../src/simulator/tool.ts";
 import { run as runLine } from "./rig.ts";
 
 const run = (...args: string[]) => runLine(["simulate", ...args]);

@@ -1,16 +1,17 @@
 import { describe, expect, test } from "bun:test";
-import { simulatedLstcQrun } from "../../src/managers/profiles/lstc-qrun.ts";
+import { UsageError } from "../../src/cli/io.ts";
+import { runTool } from "../../src/cli/simulate.ts";
+import { simulatedLstcQrun } from "../../src/managers/profiles/profile-manager.ts";
 import { managerOf } from "../../src/managers/registry.ts";
 import { SERVERS } from "../../src/simulator/servers.ts";
 import { createSite, isSilent } from "../../src/simulator/site.ts";
-import { SimulateUsageError, simulate } from "../../src/simulator/tool.ts";
 import { readAs } from "../managers/read-as.ts";
 
 const NOW = Date.parse("2026-11-18T10:01:02.345Z");
 const OWN = ["--timezone", "Europe/Berlin", "--seed", "7"];
 
 const run = (manager: "flexnet" | "rlm", now: number, ...args: string[]) =>
-  simulate(managerOf(manager), args, "", now);
+  runTool(managerOf(manager), args, "", now);
 const lmstat = (server: string, ...args: string[]) =>
   run("flexnet", NOW, ...OWN, "--server", server, "lmstat", ...args);
 const rlmstat = (...args: string[]) => run("rlm", NOW, ...OWN, "rlmstat", ...args);
@@ -113,6 +114,6 @@ test.each([
   [["--seed"], "--seed needs a value"],
   [["--timezone", "Mars/Olympus"], "Mars/Olympus"],
 ])("%j is an error of the simulator", (args, words) => {
-  expect(() => simulate(managerOf("flexnet"), args, "", NOW)).toThrow(SimulateUsageError);
-  expect(() => simulate(managerOf("flexnet"), args, "", NOW)).toThrow(words);
+  expect(() => runTool(managerOf("flexnet"), args, "", NOW)).toThrow(UsageError);
+  expect(() => runTool(managerOf("flexnet"), args, "", NOW)).toThrow(words);
 });

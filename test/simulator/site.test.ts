@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { runTool } from "../../src/cli/simulate.ts";
 import type { CheckoutReading, FeatureReading, Reading } from "../../src/domain/reading.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/domain/time/clock.ts";
 import { managerOf } from "../../src/managers/registry.ts";
@@ -7,7 +8,6 @@ import { weekAt } from "../../src/simulator/calendar.ts";
 import { SERVERS } from "../../src/simulator/servers.ts";
 import { createSite, isSilent } from "../../src/simulator/site.ts";
 import type { ServerSpec } from "../../src/simulator/spec.ts";
-import { simulate } from "../../src/simulator/tool.ts";
 import { readAs } from "../managers/read-as.ts";
 
 const ZONE = "Europe/Berlin";
@@ -67,7 +67,7 @@ describe("a reading", () => {
         const [step] = manager.steps(["licmond"], spec.address);
         if (step === undefined || !("argv" in step)) throw new Error("a command asks it");
         const own = ["--server", spec.id, "--seed", "7", "--timezone", ZONE];
-        const { stdout } = simulate(manager, [...own, ...step.argv.slice(1)], step.stdin ?? "", instant);
+        const { stdout } = runTool(manager, [...own, ...step.argv.slice(1)], step.stdin ?? "", instant);
         const parsed = readAs(spec.manager, stdout, { zone: ZONE, now: instant, step: step.name });
         expect(parsed.unparsed).toEqual([]);
         expect(parsed).toEqual(site.reading(spec, instant));

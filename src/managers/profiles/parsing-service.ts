@@ -2,11 +2,10 @@ import { messageOf } from "../../domain/error-code.ts";
 import { createKnownHosts, type ParseContext, type ReadingParser, type TextParser } from "../manager.ts";
 import type { Profile } from "../profile.ts";
 import { readOutputSync } from "../read-output.ts";
-import { jsonReader } from "./json.ts";
+import { createXfParser, jsonReader } from "./json-and-xml.ts";
 import { createLicmondParser } from "./licmond.ts";
 import { linesReader, type Progress } from "./lines.ts";
 import { chunksOf } from "./reading-chunks.ts";
-import { createXfParser } from "./xf-custom.ts";
 
 export type ProfileParser = (context: ParseContext, progress: Progress) => ReadingParser | TextParser;
 

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
+import { createOutputMemory } from "../../src/collector/poll.ts";
 import { flexnet } from "../../src/managers/flexnet/index.ts";
-import { createOutputMemory } from "../../src/managers/output-memory.ts";
 import { readOutputSync } from "../../src/managers/read-output.ts";
-import { arbitraryReading } from "./flexnet/arbitrary-reading.ts";
-import { around, block } from "./flexnet/read.ts";
+import { arbitraryReading } from "../managers/flexnet/arbitrary-reading.ts";
+import { around, block } from "../managers/flexnet/read.ts";
 
 const NOW = Date.UTC(2017, 9, 20);
 const parserIn = (zone: string) => () =>
