@@ -6,7 +6,7 @@ import type { HealthCheck } from "../domain/service/status.ts";
 import type { Sent } from "../http/query.ts";
 import { builtInManager, MANAGERS } from "../managers/registry.ts";
 import { databaseTrouble } from "./access/access.ts";
-import { createAlertHandling } from "./alerts/handle.ts";
+import { createAlertHandling } from "./alerts/stored-alerts.ts";
 import type { HubAppDeps } from "./app.ts";
 import { createRescan } from "./commands/commands.ts";
 import type { Pool } from "./database/connect.ts";

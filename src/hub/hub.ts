@@ -2,7 +2,8 @@ import type { Config } from "../config/config.ts";
 import { createHostService, createLoopLag } from "../daemon/meters.ts";
 import { createProcess, type Frame, type ProcessDeps, type Started } from "../daemon/process.ts";
 import { messageOf } from "../domain/error-code.ts";
-import { DAY_MS } from "../domain/time/clock.ts";
+import type { Log } from "../domain/log.ts";
+import { DAY_MS, repeat } from "../domain/time/clock.ts";
 import { createPseudonyms, limitedPicture } from "../http/anonymous/anonymous.ts";
 import { createRequestCounters } from "../http/request-counters.ts";
 import { perPicture } from "../http/snapshot.ts";
@@ -12,20 +13,19 @@ import { createHubAlerts } from "./alerts/service.ts";
 import { createHubApp } from "./app.ts";
 import { createCommands } from "./commands/commands.ts";
 import { createHeldAnswers } from "./commands/held-answers.ts";
-import { openPool } from "./database/connect.ts";
+import { openPool, type Pool } from "./database/connect.ts";
 import { migrate, schemaVersion } from "./database/migrate.ts";
 import { createPartitions } from "./database/partitions.ts";
 import { createReads } from "./database/reads.ts";
 import { createHistoryWorker } from "./history/port.ts";
 import { hubDepsOf, sitesHealth } from "./http-deps.ts";
 import { createDirectory } from "./lists/directory.ts";
-import { createOwnLines } from "./logs/own-lines.ts";
+import { createOwnLines } from "./logs.ts";
 import { takePush } from "./push/take-push.ts";
 import { createHubRetention } from "./retention.ts";
 import { createPushWatch, type PushPort } from "./routes/push.ts";
 import { hubSecret } from "./secret.ts";
 import { createHubStreams } from "./streams/streams.ts";
-import { createWatch, type Watch } from "./watch.ts";
 
 /** Creates a hub. All state is in PostgreSQL, so several hubs can share it. */
 export function createHub(config: Config, overrides: Partial<ProcessDeps> = {}) {
@@ -133,4 +133,63 @@ async function start(frame: Frame): Promise<Started> {
   const status = () => `${name}:${port}, ${sitesHealth(directory).message}`;
   frame.ready(listening, status, { schema }, () => {});
   return { host: name, port, activeKeys: access.keys.count() };
+}
+
+/** Interval of looks without a notification; notifications are lost with their connection. */
+const LOOK_MS = 1_000;
+/**
+ * Minimum time between looks after many of them: 300 sites notify thirty times a second. An idle hub looks
+ * at once.
+ */
+const REST_MS = 100;
+const SAVED_MS = 3_000;
+
+type Watch = Awaited<ReturnType<typeof createWatch>>;
+
+/**
+ * Runs `look` after a hub has written something, and at least once a second. Logs the first failure and the
+ * recovery.
+ */
+async function createWatch(pool: Pool, look: () => Promise<void>, log: Log) {
+  let running: Promise<void> | null = null;
+  let again = false;
+  /** Earliest time of the next look, by `performance.now()`. */
+  let next = 0;
+  let failing = false;
+
+  async function run(): Promise<void> {
+    try {
+      do {
+        again = false;
+        await look();
+        const now = performance.now();
+        next = Math.max(next, now - SAVED_MS) + REST_MS;
+        if (next > now) await Bun.sleep(next - now);
+      } while (again);
+      if (failing) log.info("The hub's database is responding again");
+      failing = false;
+    } catch (error) {
+      if (!failing) log.error("The hub's database is not responding", { error: messageOf(error) });
+      failing = true;
+    }
+  }
+
+  function wake(): void {
+    again = true;
+    running ??= run().finally(() => {
+      running = null;
+    });
+  }
+
+  const subscription = await pool.listen("licmond", wake, wake);
+  const end = repeat(LOOK_MS, wake);
+  return {
+    wake,
+    isFailing: () => failing,
+    async stop() {
+      end();
+      await subscription.unlisten().catch(() => {});
+      await running;
+    },
+  };
 }

@@ -7,7 +7,7 @@ import { type Clock, MINUTE_MS } from "../../domain/time/clock.ts";
 import type { Sql } from "../database/connect.ts";
 import type { Directory } from "../lists/directory.ts";
 import { wholePictures } from "../lists/servers.ts";
-import { type AlertAtHubRow, alertOf } from "./rows.ts";
+import { type AlertAtHubRow, alertOf } from "./stored-alerts.ts";
 
 /** Maximum number of alerts per turn; the rest follow in the next turns. */
 const MAX_ALERTS = 1_000;

@@ -3,7 +3,7 @@ import { countOf } from "../../domain/plain-text.ts";
 import { HOUR_MS, iso, MINUTE_MS, span } from "../../domain/time/clock.ts";
 import { fromRow, type Sql } from "../database/connect.ts";
 import { isSilent } from "../push/take-push.ts";
-import { type AlertAtHubRow, type News, publish } from "./rows.ts";
+import { type AlertAtHubRow, type News, publish } from "./stored-alerts.ts";
 
 /** Alert rules about sites, and the judge that applies them. */
 

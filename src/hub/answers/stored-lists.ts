@@ -19,7 +19,7 @@ import type { Answer } from "../../http/answers/answer.ts";
 import { rowsAnswer } from "../../http/answers/list.ts";
 import type { HistoryAnswers } from "../../http/history-answers/answers.ts";
 import type { DenialQuery, DenialSort } from "../../store/denial-queries.ts";
-import { type AlertAtHubRow, alertOf, ownerOf } from "../alerts/rows.ts";
+import { type AlertAtHubRow, alertOf, ownerOf } from "../alerts/stored-alerts.ts";
 import { fromRow, type Pool } from "../database/connect.ts";
 import { createConditions, readPage } from "../lists/conditions.ts";
 import { ofSites, peopleIn, personConditions, placesIn } from "./people.ts";

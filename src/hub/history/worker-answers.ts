@@ -17,7 +17,7 @@ import type { Named } from "../../store/conditions.ts";
 import { ofSites, peopleIn, personConditions } from "../answers/people.ts";
 import type { Question } from "../database/transaction.ts";
 import { createConditions } from "../lists/conditions.ts";
-import { logStats, logs } from "../logs/answers.ts";
+import { logStats, logs } from "../logs.ts";
 import { storedSecret } from "../secret.ts";
 import { createFleetSource } from "./fleet-source.ts";
 import { readRows } from "./pages.ts";
