@@ -4,7 +4,6 @@ import type { CommandRunner } from "./collector/run-command.ts";
 import type { Config } from "./config/config.ts";
 import { createAlertService } from "./daemon/alerts.ts";
 import { createPolling, createToolRunner } from "./daemon/collector.ts";
-import { createDailyBackups } from "./daemon/daily-backups.ts";
 import { createDenialLog, createEventBus, createStatusLog } from "./daemon/events.ts";
 import { createFleet, type Fleet } from "./daemon/fleet.ts";
 import { httpDepsOf } from "./daemon/http-deps.ts";
@@ -20,8 +19,7 @@ import {
 } from "./daemon/meters.ts";
 import { createProcess, type Frame, type ProcessDeps, type Started } from "./daemon/process.ts";
 import { createReports } from "./daemon/reports.ts";
-import { serviceStatus } from "./daemon/service-manager.ts";
-import { openDaemonStore } from "./daemon/store.ts";
+import { createDailyBackups, openDaemonStore } from "./daemon/store.ts";
 import { shuffle } from "./domain/polls/track-sessions.ts";
 import { emitFleet } from "./export/meters.ts";
 import { createHistoryClient } from "./history/client.ts";
@@ -44,6 +42,7 @@ import type { Store } from "./store/open/open.ts";
 import { installationId, installationSecret } from "./store/secrets.ts";
 import { isClockSynchronised } from "./system/host-info.ts";
 import type { LogSink } from "./system/log.ts";
+import { serviceStatus } from "./system/service-manager.ts";
 
 export function createDaemon(config: Config, overrides: Partial<ProcessDeps> = {}) {
   return createProcess("licmond", config, overrides, start);

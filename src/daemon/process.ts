@@ -5,14 +5,13 @@ import type { Problem } from "../config/problem.ts";
 import { messageOf } from "../domain/error-code.ts";
 import type { Log } from "../domain/log.ts";
 import { type Clock, HOUR_MS, iso, repeat, systemClock, systemTimers } from "../domain/time/clock.ts";
-import { listen } from "../http/listen.ts";
+import { listen, listenOnSockets } from "../http/listen.ts";
 import { certificateWarning, readTls, type TlsFiles, type TlsMaterial } from "../http/tls.ts";
-import { listenOnSockets } from "../http/unix-sockets.ts";
 import { StoreError } from "../store/database/store-error.ts";
 import { type BuildInfo, buildInfo } from "../system/build-info.ts";
 import { type Logging, processLogging } from "../system/log.ts";
+import { connectServiceManager, type ServiceManager } from "../system/service-manager.ts";
 import { createRunningConfig, type Reloaded } from "./running-config.ts";
-import { connectServiceManager, type ServiceManager } from "./service-manager.ts";
 
 const HTTP_GRACE_MS = 4_000;
 

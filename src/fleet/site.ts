@@ -5,15 +5,29 @@ import type { Snapshot } from "../domain/picture.ts";
 import type { Clock, Timers } from "../domain/time/clock.ts";
 import type { Store } from "../store/open/open.ts";
 import { installationSecret } from "../store/secrets.ts";
+import { readSecretFile } from "../system/secret-file.ts";
 import { bareOf, createBatches } from "./batch.ts";
 import { type Actions, createCommands } from "./commands.ts";
 import { createOutbox } from "./outbox.ts";
 import { type Anonymizer, createPeople } from "./people.ts";
-import { readPeopleKey } from "./people-key.ts";
 import { postPush } from "./post.ts";
 import { HEARTBEAT_MS } from "./protocol.ts";
 import { createSender, type Talk } from "./sender.ts";
 import { createStates } from "./states.ts";
+
+/** At least 32 bytes in base64 or hex; an HMAC with a shorter key could be brute-forced. */
+const KEY = /^[A-Za-z0-9+/_-]{43,1024}={0,2}$/;
+
+export const MAKE_KEY = "openssl rand -base64 32";
+
+/** Throws an Error without the path or content of the file. */
+export async function readPeopleKey(file: string): Promise<Uint8Array> {
+  const read = await readSecretFile(file);
+  if ("problem" in read) throw new Error(`The people_key_file ${read.problem}`);
+  if (!KEY.test(read.text))
+    throw new Error(`The people_key_file must hold 32 random bytes or more in base64 or hex: ${MAKE_KEY}`);
+  return Buffer.from(read.text);
+}
 
 export interface SiteDeps {
   readonly store: Store;

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createDailyBackups } from "../../src/daemon/daily-backups.ts";
+import { createDailyBackups } from "../../src/daemon/store.ts";
 import { examineDatabase } from "../../src/store/backup/worker.ts";
 import { fill } from "../store/filled.ts";
 import { cleanUp, fixedClock, manualTimers, open, quickDirectory } from "../store/place.ts";

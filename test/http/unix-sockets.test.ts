@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { listenOnSockets } from "../../src/http/unix-sockets.ts";
+import { listenOnSockets } from "../../src/http/listen.ts";
 import { kindOf } from "../../src/http/without-key.ts";
 import { type Bench, bench, NOW, PLENTY } from "./make.ts";
 import { down, memoryStreams, readFrames } from "./streams/rig.ts";

@@ -1,6 +1,6 @@
 import { CString, dlopen, ptr, read } from "bun:ffi";
 import { unlinkSync } from "node:fs";
-import { unixAddress } from "../../src/system/notify.ts";
+import { unixAddress } from "../../src/system/service-manager.ts";
 
 const AF_UNIX = 1;
 const SOCK_DGRAM = 2;

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import { join } from "node:path";
-import { openNotifySocket, unixAddress } from "../../src/system/notify.ts";
+import { openNotifySocket, unixAddress } from "../../src/system/service-manager.ts";
 import { cleanUp, temporaryDirectory } from "../store/place.ts";
 import { receiveNotifications } from "./notify-receiver.ts";
 

@@ -1,6 +1,6 @@
 import { escapeControls } from "../../domain/plain-text.ts";
 import { DeliveryError, type Send } from "./note.ts";
-import { payload } from "./templates.ts";
+import { payload } from "./webhook.ts";
 
 /** Runs a program without a shell; never rejects. */
 export type RunCommand = (request: {

@@ -11,7 +11,7 @@ import { type FoundLogs, type LogFilter, logStats, searchLogs } from "../../hist
 import type { Reader } from "../../history/reader.ts";
 import { type PeopleQuery, peopleQuery, type SeenBefore, seenBefore } from "../../history/sessions/people.ts";
 import { namesOf, type SessionsQuery, sessionsQuery } from "../../history/sessions/session-list.ts";
-import { type AlertFilter, alertPage } from "../../store/alert-queries.ts";
+import { type AlertFilter, alertPage } from "../../store/alerts.ts";
 import { type DenialPage, type DenialQuery, denialPage, deniedPeople } from "../../store/denial-queries.ts";
 import { storedSecret } from "../../store/secrets.ts";
 import { createPseudonyms, namesFor, type Pseudonyms } from "../anonymous/anonymous.ts";

@@ -25,7 +25,7 @@ import { asStoreError, StoreError } from "../database/store-error.ts";
 import { MIGRATIONS, STATE_MIGRATIONS } from "../migrations/migrations.ts";
 import { copiesOf, upgradeFinished } from "../open/before-upgrade.ts";
 import { lockDirectory } from "../open/open.ts";
-import { type CarriedOver, carryOver, putState, repairState, takeInState } from "../open/state-files.ts";
+import { type CarriedOver, carryOver, putState, repairState, takeInState } from "../open/state.ts";
 import type { OnStep } from "./back-up.ts";
 import { type DatabaseReport, inWorker } from "./worker.ts";
 

@@ -18,7 +18,7 @@ import { StoreError } from "../database/store-error.ts";
 import { ALERTS_MOVED, MIGRATIONS, type Migration, STATE_MIGRATIONS } from "../migrations/migrations.ts";
 import { copyBeforeUpgrade, upgradeFinished } from "./before-upgrade.ts";
 import { checkBeforeOpening, damageMet, forgetDamage } from "./start-check.ts";
-import { BACKUP, markOf, repairState, takeInState, WITHOUT_KEYS } from "./state-files.ts";
+import { BACKUP, markOf, repairState, takeInState, WITHOUT_KEYS } from "./state.ts";
 
 export interface PrepareOptions {
   readonly log: Log;

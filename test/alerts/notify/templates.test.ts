@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Message, Note } from "../../../src/alerts/notify/note.ts";
-import { sampleNotes } from "../../../src/alerts/notify/sample.ts";
-import { payload, render } from "../../../src/alerts/notify/templates.ts";
 import { lines, overMessage, paragraphs, subject, worst } from "../../../src/alerts/notify/text.ts";
+import { payload, render } from "../../../src/alerts/notify/webhook.ts";
+import { sampleNotes } from "../../../src/cli/notify.ts";
 import type { AlertRule } from "../../../src/domain/alerts.ts";
 import { AT, about, message, note, record } from "./notes.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { LiveFeature } from "../../../src/cli/ask/output.ts";
-import { afterKey, FIRST_VIEW, frame, shownFeatures, type View } from "../../../src/cli/ask/top-view.ts";
+import { afterKey, FIRST_VIEW, frame, shownFeatures, type View } from "../../../src/cli/ask/top.ts";
 import { freeOf } from "../../../src/cli/ask/wait.ts";
 import type { Site } from "../../../src/cli/client/watch-picture.ts";
 import type { PictureServer } from "../../../src/domain/live-picture.ts";

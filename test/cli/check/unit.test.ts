@@ -1,8 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { checkUnit, type UnitHost } from "../../../src/cli/check/unit.ts";
-import { findingsOf } from "../../../src/cli/check/unit-findings.ts";
+import { checkUnit, findingsOf, type UnitHost } from "../../../src/cli/check/unit.ts";
 import type { Need } from "../../../src/cli/check/unit-needs.ts";
 import { answerTo, identityOf, type Question, type Trial } from "../../../src/cli/check/unit-trial.ts";
 import { interpretConfig } from "../../../src/config/load.ts";

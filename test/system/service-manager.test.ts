@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
+import type { ServerPicture } from "../../src/domain/picture.ts";
+import { initialPicture } from "../../src/domain/polls/apply-poll.ts";
 import {
   connectServiceManager,
   createServiceManager,
   oneLine,
   serviceStatus,
   watchdogOf,
-} from "../../src/daemon/service-manager.ts";
-import type { ServerPicture } from "../../src/domain/picture.ts";
-import { initialPicture } from "../../src/domain/polls/apply-poll.ts";
+} from "../../src/system/service-manager.ts";
 import { server } from "../domain/make.ts";
 import { recordingLog } from "../store/recording-log.ts";
 
