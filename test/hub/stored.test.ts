@@ -7,6 +7,7 @@ import type { SessionOrder } from "../../src/history/sessions/session-order.ts";
 import { sortable } from "../../src/http/answers/list.ts";
 import { HISTORY_AND_ALERTS, historyPort } from "../http/history-port.ts";
 import { type Bench, bench, picture } from "../http/make.ts";
+import { until } from "../until.ts";
 import { describeHub } from "./describe-hub.ts";
 import { pictureStates } from "./pictures.ts";
 
@@ -165,6 +166,10 @@ describeHub("stored lists of a hub", { clock: { now: () => NOW } }, (at) => {
       const [site, facts] = [await at.site(name), factsOf()];
       const push = site.push({ to: facts.length, sentAt: NOW, facts, states: pictureStates(pictures) });
       await site.sends(hub.url, push);
+      await until(
+        `the hub lists ${name}`,
+        async () => (await hub.get(`/api/licenses/servers?site=${name}`)).ok || undefined,
+      );
     }
   });
 
