@@ -27,7 +27,10 @@ commonName = supplied
 subjectAltName = DNS:localhost, IP:127.0.0.1
 `;
 
-/** Signs itself, for 127.0.0.1 and localhost, between two times (epoch ms). Files are `<name>.crt` and `<name>.key`. */
+/**
+ * Creates a self-signed certificate for 127.0.0.1 and localhost, valid between two times (epoch ms). The files are
+ * `<name>.crt` and `<name>.key`.
+ */
 export async function selfSigned(folder: string, name: string, from: number, to: number): Promise<Pair> {
   const own = join(folder, `ca-${name}`);
   await mkdir(own, { recursive: true });
@@ -55,7 +58,7 @@ export async function selfSigned(folder: string, name: string, from: number, to:
   return pair;
 }
 
-/** The same key under a password. */
+/** Writes a key to another file, encrypted with a password. */
 export function encryptKey(key: string, to: string): void {
   openssl("/", ["pkey", "-in", key, "-aes256", "-passout", "pass:of-the-test", "-out", to]);
 }

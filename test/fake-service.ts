@@ -12,8 +12,8 @@ export interface Asked {
 export type Answer = (asked: Asked) => Response | Promise<Response>;
 
 /**
- * A license manager that answers over HTTP, played for a test: by path, 404 elsewhere. `asked` has all that it was asked.
- * It ends with an `await using`.
+ * Starts an HTTP server that acts as a license manager. It answers by path, and with 404 elsewhere. `asked` contains all
+ * received requests.
  */
 export function createFakeService(answers: Readonly<Record<string, Answer>>, tls?: TLSOptions) {
   const asked: Asked[] = [];

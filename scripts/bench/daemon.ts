@@ -80,7 +80,7 @@ function startMs(argv: string[]): number {
     const startedAt = performance.now();
     const { success } = Bun.spawnSync(argv, { cwd: "/", env: {}, stdin: "ignore", stdout: "ignore" });
     if (!success) throw new Error(`${argv.join(" ")} failed`);
-    // The first start reads the file from disk.
+    // Skip the first start, which reads the file from disk.
     if (round > 0) samples.push(performance.now() - startedAt);
   }
   return median(samples);

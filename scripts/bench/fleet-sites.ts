@@ -63,10 +63,13 @@ export function createFleet(shape: Shape, url: string, keys: readonly string[]) 
     const numbers = servers.map(() => 1);
     let polls = 0;
     let cursor = 0;
-    /** Number of facts so far, and the time of the last one. The first `seats` facts, open sessions, exist from the start. */
+    /**
+     * Number of facts so far, and the time up to which they were made. The first `seats` facts are sessions that are open
+     * from the start.
+     */
     let made = seats;
     let madeUntil = Date.now();
-    /** Periods of facts, oldest first, each from number `first` on. */
+    /** Periods in which facts were made, oldest first. `first` is the number of the first fact of a period. */
     let runs: { readonly first: number; readonly from: number; readonly until: number }[] = [];
 
     /** Makes the facts up to `until`. */
@@ -190,7 +193,7 @@ export function createFleet(shape: Shape, url: string, keys: readonly string[]) 
       push,
       isBehind() {
         const late = Date.now() - 2 * HEARTBEAT_MS;
-        // A push makes the facts, so a site that has not pushed yet has none but is behind.
+        // A site makes facts only when it pushes. So a site that no longer pushes has no old facts, but is behind too.
         return cursor < seats || madeUntil < late || (cursor < made && timeOf(cursor + 1) < late);
       },
       /** Starts making facts at an earlier time. */
@@ -227,7 +230,10 @@ export function createFleet(shape: Shape, url: string, keys: readonly string[]) 
     setFactor: (next: number) => {
       factor = next;
     },
-    /** Disconnects all sites for `ms`, in which they make the facts of `factsMs`. */
+    /**
+     * Disconnects all sites for `ms`, and moves the start of their next facts back, so that facts of `factsMs` wait
+     * afterwards.
+     */
     cut(ms: number, factsMs: number): void {
       awayUntil = performance.now() + ms;
       for (const site of sites) site.rewind(factsMs - ms);

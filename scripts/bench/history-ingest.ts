@@ -36,7 +36,7 @@ export async function ingest(directory: string, year: Year, size: YearSize, at: 
       Bun.gc(true);
       const begun = performance.now();
       for (const outcome of outcomes) await live.record(outcome, null);
-      // The first cycle opens files and compiles code.
+      // Skip the first cycle, which opens files and compiles code.
       if (cycle > 0) times.push(performance.now() - begun);
     }
     await live.stop();

@@ -20,7 +20,7 @@ interface Query {
 
 /** Measures queries of the routes up to the last byte of the answer, compared with a scan of plain rows over the same time. */
 export async function queries({ store, plain }: HistoryFile, size: YearSize): Promise<Row[]> {
-  // People ask for "the last month" at any minute of an hour.
+  // A range such as "the last month" rarely ends on a full hour.
   const end = size.end - 37 * MINUTE_MS - 12_345;
   const clock = { now: () => end };
   const client = createHistoryClient<HistoryAnswers>({ path: `${store}/licmond.db`, clock, log: SILENT });

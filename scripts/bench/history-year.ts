@@ -52,7 +52,7 @@ const USED = SERVERS.flatMap((server) =>
 /** Creates the weeks of features; each is simulated at its first use. */
 export function createYear() {
   const users = new Map<string, number>();
-  /** Weeks in memory; two of them on a Monday. */
+  /** Weeks in memory. A Monday needs two, because a week ends on Monday at four o'clock. */
   let weeks: { readonly week: Week; readonly played: Map<number, FeatureWeek> }[] = [];
 
   function userId(name: string): number {
@@ -246,7 +246,7 @@ export function writeDay(store: Store, year: Year, { servers, features }: YearSi
   store.transaction(() => {
     for (let index = 0; index < servers * features; index++) {
       const { week } = year.weekOf(index, dayAt);
-      // A week ends on Monday at four o'clock.
+      // A week ends on Monday at four o'clock, so a Monday takes samples from two weeks.
       const cut = Math.min(week.endsAt, dayAt + DAY_MS);
       const samples = year.samples(index, dayAt, cut);
       let users = year.weekOf(index, dayAt).played.users;

@@ -98,7 +98,7 @@ function atShortestInterval(place: Place): () => Promise<number> {
   return async () => {
     await Bun.sleep(Math.max(0, startedAt + index * stepMs - performance.now()));
     under.push(rescan(place, [`s${index++ % SERVERS}`]));
-    // The daemon polls this many servers at the same time.
+    // The daemon polls eight servers at the same time, so wait for one of them before starting more.
     if (under.length >= 8) await under.shift();
     return 1;
   };

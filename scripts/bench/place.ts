@@ -51,7 +51,8 @@ export async function startPlace(options: PlaceOptions): Promise<Place> {
   const config = join(folder, "licmond.toml");
   const port = freePort();
   await mkdir(join(folder, "storage"));
-  // The address is the last argument. `exec` keeps it one process, like the real tool.
+  // The address is the last argument. `exec` replaces the shell, so that the tool is one process, like the
+  // real tool.
   await Bun.write(tool, `#!/bin/sh\nfor address; do :; done\nexec cat '${folder}'/"$address"\n`);
   await chmod(tool, 0o755);
   // The name resolves at once and the ports refuse at once, so neither is measured.

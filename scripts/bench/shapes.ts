@@ -105,7 +105,7 @@ export function largeHolderBlocks(manager: "lmx" | "rms", megabytes: number): Ui
     daemons: [],
     features: Array.from({ length: features }, (_, index) => {
       const one = featureOf({ features, checkouts: holders }, index, 0);
-      // Neither tool prints displays or borrowing as lmstat does.
+      // Replace what only lmstat prints: X displays and borrowed seats.
       const checkouts = one.checkouts.map((held) => ({ ...held, display: "192.0.2.7", borrowed: false }));
       return { ...one, checkouts };
     }),

@@ -49,7 +49,7 @@ async function fanOut({ port, pid, key, path, tell }: Target): Promise<FanOut> {
 
 function targetOf(place: Place, path: string): Target {
   const { url, port, pid, key } = place;
-  // Every request is logged as an event.
+  // The daemon logs every request, so each request makes an event.
   const request = () => fetch(`${url}/api/ping`).then((answer) => answer.arrayBuffer());
   return {
     port,
@@ -84,7 +84,7 @@ async function oneEvent({ url, key }: Place): Promise<string> {
     return { text, event: /"logs":\[(\{.*"path":"\/api\/ping".*\})\]/.exec(text)?.[1] };
   };
   await (await fetch(`${url}/api/ping`)).arrayBuffer();
-  // The commit takes some milliseconds.
+  // Give the daemon time to store the event.
   await Bun.sleep(200);
   const { text, event } = await ask();
   if (event === undefined) throw new Error(`no event: ${text.slice(0, 300)}`);
@@ -104,7 +104,7 @@ async function idleKilobytes({ port, path, key, pid }: Omit<Target, "tell">): Pr
 }
 
 async function idleRow(): Promise<Row> {
-  // No events are sent at this log level while readers connect.
+  // At this log level, connecting readers cause no log events.
   await using place = await startPlace({ outputs: [], logLevel: "info", streams: IDLE_CLIENTS + 100 });
   const ours = await idleKilobytes({ ...place, path: SSE });
   await using bare = await startScript("stream-bare-server.ts", "{}");

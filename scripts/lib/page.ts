@@ -14,7 +14,10 @@ interface BuiltFile {
 /** Name of the document that a hub serves as index.html. */
 const HUB_INDEX = "index-hub.html";
 
-/** Clients that accept neither get the gzip form decompressed. Storing plain files too would add half of the size. */
+/**
+ * Stored forms of each file. Clients that accept neither get the decompressed gzip form; storing plain files too would add
+ * half of the size.
+ */
 const ENCODINGS = ["gzip", "br"] as const;
 export type Encoding = (typeof ENCODINGS)[number];
 

@@ -86,7 +86,7 @@ async function run(argv: string[], env: Readonly<Record<string, string>> = {}): 
     else if (line.trim() === "") heading ||= "\n";
     else if (/^test\/\S+\.test\.ts:$/.test(line)) heading = `\n${line}\n`;
     else {
-      // The summary is not about the last file.
+      // The summary is not about a test file, so print no file name above it.
       if (/^\s*\d+ pass$/.test(line)) heading = "\n";
       shown.push(line);
       process.stdout.write(`${heading}${line}\n`);

@@ -68,7 +68,7 @@ describe("polls that fail", () => {
       ["server_degraded", null, "eda is degraded: lic3, mgcld down"],
       ["daemon_down", "mgcld", "The daemon mgcld of eda is down"],
     ]);
-    // A complete reading without the daemon ends its alert.
+    // The next complete reading does not contain the daemon, so the alert about the daemon resolves.
     rig.poll();
     rig.play(": daemon_down resolved critical");
   });
@@ -88,7 +88,7 @@ describe("seats", () => {
     const critical = { change: "raised", severity: "critical", value: 100, threshold: 95, peakValue: 100 };
     expect(rig.events()).toMatchObject([critical]);
     rig.play("usage 9:");
-    // The value is current without an event.
+    // The firing alert shows the current value, although no event was published.
     expect(rig.engine.firing()).toMatchObject([{ severity: "critical", value: 90, peakValue: 100 }]);
     rig.play("usage 9: seats lowered warning", "usage 1, usage 1: seats resolved warning");
     expect(rig.alerts.get(1)?.peakValue).toBe(100);
@@ -151,12 +151,13 @@ describe("seats", () => {
     rig.usage(10);
     const message = expect.stringContaining("; 4 requests denied");
     expect(rig.events()).toMatchObject([{ change: "raised", severity: "critical", message }]);
-    // A feature that the server does not have, an unknown feature, and a feature with free seats.
+    // No shortage causes these denials: the server does not have the feature, the feature is unknown, or
+    // seats are free.
     rig.denied({ code: -18 });
     rig.denied({ feature: null });
     rig.denied({ feature: "other", code: -4 });
     rig.play(": denials fired warning, denials fired warning", "usage 10: denials fired warning");
-    // After an hour without denials it is a warning again, with the same message.
+    // After an hour without denials, the alert is a warning again and keeps its message.
     for (let minute = 0; minute < 59; minute++) rig.usage(10);
     expect(rig.events()).toMatchObject([{ change: "lowered", severity: "warning", message }]);
     rig.play("usage 1: seats resolved warning", "usage 10: seats fired warning");
@@ -471,7 +472,7 @@ describe("a restart", () => {
     await Bun.sleep(0);
     rig.play(": seats fired warning");
     expect(rig.kinds()).toEqual(["fired"]);
-    // The second poll comes while the first is being stored, and has nothing to store itself.
+    // The second poll comes while the first one is being stored, and does not change the alert.
     rig.play("usage 9, usage 9:");
     await Bun.sleep(0);
     expect(rig.alerts.firing()).toEqual([]);
@@ -518,7 +519,7 @@ describe("people", () => {
     rig.pass(3);
     expect(rig.firing()).toEqual(["seats"]);
     expect(said()).toEqual([]);
-    // The hub was last heard now: it knows this alert, but no later one.
+    // The hub was last heard at this moment, so it knows the firing alert but learns of no later alert.
     rig.hubNotifiesUntil = rig.now;
     rig.usage(9);
     rig.pass(1);

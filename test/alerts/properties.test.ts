@@ -5,7 +5,10 @@ import { createRig, override } from "./rig.ts";
 
 afterEach(cleanUp);
 
-/** A poll with a number of used seats of ten, a failed or partial poll, time, or a restart. */
+/**
+ * A poll with some of ten seats in use, a failed poll, a partial poll, numbers that become stale, a
+ * restart, or passing time.
+ */
 const anyStep = fc.oneof(
   { weight: 8, arbitrary: fc.record({ kind: fc.constant("usage"), used: fc.integer({ min: 6, max: 10 }) }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant("down") }) },
@@ -65,7 +68,7 @@ test("each alert has one row, one start and at most one end, and changes severit
       const stored = rig.store.state.sqlite.query<{ id: number }, []>("SELECT id FROM alerts").all();
       expect(stored.map(({ id }) => id).sort()).toEqual([...open.keys(), ...over].sort());
       expect(rig.alerts.firing().map(({ id }) => id)).toEqual([...open.keys()].sort((a, b) => a - b));
-      // No resolution without a start.
+      // Every note about a resolution follows an earlier note about the same alert.
       const begun = new Set<number>();
       for (const { kind, alert } of rig.notes()) {
         if (kind === "resolved") expect(begun.has(alert.id)).toBe(true);

@@ -56,7 +56,7 @@ const shownFiring = ({ rule, severity, firedAt, resolvedAt }: Firing): (string |
 test("`for`: times, worst severity and value", () => {
   const settings = { ...SETTINGS, forMs: 3 * MINUTE, overrides: [] };
   const own = { ...CONDITIONS, settingsOf: createSettings(settings) };
-  // Full from minute 2 to 12 with one minute below, then fine; a later short shortage fires nothing.
+  // Seats are short from minute 2 until minute 12. The later shortage of two minutes is too short to fire.
   const used = [1, 1, 8, 8, 8, 8, 10, 10, 10, 10, 8, 10, ...Array(10).fill(1), 10, 10, ...Array(10).fill(1)];
   const replay = createReplay(own, BLANK);
   const looks = used.map((each, index) => ({ at: index * MINUTE, used: each }));
@@ -87,7 +87,7 @@ test("denials without free seats belong to the seats alert while seats are short
   expect(replay.firings().map(({ rule, firedAt }) => [rule, firedAt / MINUTE])).toEqual([
     ["seats", 0],
     ["denials", 12],
-    // The following reading shows free seats.
+    // This denial fires only at the next reading, which shows free seats.
     ["denials", 201],
   ]);
 });

@@ -138,7 +138,7 @@ export function createRig(
     disk: null as number | null,
     clockDoubtMs: null as number | null,
     outbox: null as { percent: number; dropped: boolean } | null,
-    /** Until when the hub of a fleet notifies. */
+    /** Time until which the hub of the fleet sends the notifications. */
     hubNotifiesUntil: 0,
     /** Start of the server's status according to its outages. */
     statusSince: {} as Partial<Record<ServerStatus, number>>,
@@ -168,7 +168,7 @@ export function createRig(
       rig.poll({ reading: reading({ features: [feature({ used, checkouts: [], consistency: "short" })] }) }),
     denied: (change: Partial<Denied>) => engine.denied([{ ...DENIED, at: rig.now, ...change }]),
     down: () => rig.poll({ reading: null, error: failedPoll().error }),
-    /** Makes the numbers stale. */
+    /** Marks all pictures as stale. */
     age() {
       for (const picture of pictures.values()) show(markStale(picture));
     },

@@ -62,7 +62,7 @@ test("an alert that resolves while its start is being stored is stored as resolv
   if (alert === undefined) throw new Error("nothing fires");
   store.apply(evaluation(NOON + 60_000, { change: "resolved", finding: null }));
   const second = store.commit();
-  // An almost full disk accepts only the smaller write.
+  // The disk is almost full: the second, smaller write succeeds, and the first one fails.
   stand(1);
   fail(0);
   await expect(first).rejects.toThrow("disk full");

@@ -40,7 +40,7 @@ test("a condition from a clock that was ahead counts from now on", () => {
 test("durations begin again after a gap", () => {
   const own = needs({ forMs: 2 * MINUTE });
   expect(told([1, 1, 1, 1, 1], own, new Set([2]))).toEqual([0, 0, 0, 0, 1]);
-  // A firing alert stays; the time without the condition starts again, too.
+  // A gap does not end a firing alert, but after the gap the time without the condition starts again.
   expect(told([1, 1, 1, 1], own, new Set([3]))).toEqual([0, 0, 1, 1]);
   const ending = [1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0];
   expect(told(ending, own).indexOf(0, 2)).toBe(7);
@@ -97,7 +97,7 @@ test("storing and reading a watch between observations changes nothing, and its 
       let watch: Watch = UNWATCHED;
       const levels = looks.map((seen, index) => {
         const next = step(watch, seen, index * MINUTE, false, own);
-        // Idle watches are not stored.
+        // The store keeps no idle watches.
         watch = isIdle(next) ? UNWATCHED : (readWatch(JSON.stringify(next)) ?? UNWATCHED);
         expect(watch.runs.length).toBeLessThanOrEqual(3);
         return next.level;

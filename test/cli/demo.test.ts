@@ -105,7 +105,7 @@ describe("licmond demo", () => {
     try {
       blocker = Bun.listen({ hostname: "127.0.0.1", port: 8080, socket: { data() {} } });
     } catch {
-      // Another program uses it.
+      // Another program already listens on the port.
     }
     const { config, out } = await demo([]).finally(() => blocker?.stop());
     expect(config?.http.port).not.toBe(8080);

@@ -38,7 +38,7 @@ test("the file has mode 0640; root's file gets the group of the directory", asyn
 });
 
 const UNCOMMENTED = INITIAL_CONFIG.replaceAll(/^# (?=\[|[a-z_]+ = )/gm, "")
-  // This setting needs pseudonyms, which are not the default.
+  // `people_key_file` requires pseudonyms, which are not the default.
   .replace(/^people_key_file/m, 'people = "pseudonyms"\n$&')
   .replace(/^people = "names".*\n/m, "");
 
@@ -65,7 +65,8 @@ function written(value: unknown, at: readonly string[] = []): string[] {
 
 test("contains every setting", () => {
   const named = new Set(written(parse(UNCOMMENTED)));
-  // Overrides repeat the keys above them; labels have any names.
+  // Overrides and server defaults repeat keys of other tables, which are explained there. Labels can have
+  // any name.
   const above = (path: string) =>
     path.replace("alerts.overrides.", "alerts.").replace("server_defaults.", "servers.");
   const isNamed = (path: string) =>

@@ -51,7 +51,7 @@ to = "c@d.example"
   const alerts = kinds.map((kind) => expect.objectContaining({ kind }));
   const signature = expect.stringMatching(/^sha256=[0-9a-f]{64}$/);
   expect(got).toEqual([[expect.objectContaining({ type: "test", alerts }), signature]]);
-  // The messages are also printed.
+  // The command also prints each message.
   for (const [subject, text] of [
     ["WARNING Example tools (example), example: 92 %", "held by ada on ws01: 4 seats since"],
     ["WORSE: CRITICAL Example tools (example), example: All 25 seats", "since "],

@@ -52,7 +52,7 @@ export function createSite(
   const forgotten: string[] = [];
   const log = recordingLog();
   const most = { atOnce: 0, ofOneServer: 0 };
-  /** Promise that `record` awaits, and error that it throws. */
+  /** `record` awaits `take`. Tests replace it, to delay `record` or to let it fail. */
   const store = { take: async () => {} };
 
   const behaviourOf = (id: string) => behaviours.get(id) ?? WELL;

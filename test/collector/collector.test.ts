@@ -45,7 +45,7 @@ describe("the schedule", () => {
     site.behave("a", { error: null });
     await site.time.pass(650_000);
     expect(site.startsOf("a").slice(8)).toEqual([3300, 3360, 3420]);
-    // A longer interval is its own limit.
+    // If the interval is longer than the maximum back-off, failed polls do not extend it.
     const hourly = startSite([server("a", { intervalMs: 3_600_000 })]);
     hourly.behave("a", { error: UNREACHABLE, takesMs: 0 });
     await hourly.time.pass(4 * 3_600_000);

@@ -30,7 +30,8 @@ test.each([
   for (const id of hanging) site.behave(id, HANGS);
   await site.time.pass(60 * MINUTE * 1000);
 
-  // In the first cycle, each tool runs once before it counts as hanging.
+  // A tool counts as hanging only after its first run, so measure from the time at which all hanging tools
+  // are known.
   const known = Math.max(
     ...hanging.map((id) => (site.startsOf(id).find((at) => at >= begun) ?? Number.POSITIVE_INFINITY) + 30),
   );
@@ -41,7 +42,7 @@ test.each([
   }
   for (const id of hanging) expect(site.startsOf(id).at(-1)).toBeGreaterThan(35 * MINUTE);
 
-  // Once they answer, all are polled regularly after the maximum back-off.
+  // When the tools answer again, all servers are polled regularly after the maximum back-off.
   for (const id of hanging) site.behave(id, { takesMs: 1000, error: null });
   await site.time.pass(13 * MINUTE * 1000);
   expect(site.collector.status().asked).toBe(many + few);
@@ -64,7 +65,7 @@ test.each([
     expect(slow).toBeLessThanOrEqual(share);
     if (second === 1) expect(slow).toBe(share);
   }
-  // They wait longer, but are polled.
+  // Servers with hanging tools wait longer, but are polled.
   expect(hanging.filter((id) => site.startsOf(id).length === 0)).toEqual([]);
 });
 

@@ -13,7 +13,7 @@ const encode = (text: string) => new TextEncoder().encode(text);
 const under = (banner: string, text: string) =>
   text.replace(/^Flexible License Manager status on .*/m, `Flexible License Manager status on ${banner}`);
 
-/** A change of the output before the next poll, and the changed line. */
+/** Kind of a change of the output between two polls, and the number of the changed line. */
 const edit = fc.tuple(fc.constantFrom("gone", "twice", "odd", "cut", "banner"), fc.nat(60));
 
 function edited(lines: readonly string[], [kind, at]: readonly [string, number]): string[] {

@@ -141,7 +141,7 @@ test.each([
   const tool = put(name, bytes);
   const runner = createCommandRunner({ path: "/usr/bin:/bin", home: "/" });
   const result = await runner.run({ argv: [tool], env: {}, timeoutMs: 20_000 });
-  // Already detected before it runs, unless an emulator can run it.
+  // The inspection finds the wrong format before the tool runs, unless the host has an emulator for it.
   const emulated = existsSync("/proc/sys/fs/binfmt_misc/status") && inspectTool([tool], "").ok;
   if (!emulated) expect(failureOf(tool)).toMatchObject({ reason: "wrong_format", path: tool });
   expect(result).toMatchObject({ started: false, failure: { reason: "wrong_format", path: tool } });
@@ -191,7 +191,7 @@ test.each([
   const error = Object.assign(new Error("spawn failed"), { code });
   for (const tool of ["/bin/sh", "/no/such/tool"]) {
     const failure = explainStart(error, tool, "/usr/bin");
-    // The message names no file, because it is part of the server's record.
+    // The message is part of the server's record, so it must not name a file.
     expect(failure).toMatchObject({ reason: "other", path: null });
     expect(failure.message).toContain(message);
     expect(failure.fix).toContain(fix);

@@ -64,8 +64,8 @@ test("as soon as requests wait, the next turn rests", async () => {
   const { deps, rests, work } = virtual();
   const turn = createTurns(() => deps.now() >= 10 && deps.now() < 40, deps);
   await Promise.all([5, 5, 5, 20, 5].map((ms) => turn().then(() => work(ms))));
-  // Requests wait from 10 to 40: the third turn rests until 25 and works until 30, the fourth until 45 and
-  // 65.
+  // Requests wait from 10 to 40. So the third turn rests until 25 and works until 30; the fourth rests
+  // until 45 and works until 65.
   expect(rests).toEqual([15, 15]);
   expect(deps.now()).toBe(70);
 });
@@ -85,7 +85,7 @@ test("while requests wait, turns take at most a quarter of the time", async () =
         );
         const worked = all.reduce((sum, ms) => sum + ms, 0);
         const last = all.at(-1) ?? 0;
-        // No caller waits for the rest after the last turn.
+        // The rest after the last turn delays no caller.
         expect(deps.now()).toBe(4 * worked - 3 * last);
       },
     ),

@@ -20,7 +20,7 @@ test("the warning that ids run ahead of the clock keeps its place, and no event 
   const log = logging.logOf("system");
   const told: number[] = [];
   bus.subscribe((batch) => void told.push(...batch.map(({ id }) => id)));
-  // More than one event per millisecond, until the ids are more than a second ahead.
+  // Log more than one event per millisecond, until the ids are more than a second ahead of the clock.
   for (let index = 0; index < 1_500; index++) log.info("line", { index });
   await Promise.resolve();
   bus.flush();
@@ -52,7 +52,7 @@ test("while another program locks state.db, events are stored at once with reser
   expect(events.page(0, 10).map(({ id }) => id)).toEqual(told);
   expect(told).toHaveLength(3);
   expect([bus.holes(), log.lines]).toEqual([[], []]);
-  // Ids of pictures and samples are above those of the stored events.
+  // Ids for pictures and samples are reserved above the ids of the stored events.
   expect(events.highestReserved()).toBeGreaterThan((told.at(-1) ?? 0) + 900);
   other.run("ROLLBACK");
   emit("free again");

@@ -121,7 +121,7 @@ test("remote write follows the config: on and off, URL and labels", async () => 
 
   config = { ...write, url: `${base}/two`, labels: { job: "mine", site: "muc" } };
   push.configured();
-  // Samples that were taken before keep the earlier labels.
+  // Samples taken before the change keep the earlier labels, so wait for one with the new labels.
   await until("the labels of now, elsewhere", () =>
     got["/two"]?.find((names) => names.includes("more{instance=lic:8080,job=mine,site=muc}")),
   );

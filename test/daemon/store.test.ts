@@ -15,7 +15,7 @@ const clock = { now: () => Date.now() };
 const damage = corrupt("x", "The database x is damaged");
 
 describe("a start", () => {
-  /** Runs starts that fail with these errors; null means success. */
+  /** Starts until a start succeeds. Each start fails with the next of these errors; null means success. */
   const outcome = async (errors: readonly (Error | null)[]) => {
     const steps: string[] = [];
     const ends = [...errors];

@@ -33,7 +33,7 @@ test("totals include ok, partial and stale features, not failed and unlimited on
 });
 
 test("seats of unknown use are neither used nor available", () => {
-  // A daemon lists nothing, so only the license file knows its seats.
+  // The daemon does not list this feature, so only its total is known, from the license file.
   const listed = feature({ name: "listed", total: 6, used: null, checkouts: [] });
   const totals = (...features: FeatureReading[]) => {
     const { seats, utilization } = summarise({ version: 1, servers: [picture("a", features)] });

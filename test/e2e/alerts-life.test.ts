@@ -60,13 +60,15 @@ test.concurrent("restart after kill -9: nothing fires twice, and nothing that en
     await at.poll(used({ solver: 9, mesher: 9 }));
     fired = await at.firing();
     await untilTold(receiver, ["fired mesher", "fired solver"]);
-    // Three of five failed polls; the kill may come before the last one is stored.
+    // The alert requires five failed polls. These are three, and the kill may come before the last one is
+    // stored.
     await at.poll(degraded, 3);
     await at.daemon.kill();
   }
   await using at = await site.watch();
   expect(await at.firing()).toMatchObject(fired.map(({ id, startedAt }) => ({ id, startedAt })));
-  // These and the poll at startup are at most four, so at least one from before the kill counts.
+  // With the poll at startup, these are at most four failed polls, so the alert needs at least one from
+  // before the kill.
   await at.poll(degraded, 3);
   expect((await at.firing()).some(({ rule }) => rule === "server_degraded")).toBe(true);
   await untilTold(receiver, ["fired mesher", "fired solver", "fired null"]);

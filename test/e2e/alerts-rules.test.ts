@@ -21,7 +21,7 @@ const UNKNOWN = { ...WELL, unknown: ["Something that was never printed before"] 
 /** A state, the polls until the alert fires, the good polls until it ends, and the alerts: `rule severity feature: message`. */
 const CAUSES: readonly (readonly [FlexnetState | string, number, number, ...(string | RegExp)[]])[] = [
   [HELD, 1, 1, /^held_too_long warning solver: .*held by eve1 on ws1 for 30(\.\d)? h, longer than 2 h$/],
-  // Rules about counts fire at once, and end after two good polls.
+  // Rules about counts fire after one poll, and end after two good polls.
   [solver(8), 1, 2, "seats warning solver: 80 % of the seats of solver are in use (8 of 10)"],
   [QUEUED, 1, 2, "seats critical solver: All 10 seats of solver are in use; requests for 2 seats wait"],
   // Four days if midnight has passed since the start of the test.

@@ -34,17 +34,17 @@ test.skipIf(!SLOW)("check --alerts reports the alerts that the daemon fired", as
     ...["", "", state(1), "", REFUSED, state(1)],
   ];
   for (const poll of polls) await at.poll(poll);
-  // Old enough that its outcome is final.
+  // Log the denial with a time 30 s ago, so that its outcome is final.
   const time = new Date(Date.now() - 30_000).toISOString().slice(11, 19);
   const reason = "(Licensed number of users already reached. (-4,342))";
   await appendFile(log, `${time} (acmed) DENIED: "solver" ada@ws01  ${reason}\n`);
   await until("the denial fires", async () => (await at.alerts("rule=denials")).length > 0 || undefined);
-  // The shortage at the end did not exist all the time.
+  // The last shortage begins only with this poll.
   await at.poll(state(10));
 
   await at.firing();
   const fired = (await at.alerts("")).map(({ rule, feature }) => `${rule} ${feature ?? ""}`.trim());
-  // Statuses are kept longer than their events.
+  // Statuses are kept longer than their events, so the command must work without the events.
   using database = new Database(join(site.folder, "storage", "licmond.db"));
   database.run("DELETE FROM events WHERE type = 'server_status' AND body ->> '$.daemon' IS NULL");
   const { exitCode, stdout, stderr } = await site.run(["check", "--alerts", "--days", "1"]);

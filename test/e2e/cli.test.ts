@@ -31,13 +31,14 @@ test("neither .env nor bunfig.toml of the working directory is read", async () =
   await Bun.write(join(folder, "bunfig.toml"), 'preload = ["./preload.ts"]\n');
   await Bun.write(join(folder, "preload.ts"), `await Bun.write(${JSON.stringify(sprung)}, "yes");\n`);
 
-  // `check` prefers the environment over the file, so reading the .env would be a problem.
+  // `check` prefers environment variables to the config, so it would report the wrong value if it read the
+  // .env file.
   const { exitCode, stdout, stderr } = await site.run(["check"], { cwd: folder });
   expect(stdout + stderr).not.toContain("not-a-");
   expect(exitCode).toBe(0);
   expect(await Bun.file(sprung).exists()).toBe(false);
 
-  // The same variable in the real environment is reported, so the test would notice it.
+  // As a control: `check` reports the same variable in the real environment.
   const asked = await site.run(["check"], { cwd: folder, env: { LICMOND_HTTP_PORT: "not-a-port" } });
   expect(asked.exitCode).toBe(1);
 });

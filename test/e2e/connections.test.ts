@@ -65,7 +65,8 @@ describe.skipIf(!isLinux)("harmful connections", () => {
     const key = await site.key("viewer");
     await othersAreServed(daemon, key);
     const before = residentKb(daemon.pid);
-    // Headers up to the limit without an end, and headers far beyond it: 100 MB if all of it were kept.
+    // Send headers up to the limit that never end, and headers far beyond the limit, which would take 100 MB if the daemon
+    // kept them.
     using held = await crowd(site.port, 500, `${HEAD}A: ${"a".repeat(15_000)}\r\n`);
     using flooding = await crowd(site.port, 100, `${HEAD}${`A: ${"a".repeat(1_000)}\r\n`.repeat(1_000)}`);
     await until("the floods are cut off", () => flooding.closed() === 100 || undefined);

@@ -19,7 +19,7 @@ const databaseOf = (site: Site) => join(storageOf(site), "licmond.db");
 const stateOf = (site: Site) => join(storageOf(site), "state.db");
 const filesOf = (site: Site) => readdirSync(storageOf(site));
 
-/** The log of a killed daemon would repair a damaged page. */
+/** Empties the write-ahead log. The log of a killed daemon would repair a damaged page. */
 function emptyLog(site: Site): void {
   using sqlite = new Database(databaseOf(site));
   sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
@@ -57,7 +57,7 @@ describe("API keys", () => {
       await untilPrinted(next, words);
       const degraded = { checks: { database: { status: "degraded" } } };
       expect(await next.json<object>("/api/health")).toMatchObject(degraded);
-      // Stopped cleanly, so that no log repairs the next damage.
+      // Stop cleanly, so that no write-ahead log repairs the next damage.
       expect(await next.stop()).toBe(0);
     }
   });

@@ -53,7 +53,7 @@ test.concurrent("a log is followed over rotations of every kind and a kill -9: n
     await appendFile(log, next());
     await seen(at);
 
-    // Renamed with an unread line.
+    // Rename the log while a line is unread.
     await appendFile(log, next());
     await rename(log, `${log}.1`);
     await Bun.write(log, next());
@@ -77,7 +77,7 @@ test.concurrent("a log is followed over rotations of every kind and a kill -9: n
     await seen(at);
     await at.daemon.kill();
   }
-  // Meanwhile the log grows and is moved away.
+  // While the daemon is down, the log grows and is renamed.
   await appendFile(log, next());
   await rename(log, `${log}.2`);
   await Bun.write(log, next());

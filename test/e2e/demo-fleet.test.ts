@@ -44,7 +44,7 @@ describe.skipIf(!HAS_POSTGRES)("licmond demo --fleet", () => {
         body: JSON.stringify({ code }),
       });
       expect([signedIn.ok, signedIn.headers.get("set-cookie")]).toEqual([true, expect.any(String)]);
-      // Each printed curl command works, and so does each site's page, without a key.
+      // Each printed curl command works. Each site's page works without a key.
       const tried = daemon.output().match(/^ {2}curl .*$/gm) ?? [];
       expect(tried).toHaveLength(4);
       for (const line of tried)

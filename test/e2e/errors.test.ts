@@ -78,7 +78,7 @@ describe("minifying changes what Elysia infers; the built binary refuses", () =>
     };
     let tried = 0;
     for (const [template, item] of Object.entries(document.paths)) {
-      // A plain GET of a WebSocket's path is refused for another reason.
+      // Paths of WebSockets refuse a plain GET for another reason.
       if (item.get === undefined || template.startsWith("/ws/")) continue;
       const path = template.replace("{id}", "good");
       if (item.get["x-permission"] === "open") {

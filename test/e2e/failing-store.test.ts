@@ -96,7 +96,10 @@ function compare(
   events: readonly string[],
 ): void {
   const wasStored = (at: number) => at < hole.from - LATE_MS || at >= hole.to;
-  /** licmond's time of a reading is before the next reading; those of the frozen tool can come at any time. */
+  /**
+   * Returns the latest time that licmond can have for a reading: the time of the next reading. The last readings, of the
+   * frozen tool, have no limit.
+   */
   const behind = (at: number) => readings.slice(0, -1).find((time) => time > at) ?? Number.POSITIVE_INFINITY;
   const wrong: string[] = [];
   const expected: string[] = [];
@@ -122,7 +125,7 @@ function compare(
       wrong.push(`first seen: ${times}, read at ${late(first)}, stored at ${late(firstStored)}`);
     if (row.endedAt === null ? goneStored !== undefined : !within(row.endedAt, gone, goneStored))
       wrong.push(`ended: ${times} to ${late(to)}, read at ${late(gone)}, stored at ${late(goneStored)}`);
-    // Checkouts of the first reading are not announced.
+    // Checkouts of the first reading cause no events.
     if (Date.parse(row.firstSeenAt) >= (readings[1] ?? 0)) expected.push(`checkout ${user}`);
     if (row.endedAt !== null) expected.push(`checkin ${user}`);
   }

@@ -13,7 +13,7 @@ export interface Question {
   readonly mayBeEmpty?: true;
 }
 
-/** Leave out the hub's own rules about sites. */
+/** Selects the rules of daemons, because a hub has additional rules about sites. */
 const RULES = `&rule=${DAEMON_RULES}`;
 const START = "start={start}&end={end}";
 const MAY_BE_EMPTY = { adds: ["total"], mayBeEmpty: true } as const;
@@ -49,7 +49,7 @@ export const QUESTIONS: readonly Question[] = [
   { path: `/api/licenses/sessions?limit=7&offset=5&${START}&sort=lastSeenAt` },
   { path: `/api/licenses/sessions?limit=10000&start={middle}&end={end}`, adds: ["total"] },
   { path: `/api/licenses/sessions?limit=10000&start={start}&end={middle}`, adds: ["total"] },
-  // Without an end, which includes rows of a clock that was ahead.
+  // Omit the end, to include rows of a clock that was ahead.
   { path: "/api/licenses/sessions?limit=10000&start={start}" },
   { path: `/api/licenses/denials?limit=10000&${START}`, adds: ["total"] },
   { path: `/api/licenses/denials?limit=10000&start={middle}&end={end}&server={server}` },
@@ -154,7 +154,7 @@ function isLeftOut(key: string, record: object): boolean {
   // Lists of a hub have a limit even where a daemon returns everything.
   if ("summary" in record && ["total", "limit", "offset"].includes(key)) return true;
   if ("staleFeatures" in record && key === "alerts") return true;
-  // Messages of alerts and errors are equal; of `logging` the hub only knows the state.
+  // Messages of alerts and errors must be equal. Of `logging`, the hub knows the state but not the message.
   if (key === "message") return "since" in record;
   // Durations of ongoing rows grow between two requests.
   if (key === "durationSeconds") return isOpen(record, "endedAt") || isOpen(record, "resolvedAt");

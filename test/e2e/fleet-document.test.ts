@@ -155,7 +155,7 @@ describe.skipIf(!HAS_POSTGRES || !HAS_OPENSSL)(FILE, () => {
     test(titleOf(block), async () => {
       const file = block.options.get("file");
       const text = adapted(block.text);
-      // The document says to stop all hubs, and shows the command for one.
+      // The document says to stop all hubs, but shows the command for only one.
       if (block.text.includes("stop licmond-hub")) await other?.stop();
       if (file === undefined) await administrator.follow({ ...block, text } satisfies Block);
       else await steps[file]?.(text);

@@ -85,7 +85,7 @@ describe.skipIf(!HAS_POSTGRES || !SLOW)("the hub catches up with its sites", () 
     await muc.start();
     const full = /Too many facts are waiting for the hub/;
     for (let round = 0; !full.test(muc.daemon.output()); round++) {
-      // 1 MB is 31,250 facts: two of each seat per round. The site checks the limit before the next push.
+      // 1 MB is 31,250 facts, and each round makes two facts per seat. The site checks the limit only before a push.
       expect(round).toBeLessThan(40);
       const holders = Array.from({ length: BULK_SEATS }, (_, at) => ({
         user: `u${round}-${at}`,
@@ -178,7 +178,7 @@ describe.skipIf(!HAS_POSTGRES || !SLOW)("the hub catches up with its sites", () 
         PATIENCE_MS,
       );
     }
-    // The remaining daemon may push once the other one has been silent for a while.
+    // Once one daemon has been silent for a while, the other one may push.
     await tor.poll(60);
     await expectEquality();
   });
@@ -203,7 +203,8 @@ describe.skipIf(!HAS_POSTGRES || !SLOW)("the hub catches up with its sites", () 
         await stu.daemon.stop();
         await stu.start();
         await stu.poll(60);
-        // The hub keeps the latest time at which people were seen, even if the clock goes back.
+        // The hub keeps the latest time at which a person was seen, even if the clock goes back. So the answer about people
+        // may differ.
         await expectEquality(days === -1 ? /\/people\?/ : null);
       }
     },

@@ -13,7 +13,7 @@ import { NO_LIMITS, serverToml } from "./site.ts";
 
 /** Seats of the feature of the server `bulk`. */
 export const BULK_SEATS = 4000;
-/** A site waits up to a minute after failures, and as long for an answer. */
+/** After a failure, a site waits up to a minute before it retries. It waits equally long for an answer. */
 export const PATIENCE_MS = 240_000;
 const SITES = { muc: ["eda", "plm"], stu: ["cae", "optim"], tor: ["styling", "media"] } as const;
 
@@ -80,7 +80,7 @@ export async function startFleet(days: number) {
     line,
     sites,
     get,
-    /** Waits until the hubs have all data of the sites. Returns an instant up to which they are complete, epoch ms. */
+    /** Waits until the hubs have all data of the sites. Returns the time up to which the hubs are complete, epoch ms. */
     async caughtUp(which = sites) {
       const asked = Date.now();
       for (const site of which) await hasEverything(site, get);
@@ -205,7 +205,10 @@ async function hasEverything(site: FleetSite, get: Get): Promise<void> {
 /** A push is built some moments before the hub stores it. */
 const UNDER_WAY_MS = 2_000;
 
-/** A reading is valid until the next one. A heartbeat confirms that none was missed. */
+/**
+ * Waits for a push that was built after `instant`. A reading is valid until the next one, and the push confirms that the
+ * hub misses none.
+ */
 async function isHeardAfter(site: string, instant: number, get: Get): Promise<void> {
   const isHeard = async () => {
     const { lastPushAt } = (await (await get(`/api/fleet/sites/${site}`)).json()) as { lastPushAt?: string };

@@ -48,12 +48,12 @@ test(`${REQUESTS} hostile requests over a socket do not harm the daemon`, async 
       if (text !== "") throw new Error(`${where} → ${status}, bare but for ${text}`);
       return;
     }
-    // Path as the daemon reads it: Bun resolves dots.
+    // Bun resolves dots, so this is the path that the daemon sees.
     const { pathname } = new URL(`http://lic${request.target.split("?", 1)[0]}`);
-    // If Bun's router and URL parser disagree about a trailing dot, the gate refuses the request.
+    // The gate answers that a path is unknown if Bun's router and URL parser disagree about a trailing dot.
     const asked = text?.includes("Unknown path") === true ? "/nowhere" : pathname;
     const problems = conformance.check(request.method, asked, { status, headers: got, text });
-    // Failures of this site's tools are documented; other failures are bugs.
+    // This site's tools fail in documented ways; other failures are bugs.
     if (/INTERNAL_ERROR|DATABASE_ERROR/.test(text ?? "")) problems.push("an unexpected failure");
     if (problems.length > 0) throw new Error(`${where} → ${status}: ${problems.join("; ")}\n${text}`);
   };
@@ -112,7 +112,8 @@ function sendRaw(port: number, request: HostileRequest, chunked: boolean): Promi
     if (isWhole(Buffer.concat(parts).toString("latin1"), request.method)) finish();
   });
   socket.on("close", finish);
-  // A refusal may arrive while the request is being sent; keep the part read before the reset.
+  // A refusal may arrive while the request is still being sent. Keep the bytes that were read before the
+  // reset.
   socket.on("error", finish);
   return promise;
 }

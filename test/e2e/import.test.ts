@@ -121,7 +121,7 @@ describe("licmond import", () => {
   );
 
   test.skipIf(!SLOW)("killed half-way, it resumes without duplicates", async () => {
-    // If this process gets no time slice during the import, a longer log gives it more.
+    // The import may end before this process gets a time slice to kill it; a longer log gives it more time.
     for (let events = 60_000; ; events *= 2) {
       const log = events === 60_000 ? LOG : debugLog(START, events);
       await using whole = await site(log);

@@ -26,9 +26,9 @@ export interface FeatureState {
 export interface Holder {
   readonly user: string;
   readonly host: string;
-  /** Default: stable for a held seat, as on a real server. */
+  /** Default: a handle that stays the same while the seat is held, as on a real server. */
   readonly handle?: number;
-  /** Time of the checkout; default: the same for all. */
+  /** Time of the checkout. Default: the same time for all seats. */
   readonly since?: Date;
 }
 

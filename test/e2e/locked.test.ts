@@ -6,7 +6,7 @@ import { lmstat } from "./lmstat.ts";
 import { createSite, serverToml } from "./site.ts";
 
 const READS = ["/api/licenses", "/api/status", "/api/licenses/sessions", "/api/logs/recent", "/api/keys"];
-/** A write off the event loop waits 5 s for the lock; one on it, a tenth of a second. */
+/** A write outside of the event loop waits 5 s for the lock; a write on the event loop waits 0.1 s. */
 const HELD_LOOP_MS = 4_500;
 
 const heldBy = (user: string) => lmstat({ solver: { total: 4, holders: [{ user, host: "ws01" }] } });
@@ -57,7 +57,7 @@ test("while another program locks both databases, reads work, and seats are stor
   const { key: made } = (await created.json()) as { key: string };
   expect((await daemon.get("/api/licenses", made)).status).toBe(200);
   expect((await rescan()).status).toBe(200);
-  // Sessions of ada and linus; polls with grace could not be stored.
+  // The two sessions are those of ada and linus. The polls with grace could not be stored.
   await at.stored(2);
   expect(await users()).toMatchObject([{ user: "linus", session: expect.any(Number) }]);
   for (const line of ["Cannot store pictures", "Pictures are stored again"])

@@ -62,7 +62,7 @@ describe("on the demo's site", () => {
     expect(argv.join(" ")).toContain("simulate");
   });
 
-  /** The demo runs no commands, key ids are random, and a key cannot sign out. */
+  /** Expected errors: the demo runs no commands, key ids are random, and a key cannot sign out. */
   const NOT_HERE = new Map([
     ["GET /api/execute", "AUTH_INSUFFICIENT"],
     ["POST /api/execute", "AUTH_INSUFFICIENT"],
@@ -114,7 +114,10 @@ describe("on the demo's site", () => {
 
   const RICH = ["servers", "features", "users", "stats", "sessions", "expirations", "alerts"];
 
-  /** Runs a client that prints row counts. It must read every list, and some lists are never empty. */
+  /**
+   * Runs a client that prints the number of rows of each list. The client must read every list; the lists
+   * in `RICH` are never empty.
+   */
   async function reads(argv: readonly string[]): Promise<void> {
     const { exitCode, output } = await finished(argv);
     expect([exitCode, exitCode === 0 ? "" : output]).toEqual([0, ""]);

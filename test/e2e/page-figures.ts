@@ -21,7 +21,10 @@ export const sum = (values: readonly (number | null)[]) =>
 export const named = (row: { feature: string | null; unit?: Unit; server: string; daemon: string }) =>
   `${row.feature}${unlessSeats(row.unit ?? "seats")} ${row.server} ${row.daemon}`.trim();
 
-/** Describes expiring licenses: tokens and credits are no seats, and a seat group counts once. */
+/**
+ * Describes expiring licenses by their features and seats. Tokens and credits are not seats, and a seat
+ * group counts once.
+ */
 export function expiring(of: readonly ExpirationRecord[]): string {
   const features = new Set(of.map((row) => JSON.stringify([row.server, row.daemon, row.feature])));
   const sets = Map.groupBy(
@@ -37,7 +40,7 @@ export async function readFigures(page: Page, demo: Daemon & { readonly key: str
   // Tall enough to show all rows of every list.
   await page.setViewportSize({ width: 1440, height: 12_000 });
   const lead = leads(page);
-  /** The API's last answers to the page, by path. */
+  /** The API's last answer to the page for each path. */
   const answered = new Map<string, Promise<unknown>>();
   page.on("response", (response) => {
     const { pathname } = new URL(response.url());

@@ -23,7 +23,10 @@ export interface Fleet extends AsyncDisposable {
 /** Simulated servers of each site. */
 export const SIMULATED = { muc: ["eda", "plm"], stu: ["cae"] } as const;
 
-/** `odd` are names of one more site, used for its labels and its only server `lic`. */
+/**
+ * Starts a hub, the simulated sites, and one more site, whose labels and only server `lic` have the names
+ * `odd`.
+ */
 export async function startFleet(odd: readonly string[]): Promise<Fleet> {
   await using started = new AsyncDisposableStack();
   const postgres: Postgres = started.use(await startPostgres(await freePort(), ["fsync=off"]));

@@ -195,7 +195,7 @@ describe.skipIf(!SLOW || !HAS_BROWSER || !HAS_POSTGRES)("the page of a hub", () 
     await using proxy = belowPrefix(fleet.hub.url, prefix);
     const other = await browser.blank();
     const complaints = await listenTo(other, proxy.url.origin + prefix);
-    // Cookies ignore ports, so the browser is signed in here too.
+    // Cookies ignore ports, so the browser is also signed in at the proxy.
     await other.goto(proxy.url.origin + prefix);
     await other.locator(".si").getByRole("link", { name: /^muc/ }).click();
     await isLive(other);
@@ -215,7 +215,8 @@ describe.skipIf(!SLOW || !HAS_BROWSER || !HAS_POSTGRES)("the page of a hub", () 
     for (const name of ODD) {
       await lead(at(`?q=${encodeURIComponent(name.slice(0, 200))}`));
       const link = page.getByRole("table", { name: "Features" }).getByRole("link", { name, exact: true });
-      // Dispatch the event, because the middle of 2,000 letters is outside of the window.
+      // Dispatch the event instead of clicking, because the middle of a link of 2,000 letters is outside of
+      // the window.
       await link.first().dispatchEvent("click");
       await page.locator("h1", { hasText: name }).waitFor();
       await isLive(page);

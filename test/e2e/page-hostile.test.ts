@@ -28,7 +28,7 @@ interface Answer {
     | readonly { readonly whatIf?: readonly object[]; readonly seats?: readonly object[] }[];
 }
 
-/** Returns the number of rows of an answer's CSV: those of the efficiency are seats. */
+/** Returns the number of rows in an answer's CSV. The CSV of the efficiency has a row per seat. */
 function rowsOf({ total = -1, cells, features }: Answer): number {
   if (typeof features !== "object") return cells?.length ?? total;
   const parts = features.map(({ whatIf = [], seats = [] }) => whatIf.length + seats.length);
@@ -127,7 +127,7 @@ describe.skipIf(!SLOW || !HAS_BROWSER)("hostile names", () => {
     }[path as string] ?? [path];
     for (const each of paths) {
       await page.emulateMedia({ media: "screen" });
-      // The sign-in form has no live data.
+      // The sign-in form has no live data to wait for.
       if (each === "signin") await page.goto(`${watching.daemon.url}/signin`);
       else await lead(`${watching.daemon.url}/${each}`);
       await isHarmless(each);
@@ -155,7 +155,7 @@ describe.skipIf(!SLOW || !HAS_BROWSER)("hostile names", () => {
         );
       expect(new Set(links.map(([, text]) => text)).isSupersetOf(new Set(NAMES))).toBe(true);
       for (const [href, text] of new Map(links)) {
-        // Dispatch the event, because the middle of 4,000 letters is outside of the window.
+        // Dispatch the event instead of clicking, because the middle of a link of 4,000 letters is outside of the window.
         await page
           .locator(`#main a[href=${JSON.stringify(href)}]`)
           .first()
@@ -186,7 +186,7 @@ describe.skipIf(!SLOW || !HAS_BROWSER)("hostile names", () => {
     ...reports.map((report) => `history?report=${report}`),
   ])("are text in every CSV of /%s, which has the rows of the copied call", async (path) => {
     await page.emulateMedia({ media: "screen" });
-    // Plain HTTP of another host has no clipboard, so the call is shown.
+    // Over plain HTTP, a page of another host cannot use the clipboard, so it shows the call.
     await page.addInitScript("Object.defineProperty(navigator, 'clipboard', { value: undefined })");
     await lead(`${watching.daemon.url}/${path}`);
     const links = await page

@@ -34,7 +34,7 @@ function keepsWords(daemon: string) {
       if (answer.body === null) return answer;
       const [shown, kept] = answer.body.tee();
       const { text, done } = gather(kept);
-      // A stream that the browser closes ends with an error.
+      // If the browser closes a stream, reading it ends with an error.
       done.catch(() => {});
       answers.push({ path, text });
       return new Response(shown, { status: answer.status, headers: answer.headers });
@@ -55,7 +55,7 @@ describe.skipIf(!SLOW || !HAS_BROWSER)("the page", () => {
     if (!isPublic) await signIn(page, await site.key("viewer", "--anonymize"));
     await isLive(page);
     const heard = await listenTo(page, proxy.origin);
-    // The stream sends these names before any picture has them.
+    // The page gets these names from the stream before any picture contains them.
     await watching.poll({ features: HELD });
     const lead = leads(page);
     for (const path of ["", ...PAGE_PATHS.filter((path) => path !== "signin")])

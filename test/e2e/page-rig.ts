@@ -27,7 +27,7 @@ export async function listenTo(page: Page, origin: string): Promise<string[]> {
   return heard;
 }
 
-/** Names in a list, without the unit behind some of them. */
+/** Returns the names in a list, without the unit that follows some of them. */
 export const namesIn = (page: Page) =>
   page
     .locator('[role="rowgroup"] a.name')

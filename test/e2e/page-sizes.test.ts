@@ -112,7 +112,8 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
         "its figures are asked for",
         async () => (await page.evaluate<boolean>(isAsked)) || undefined,
       );
-      // Figures are requested after the first paint, so earlier files belong to it.
+      // The page requests figures after the first paint, so files that were requested earlier belong to the
+      // first paint.
       const files = await page.evaluate<{ name: string; bytes: number }[]>(`(() => {
         const all = performance.getEntriesByType("resource");
         const shown = all.find(({ name }) => /api.licenses.(stats|usage)/.test(name)).startTime;
@@ -162,7 +163,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
         [],
       ]);
     }
-    // Peaks of all features are read for this order.
+    // This order requires the peaks of all features.
     await load("features?sort=-peak");
     await until("the highest peak is first", async () => {
       const peaks = await page

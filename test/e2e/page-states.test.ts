@@ -45,7 +45,8 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await page
       .locator(".facts", { hasText: "The server may refuse seats that it counts as free." })
       .waitFor();
-    // The page reads the efficiency once, when it may not have the queue yet.
+    // The page reads the efficiency only once, possibly before it contains the queue. So load the page
+    // until it does.
     await until("the page counts queued requests", async () => {
       await show(page, `${url}/feature?server=eda&daemon=acmed&name=solver`);
       const unmet = page.locator("#main", { hasText: "Requests still denied or queued" });
@@ -81,18 +82,18 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
 
     const failure = { error: true, code: "INTERNAL", message: "It broke.", statusCode: 500 };
     const broken = { status: 500, headers: { "x-request-id": "r-17" } };
-    // Also fails when the stream opens.
+    // Also fail the request that the page sends when the stream opens.
     proxy.answers(picture(() => Response.json(failure, broken), Number.POSITIVE_INFINITY));
     await page.reload();
     const alert = page.getByRole("alert");
     await alert.getByText("It broke.").waitFor();
     await alert.getByText("Request r-17").waitFor();
     proxy.answers(() => null);
-    // Unless the stream has opened meanwhile, which loads the picture too.
+    // If the stream has opened meanwhile, the page has loaded the picture and shows no button.
     await page.evaluate("[...document.querySelectorAll('[role=alert] button')].at(-1)?.click()");
     await untilUsers(page, "ada");
 
-    // Figures show loading and errors as the page does.
+    // Single figures show loading and errors in the same way as the whole page.
     const tooMany = new Response("{}", { status: 429, headers: { "retry-after": "1" } });
     const answers = [tooMany, Response.json(failure, broken)];
     proxy.answers((path) => (path === "/api/health" ? (answers.shift() ?? null) : null));
@@ -113,7 +114,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await page.getByText(/^Still loading, \d+ KB$/).waitFor();
     await alert.getByText("503").waitFor();
 
-    // An HTTP/1.0 proxy waits for the end of a stream, so the page gets no event.
+    // An HTTP/1.0 proxy passes a stream on only after its end, so the page gets no event.
     proxy.answers((path) => (path.startsWith("/stream/") ? new Promise(() => {}) : null));
     await alert.getByRole("button", { name: "Try again" }).click();
     await untilUsers(page, "ada");
@@ -165,7 +166,8 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await page.goto(`${daemon.url}/people`);
     await signIn(page, watching.key);
     await isLive(page);
-    // A request without an answer for 30 s is reported before a silent stream is.
+    // Wait for all answers: a request without an answer for 30 s would be reported before the silent
+    // stream.
     await leads(page)(`${daemon.url}/people`);
     await untilUsers(page, "ada");
     const wall = await browser.blank();
@@ -180,7 +182,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
       await wait(15_000);
       await says(page, /^Disconnected since \d\d:\d\d\. Showing the last known data/);
       await wall.locator(".wall.lost", { hasText: /Disconnected since/ }).waitFor();
-      // Requests fail after a timeout, so that the page can retry.
+      // The pending requests time out, so that the page can retry.
       await wait(30_000);
       await says(page, "licmond does not answer");
     } finally {
@@ -308,7 +310,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await page.getByRole("link", { name: "solver" }).click();
     await page.getByRole("button", { name: "Tell me when free" }).click();
     await page.getByText(/You get a notification|This tab plays a sound/).waitFor();
-    // Also on another page, and after a reload.
+    // The notification also works on another page and after a reload.
     await page.goto(`${url}/people?sort=user`);
     await isLive(page);
     await page.locator('[role="row"] a.name').first().hover();

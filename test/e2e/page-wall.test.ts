@@ -52,7 +52,8 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await page.setViewportSize({ width: 1920, height: 1080 });
     await page.goto(`${demo.url}/wall`);
     await page.getByRole("button", { name: "1 of 2" }).waitFor();
-    // The branch office is down at times, and then worse.
+    // The first tile is the worst server: usually a degraded one, at times the branch office, which is
+    // down.
     await page
       .locator(".tile")
       .first()
@@ -60,7 +61,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
       .waitFor();
     const curves = page.locator(".tile .spark svg");
     await until("the curves", async () => (await curves.count()) === 6 || undefined);
-    // A sum that needs two lines.
+    // Make the line of sums so long that it needs two lines.
     await page.locator(".sums").evaluate((sums) => {
       (sums as unknown as { textContent: string }).textContent = "word ".repeat(35);
     });
@@ -129,7 +130,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
       expect([stream.opened(), after - before < 5]).toEqual([1, true]);
       expect(await page.content()).not.toMatch(NAMES);
 
-      // An answer would set the page's clock to the server's.
+      // Block the API, because any answer would set the page's clock to the server's time.
       await page.route("**/api/**", (route) => route.abort());
       proxy.answers(() => new Response("", { status: 502 }));
       stream.end();

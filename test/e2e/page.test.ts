@@ -282,7 +282,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await page.getByText("As table").click();
     await page.getByRole("button", { name: /^Show/ }).first().click();
     expect(await rowsOf("Seats in use")).toBeGreaterThan(250);
-    // Plain HTTP of another host has no clipboard, so the text is shown.
+    // Over plain HTTP, a page of another host cannot use the clipboard, so it shows the text.
     await page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })");
     await page.getByRole("button", { name: "Copy as curl" }).first().click();
     const curl = await page.getByLabel("Copy as curl").first().inputValue();

@@ -88,7 +88,7 @@ describe.skipIf(!HAS_PROMETHEUS)("with a real Prometheus", () => {
     for (const accept of ["text/plain", "application/openmetrics-text"]) {
       const text = await (await daemon.get("/metrics", key, { headers: { accept } })).text();
       expect(parseText(text).size).toBeGreaterThan(30);
-      // This version reads only the older format.
+      // promtool of this version reads only the older format.
       if (accept === "text/plain")
         expect(await promtool(["check", "metrics"], site.folder, text)).toEqual({ exitCode: 0, output: "" });
     }
@@ -134,7 +134,7 @@ describe.skipIf(!HAS_PROMETHEUS)("with a real Prometheus", () => {
     expect(rules).toContain('"rules":[{');
     expect(rules).not.toMatch(/"lastError":"[^"]/);
 
-    // The server goes down: both ways lose its counts at once, and report its state.
+    // The server goes down. Scraped and pushed metrics both lose its counts at once, and report its state.
     await tool.says(REFUSED, 1);
     await until(
       "the numbers end",

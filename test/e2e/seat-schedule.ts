@@ -44,7 +44,10 @@ export interface Asked {
   readonly at: number;
 }
 
-/** The tool: prints the holders now, or at the instant in the file `frozen` if that is earlier, and records the run. */
+/**
+ * Acts as the tool: prints the holders now, or at the instant in the file `frozen` if that instant is earlier. Records the
+ * run.
+ */
 export function answer(address: string, begin: number, asked: string, frozen: string): void {
   const server = Number(/srv(\d+)/.exec(address)?.[1]);
   const last = existsSync(frozen) ? Number(readFileSync(frozen, "utf8")) : Number.POSITIVE_INFINITY;

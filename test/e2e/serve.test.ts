@@ -107,7 +107,7 @@ describe("the command line next to the daemon", () => {
   test("a second signal ends it at once, with its running tools", async () => {
     await using site = await createSite();
     await site.configure(serverToml("eda", join(import.meta.dir, "../fake-tools/ignore-sigterm")));
-    // Tools get the daemon's $PATH, so a folder in it can be searched for.
+    // Tools inherit the daemon's $PATH, so a folder in it marks their processes.
     const mark = join(site.folder, "bin");
     await using daemon = await site.serve({ env: { PATH: `/usr/bin:/bin:${mark}` } });
     await until("the tool runs", () => processesWith(mark).length > 1 || undefined);

@@ -97,7 +97,7 @@ test("the manager's variables reach no tool; a manager that does not listen bloc
   });
   const admin = await site.key("admin");
   const raw = await until("the output of the first poll", async () => {
-    // Null until the poll has ended.
+    // `stdout` is null until the poll has ended.
     const { stdout } = await daemon.json<{ stdout?: string | null }>("/api/licenses/servers/eda/raw", admin);
     return stdout || undefined;
   });

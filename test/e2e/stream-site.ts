@@ -35,7 +35,7 @@ export async function publish(daemon: Pick<Daemon, "url">, published: Published)
         await response.arrayBuffer();
         answered++;
       } catch {
-        // The daemon was killed; the streams show whether the line was written.
+        // The daemon was killed during the request. The streams show whether it wrote the line.
         await Bun.sleep(20);
       }
     }
@@ -97,7 +97,7 @@ export async function* framesOf(daemon: Daemon, path: string, key: string) {
     }
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    // Cut by the test, by the end of the daemon, or for reading too slowly. The caller knows which.
+    // The stream was cut by the test, by the end of the daemon, or because it was read too slowly. The caller knows which.
   } finally {
     stop.abort();
   }

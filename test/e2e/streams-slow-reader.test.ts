@@ -78,7 +78,7 @@ describe("a reader that stops reading", () => {
     await using daemon = await site.serve();
     const key = await site.key("admin");
     const stalled = await Promise.all([sse, ws].map((request) => connectStalled(site.port, request(key))));
-    // On a slow machine a connection is cut while events are still being published.
+    // Do not await this yet: on a slow machine, a connection is cut while events are still being published.
     const published = publish(daemon, { tag: "bulk", count: ENOUGH, length: LENGTH });
     await until("both are stuck", async () => (await stuck(site)) === 2 || undefined, 60_000);
     await published;
@@ -91,8 +91,8 @@ describe("a reader that stops reading", () => {
     await using site = await createStreamSite();
     await using daemon = await site.serve();
     const key = await site.key("admin");
-    // Answering the requests costs memory too, which varies by 10 MB; ten readers of each kind are above that noise. Without
-    // a bound they would cost 600 MB.
+    // Answering the requests costs memory too, and that amount varies by 10 MB. Ten readers of each kind exceed this noise:
+    // without a bound they would take 600 MB.
     await publish(daemon, { tag: "warm", count: 32_000, length: LENGTH });
     const before = await ownMegabytes(daemon.pid);
     const each = [sse(key), ws(key)].flatMap((request) => Array.from({ length: 10 }, () => request));

@@ -78,7 +78,7 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
     expect(await firstMessage(url, { ca })).toMatchObject({ type: "metrics" });
     expect(daemon.output()).not.toContain("Plain HTTP");
 
-    // TLS 1.2 only has forward secrecy and authenticated encryption, and TLS 1.3 works.
+    // TLS 1.2 accepts only ciphers with forward secrecy and authenticated encryption. TLS 1.3 works.
     const client = ["openssl", "s_client", "-connect", `127.0.0.1:${site.port}`];
     const agreed = (...offer: string[]) => {
       const { stdout } = Bun.spawnSync([...client, ...offer], { stdin: null });
@@ -121,7 +121,7 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
     expect(closes).toBe(0);
     const renewed = { tls: { ca: await textOf(two.cert) } };
     expect((await daemon.get("/api/ping", undefined, renewed)).status).toBe(200);
-    // A new socket works after the change: its upgrade goes to the new listener.
+    // After the change, a new WebSocket works: the new listener upgrades it.
     const url = `wss://127.0.0.1:${site.port}/ws/metrics?api_key=${key}`;
     expect(await firstMessage(url, renewed.tls)).toMatchObject({ type: "metrics" });
 
@@ -130,7 +130,7 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
     hup(daemon);
     await until("the refusal is logged", () => daemon.output().includes("is not the key of") || undefined);
     expect(await servedTo(site)).toBe("two");
-    // The answer names the settings; the log names the paths.
+    // The answer names the settings only; the paths are in the log.
     type Status = { lastReload: { outcome: string; message: string } };
     const { lastReload } = await daemon.json<Status>("/api/status", key, renewed);
     expect(lastReload.outcome).toBe("refused");

@@ -66,7 +66,7 @@ describe.skipIf(!SLOW)("tools that hang", () => {
       }),
     );
     expect(Math.max(...gaps)).toBeLessThanOrEqual(1.5 * INTERVAL_SECONDS);
-    // Healthy servers answer, and only few of the hanging ones are polled at a time.
+    // All healthy servers answer, and only few of the hanging ones were polled recently.
     const [, answering, configured, recent] =
       /^(\d+) of \d+ servers answer; (\d+) configured, (\d+) asked/.exec(message)?.map(Number) ?? [];
     expect([answering, configured]).toEqual([count - hanging, count]);
@@ -90,7 +90,7 @@ cat output`,
   const well = "1 of 1 servers answer; 1 configured, 1 asked";
   await until("the server answers", async () => (await healthMessage(daemon)).startsWith(well) || undefined);
   const pid = (await readFile(join(site.folder, "pids"), "utf8")).trim();
-  // A zombie counts as ended, because the first process of some containers does not reap it.
+  // The first process of some containers reaps no zombies, so a zombie counts as ended.
   await until("the process has ended", async () => {
     const stat = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => "");
     return stat === "" || / [ZX] /.test(stat) || undefined;
@@ -101,7 +101,7 @@ cat output`,
 test("without free descriptors the error suggests the limit to raise", async () => {
   await using site = await createSite();
   await site.configure(serversOf(ids(8), await writeTool(site, "exec sleep 60")));
-  // Enough to start, but not for the pipes of eight tools.
+  // Enough descriptors to start, but too few for the pipes of eight tools.
   const command = ["sh", "-c", 'ulimit -n 28 && exec "$@"', "sh", BINARY, "serve", "--config", site.config];
   const env = { PATH: process.env.PATH ?? "" };
   const child = Bun.spawn(command, { stdout: "ignore", stderr: "pipe", env });

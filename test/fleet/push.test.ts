@@ -15,7 +15,10 @@ afterEach(async () => {
   cleanUp();
 });
 
-/** A hub, and a site that has sent its past, unless `prepare` changes the hub before. */
+/**
+ * Starts a hub and a site, and waits until the site has sent its past. With `prepare`, which changes the
+ * hub before, it does not wait.
+ */
 async function joined(
   change: Partial<FleetSettings> = {},
   prepare?: (hub: FakeHub) => unknown,
@@ -217,7 +220,7 @@ describe("a hub whose database was restored", () => {
     expect(hub.latest().facts.length).toBeGreaterThan(before);
     expectSame(site, hub);
     expect(messages(site, "The hub lost facts; resending them")).toHaveLength(1);
-    // The hub lost its pictures too, and requests complete ones.
+    // The hub also lost its pictures, so it requests complete ones.
     await until("a whole picture", () => hub.pictures.has("eda") || undefined);
   });
 });

@@ -79,7 +79,7 @@ test.each([
 test("rows of a clock that was ahead are corrected at the hub too", async () => {
   const rig = recording();
   await rig.poll(a.outcome());
-  // Later than today, whenever this test runs.
+  // In the future, whenever this test runs.
   const ahead = a.NOON + 100 * 365 * DAY_MS;
   const other = a.reading({
     features: [a.feature({ used: 2, checkouts: [a.checkout(), a.checkout({ user: "zoe", handle: "7" })] })],
@@ -97,7 +97,7 @@ test("rows of a clock that was ahead are corrected at the hub too", async () => 
     kind === "gone" ? [JSON.parse(String(key)) as { of: string }] : [],
   );
   expect(new Set(gone.map(({ of }) => of))).toEqual(new Set(["coverage", "status", "denial"]));
-  // The packed day is sent once more, now empty.
+  // The day was packed, so it is sent again, now empty.
   const outbox = createOutbox(rig.store, systemRandom);
   expect(outbox.nextDay(rig.clock.time)).toMatchObject({ day: Math.floor(ahead / DAY_MS), whole: true });
 });
@@ -190,7 +190,7 @@ describe("the outbox", () => {
       ]);
     const { head } = outbox.edges();
     outbox.acknowledged(head, 0, midnight);
-    // The server is removed from the configuration.
+    // End the session, as removing the server from the configuration does.
     store.sqlite.run("UPDATE sessions SET ended_at = last_seen_at, end_reason = 'unobserved'");
     outbox.drop(midnight + 1, midnight + 2);
     const session = store.sqlite.query<{ id: number }, []>("SELECT id FROM sessions").get()?.id ?? 0;
@@ -234,7 +234,7 @@ describe("the outbox", () => {
     expect(due).toMatchObject({ day: Math.floor(a.NOON / DAY_MS), whole: true });
     rig.store.sqlite.run("UPDATE dirty SET touched = 1 WHERE kind = 'hub'");
     if (due !== null) outbox.dayDone(due, 0);
-    // Facts have covered the day so far, and it is sent only after it ends.
+    // Facts have covered the day so far, so the day is not sent before it ends.
     expect(outbox.daysLeft()).toBe(0);
     expect(outbox.nextDay(a.NOON)).toBeNull();
     expect(outbox.nextDay(a.NOON + DAY_MS)).toMatchObject({ whole: false });

@@ -11,7 +11,10 @@ afterEach(cleanUp);
 
 const MINUTE = 60_000;
 
-/** A store with five polls, and a client. `workers`: all that were started; `alive`: those still running. */
+/**
+ * Creates a store with five polls, and a client. `workers` are all started workers; `alive` counts those
+ * that still run.
+ */
 async function withHistory({ path, stuckMs }: { path?: string; stuckMs?: number } = {}) {
   const rig = createRig();
   for (let minute = 0; minute < 5; minute++) {
@@ -164,7 +167,7 @@ describe("abandoned queries", () => {
       expect(await dead).toMatchObject({ message: "gone" });
       expect(await next).toHaveLength(1);
     }
-    // One working and three stuck workers.
+    // At most one working and three stuck workers ran at the same time.
     expect(alive.most).toBeLessThanOrEqual(4);
     expect(alive.most).toBeGreaterThan(1);
     while (alive.now > 1) await Bun.sleep(5);

@@ -44,8 +44,8 @@ const digest = (value: unknown) =>
   new Bun.CryptoHasher("sha256").update(JSON.stringify(value)).digest("hex").slice(0, 16);
 
 /**
- * Returns answers with the field names of 0.1.0. Seat-hours of usage exclude gaps in coverage, which 0.1.0
- * counted.
+ * Returns answers with the field names of 0.1.0. Unlike in 0.1.0, the seat-hours of usage exclude gaps in
+ * coverage.
  */
 async function answersOf(store: Store, now: number, range: { start: number; end: number }) {
   const read = createReader(store.sqlite, { now });

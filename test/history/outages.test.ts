@@ -59,7 +59,10 @@ const toldOf = (rows: readonly Outage[]) =>
     return `${status} ${minuteOf(from)}-${end}${reason === null ? "" : `: ${reason}`}`;
   });
 
-/** Minutes up or degraded, and down, in a range from `start` to a day after noon. */
+/**
+ * Returns the minutes with the status up or degraded, and the minutes down, from `start` until a day after
+ * noon.
+ */
 function minutesOf(read: Reader, start = a.NOON): number[] {
   const { availability, coverage } = availabilityOf(read, "eda", { start, end: a.NOON + DAY_MS });
   const covered = Math.round((coverage * (a.NOON + DAY_MS - start)) / MINUTE_MS);
@@ -142,8 +145,8 @@ describe("outages from the events of an older database", () => {
   const steps = MIGRATIONS.findIndex(({ name }) => name.endsWith("statuses-of-servers"));
 
   /**
-   * Migrates events such as `8 down why`; events before `deleted` were deleted, and the last poll is at
-   * minute 20.
+   * Migrates a database with events such as `8 down why`: minute, status, reason. Events before `deleted`
+   * are missing, and the last poll is at minute 20.
    */
   function upgraded(events: readonly string[], deleted: number | null = null) {
     const sqlite = new Database(":memory:", { strict: true });

@@ -57,7 +57,10 @@ async function play(list: readonly (typeof poll extends fc.Arbitrary<infer T> ? 
   return { rig, polls, from: a.NOON, until: at };
 }
 
-/** A feature is missing at the first poll of a coverage, and unchanged at the second one. */
+/**
+ * Polls in which a feature is missing at the first poll of a coverage, and has its earlier counts at the
+ * second one.
+ */
 const missingAtBegin = [55_000, DAY_MS / 4, 55_000].map((wait) => {
   const read = wait === 55_000 ? { total: 10, used: 7, queued: 0 } : null;
   return { wait, failing: 1, same: false, restart: 1, pack: 0, features: [read, null, null] };

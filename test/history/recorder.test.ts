@@ -66,7 +66,7 @@ describe("a poll", () => {
   test("survives a killed process, without covering unobserved time", async () => {
     const rig = createRig();
     await polled(rig, ...minutes(3, (minute) => minute));
-    // A killed process leaves database and log behind, nothing closed.
+    // A killed process closes nothing: it leaves the database and its write-ahead log behind.
     const copy = temporaryDirectory();
     for (const name of ["licmond.db", "licmond.db-wal"])
       cpSync(join(rig.store.directory, name), join(copy, name));
@@ -93,7 +93,7 @@ describe("a poll", () => {
     expect(stepsOf(rig.reader(), -1, 5)).toEqual(wanted);
     rig.history().packAll();
     expect(stepsOf(rig.reader(), -1, 5)).toEqual(wanted);
-    // Two days were touched, not the ten years between.
+    // Only two days were packed, not the ten years between them.
     expect(rowsOf(rig, "packed_days WHERE kind = 'rollups'")).toBe(2);
   });
 });
@@ -122,8 +122,8 @@ test("denials in rollups are null while not visible, and are counted again after
 });
 
 /**
- * Plays polls by their minutes over rows that a store would hold: `!` is a failed poll, `restart` another
- * process.
+ * Applies polls, given by their minutes, to rows as a store would hold them. `!` marks a failed poll;
+ * `restart` starts another process.
  */
 function play(text: string) {
   const rows = new Map<number, Coverage>();

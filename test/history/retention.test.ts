@@ -38,7 +38,7 @@ test("samples, coverage and rollups are deleted by whole days, each after its ow
   const before = over(first, now);
   while (retention(now - 5 * DAY_MS - 1, now - 9 * DAY_MS) > 0);
 
-  // The day that contains the limit is kept.
+  // Retention keeps the day that contains the limit.
   const samplesFrom = first + (DAYS + 1 - 6) * DAY_MS;
   const rollupsFrom = first + (DAYS + 1 - 9) * DAY_MS;
   expect(rig.reader().reach()).toEqual({ samplesFrom, rollupsFrom });
@@ -52,13 +52,13 @@ test("samples, coverage and rollups are deleted by whole days, each after its ow
     expect(rig.reader().days(feature, first, now)).toHaveLength(9 - 1);
   }
 
-  // Before the samples, rollups still answer in whole hours.
+  // For the time before the samples, rollups still answer in whole hours.
   const asked = over(rollupsFrom + 1, samplesFrom - 1);
-  // All but the hour after the failure.
+  // Everything is covered except the hour after the failed poll.
   expect(coveredOf(asked)).toBe(samplesFrom - rollupsFrom - (HOUR_MS - 1));
   expect(coveredOf(before)).toBeGreaterThan(coveredOf(asked));
 
-  // Rolling up hours without samples keeps their rollups.
+  // Rolling up again keeps the rollups of hours without samples.
   rig.history().reopen(first, now);
   rig.history().packAll();
   expect(over(rollupsFrom + 1, samplesFrom - 1)).toEqual(asked);
@@ -129,7 +129,7 @@ test("deletes history of the future, and keeps readings of a correct clock", asy
 
 type Times = readonly [began: number, first: number, last: number, ended: number | null];
 
-/** Inserts sessions, takes the effects of the wrong clock back, and returns the sessions. */
+/** Inserts sessions, undoes the effects of the wrong clock, and returns the sessions. */
 async function takenBack(
   rows: (at: { first: number; now: number; wrong: number }) => Record<number, Times>,
   doubtMs: number | null = null,
@@ -156,7 +156,7 @@ test("no session holds its seats until a future time", async () => {
     1002: [first, first, wrong, wrong + 1],
     1003: [wrong, wrong, wrong, wrong + 1],
     1004: [first, wrong, wrong, null],
-    // This start is less than a day ahead and is kept, so the session cannot end before it.
+    // This start is less than a day ahead, so it is kept, and the session cannot end before it.
     1005: [now + HOUR_MS, now + HOUR_MS, wrong, wrong + 1],
     // Times from an imported log are kept, even in the future.
     [-1]: [wrong, wrong, wrong, wrong + 1],

@@ -114,7 +114,7 @@ export function sessionPutter(store: Store, daemon = "acmed") {
   };
 }
 
-/** Queries about one feature, each with its own reader. */
+/** Returns functions that query one feature, each query with a new reader. */
 export function asking(
   { reader, clock }: Pick<ReturnType<typeof createRig>, "reader" | "clock">,
   feature: string,
@@ -147,10 +147,10 @@ export function pollOf(
   return a.outcome({ startedAt: at - 200, finishedAt: at, reading: a.reading({ features }) });
 }
 
-/** A poll for a plain loop. */
+/** Input of `plainSteps`. */
 export interface RawPoll {
   readonly at: number;
-  /** By feature; a missing feature was not read. Null: the poll failed. */
+  /** Counts by feature; a missing feature was not read. Null if the poll failed. */
   readonly counts: ReadonlyMap<string, Counts> | null;
 }
 

@@ -50,7 +50,7 @@ describe("the list", () => {
     expect(await ids("severity=critical")).toEqual([1]);
     expect(await ids("severity=warning,info")).toEqual([2]);
     expect(await ids("state=resolved")).toEqual([2]);
-    // Old rule names map to the current rule.
+    // Rules can still be queried by their old names.
     for (const rules of ["seats", "usage,queue", "seats_exhausted", "seats,usage"])
       expect(await ids(`state=firing&rule=${rules}`)).toEqual([1]);
     expect(await ids("rule=held_too_long,queue")).toEqual([2, 1]);
@@ -59,7 +59,7 @@ describe("the list", () => {
     for (const own of ["server=eda", "daemon=snpslmd", "feature=compiler"])
       expect(await ids(own)).toEqual([2, 1]);
     expect(await ids(`feature=compiler&state=resolved&daemon=snpslmd`)).toEqual([2]);
-    // The query returns alerts that were active in the range; the second one ends with the second poll.
+    // A range selects the alerts that were active in it. The second alert ends with the second poll.
     const [first, second] = [NOON + 60_000, NOON + 120_000];
     for (const [range, meanwhile] of [
       [`end=${first}`, []],

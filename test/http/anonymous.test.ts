@@ -14,7 +14,7 @@ import { type MemoryStreams, PSEUDONYMS, readFrames, socketOf, taken } from "./s
 const PEOPLE = ["zq-ada", "zqBob Smith", "ZQ\\eve", "zq=cmd", "zq,uma"];
 const HOSTS = ["ZQ-WS01", "zq-ws01", "zq-ws02.zqsite"];
 const FREE = ["zq:0.0", "zq-qualifier", "zq-line"];
-/** Hashes in asset names cannot match. */
+/** Matches the names above, but no hash in the name of an asset. */
 const REAL = /zq(?:[-:=,\\]|bob)/i;
 
 function populated(): ServerPicture[] {
@@ -98,7 +98,8 @@ describe("no answer to an anonymized key contains a name", () => {
 
   test("any GET route, before and after requests of others", async () => {
     const at = site();
-    // Pages are equal for everyone, and their file names contain random letters.
+    // Leave out pages: they are the same for all callers, and random letters in their file names could
+    // match.
     const isPage = ({ hooks }: (typeof at.app.routes)[number]) => hooks.detail?.hide === true;
     const paths = at.app.routes
       .filter((route) => route.method === "GET" && !isPage(route))
@@ -116,13 +117,13 @@ describe("no answer to an anonymized key contains a name", () => {
         }
       }
     }
-    // The same queries return names to other keys.
+    // Check that the same queries return names to other keys.
     expect(named).toBeGreaterThan(10);
   });
 
   test("acting and routes of other roles are refused without names", async () => {
     const at = site();
-    // Signing in and out is allowed for every key that reads, and reveals no people.
+    // Leave out signing in and out, which every key that reads may do and which reveals no people.
     const acting = at.app.routes.filter(({ method, path }) => method !== "GET" && !/\/api\/sign/.test(path));
     for (const { method, path } of acting) {
       const response = await at.get(path.replace(":id", "eda"), { key: at.keys.anonymous, method });
@@ -304,7 +305,7 @@ describe("streams", () => {
     const resumed = await open(at.keys.anonymous, 1);
     const live = await open(at.keys.anonymous);
     const named = await open(at.keys.viewer);
-    // Includes the comment and `retry`.
+    // The two additional frames are the comment and `retry`.
     const replayed = await resumed.take(2 + types.length);
     memory.log("zq-line", { level: "error" });
     for (const event of domainEvents) memory.emit(event);

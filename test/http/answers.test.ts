@@ -84,7 +84,7 @@ describe("the reused buffer", () => {
   test("a kept answer stays the same after another one of the same snapshot with other alerts", async () => {
     let counts = { info: 0, warning: 1, critical: 2 };
     const { alerts } = bench().deps;
-    // Alerts without a server, such as a full disk, count only in queries without a server.
+    // Queries for a server do not count alerts without a server, such as a full disk.
     const at = bench({
       alerts: { ...alerts, counts: (servers) => (servers === null ? counts : { ...counts, info: 7 }) },
     });

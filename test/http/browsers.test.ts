@@ -81,7 +81,7 @@ describe("CORS", () => {
       const response = await at.get(path, { ...ask, headers: { ...ask.headers, origin } });
       await response.body?.cancel();
       expect(allowed(response)).toEqual([]);
-      // Otherwise a cache could serve the answer for a listed origin to another one, and vice versa.
+      // Without this, a cache could serve the answer for a listed origin to another one, and vice versa.
       expect(response.headers.get("vary")).toEndWith("Origin");
     }
   });
@@ -215,7 +215,7 @@ describe("headers of every answer", () => {
         if (!type.startsWith("text/html")) continue;
         const page = await response.text();
         const scripts = [...page.matchAll(/<script\b([^>]*)>([\s\S]*?)<\/script>/g)];
-        // A script in the document is the one whose hash the policy has.
+        // Inline scripts need their hash in the policy; scripts with `src` must be empty.
         const allowed = policy.get("script-src") ?? "";
         const hashOf = (code: string) => new Bun.CryptoHasher("sha256").update(code).digest("base64");
         expect(

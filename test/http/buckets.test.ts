@@ -17,7 +17,7 @@ const steps = fc.array(
   { minLength: 1, maxLength: 200 },
 );
 
-/** Draws once after each step. Returns each result with the total forward time so far. */
+/** Draws once after each step. Returns each result, and the sum of the forward steps so far. */
 function drive(rate: Rate, moves: readonly number[]) {
   let now = 1_772_366_400_000;
   let forward = 0;
@@ -35,8 +35,8 @@ describe("a token bucket", () => {
     fc.assert(
       fc.property(rates, steps, (rate, moves) => {
         const { draws } = drive(rate, moves);
-        // Checks every span at once: allowed − rate × time must not rise by more than the capacity. Values are requests ×
-        // 60,000, which avoids rounding.
+        // Checks every span at once: the allowed requests must not exceed rate × time by more than the capacity. All values
+        // are multiplied by 60,000, which avoids rounding.
         let lowest = 0;
         let allowed = 0;
         for (const { allowed: was, forward } of draws) {
@@ -128,7 +128,7 @@ describe("many buckets", () => {
     const flood = (from: number, to: number) => {
       for (let n = from; n < to; n++) buckets.draw(address(n), ONE, 0);
     };
-    // Both generations have been full once, so their memory is already allocated.
+    // Fill both generations once, so that their memory is already allocated.
     flood(0, 150_000);
     Bun.gc(true);
     const before = heapStats().heapSize;

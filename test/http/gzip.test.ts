@@ -101,7 +101,7 @@ describe("large answers", () => {
     const others = /^(content-encoding|etag|vary|x-request-id|(x-)?ratelimit-.*)$/;
     const rest = ({ headers }: Response) => [...headers].filter(([name]) => !others.test(name)).sort();
     expect(rest(zipped)).toEqual(rest(plain));
-    // Documents are public.
+    // Documents are public, so they do not vary by key.
     expect([plain.headers.get("vary"), zipped.headers.get("vary")]).toEqual(
       path.startsWith("/swagger") ? [null, "Accept-Encoding"] : [PLAIN_VARY, VARY],
     );
@@ -199,7 +199,7 @@ describe("tags", () => {
         return { tag: answer.headers.get("etag"), used: new Set(features.map(({ used }) => used)) };
       }),
     );
-    // Each answer is of one snapshot, the one in its tag.
+    // All rows of an answer are from one snapshot, the one in the tag.
     expect(told.map(({ used }) => used.size)).toEqual(told.map(() => 1));
     const pairs = new Set(told.map(({ tag, used }) => `${tag} ${[...used]}`));
     expect(pairs.size).toBe(new Set(told.map(({ tag }) => tag)).size);

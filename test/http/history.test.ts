@@ -113,7 +113,7 @@ describe("stats", () => {
     const { features } = await json<{ features: StatsRecord[] }>(at, "stats");
     expect(features.map(({ feature }) => feature)).toEqual(["compiler", "viewer, 64 bit"]);
     expect(features.some((row) => "series" in row)).toBe(false);
-    // Two of 24 hours were read, plus the interval of the last reading.
+    // Polls cover two of the 24 hours, and the interval after the last reading.
     expect(features[0]?.coverage).toBeCloseTo(2 / 24, 2);
   });
 
@@ -150,7 +150,7 @@ describe("sessions", () => {
     const byUser = Object.fromEntries(sessions.map((session) => [session.user, session]));
     const ended = { endReason: "checkin", firstSeenAt: iso(0), endedAt: iso(HOUR), durationSeconds: 3600 };
     expect(byUser.ann).toMatchObject({ ...COMPILER, ...ended, host: "WS1", count: 1 });
-    // After half an hour without a reading, the session counts until one interval after the last one.
+    // The server has not been read for half an hour, so the session counts until one interval after the last reading.
     expect(byUser["=bob"]).toMatchObject({ endedAt: null, endReason: null, durationSeconds: 121 * 60 });
     expect(byUser["=bob"]?.lastSeenAt).toBe(iso(2 * HOUR));
   });
@@ -217,7 +217,7 @@ describe("demand beyond the seats", () => {
   const denied = (minutes: number, more: Partial<Denial> = {}) =>
     denial(START + minutes * MINUTE, { ...COMPILER, user: `u${minutes}`, host: null, ...more });
 
-  /** `readFrom` is the minute from which the debug log is read; null = it is not read. */
+  /** `readFrom` is the minute from which the debug log is read; null if it is not read. */
   async function logged(readFrom: number | null, rows: readonly Denial[]) {
     const at = await site();
     const { store } = at;
@@ -245,7 +245,7 @@ describe("demand beyond the seats", () => {
       denied(10, { until: START + 12 * MINUTE, count: 2 }),
       denied(20),
       denied(30, { outcome: "queued", code: -24 }),
-      // A refusal by the options file does not ask for a seat; a user who got a seat a second later was not denied.
+      // Not counted: a refusal by the options file, and a request that was granted a second later.
       denied(40, { code: -39, count: 50 }),
       denied(50, { outcome: "granted_later", count: 50 }),
       denied(20, { feature: "viewer, 64 bit" }),

@@ -116,7 +116,7 @@ describe("the address's bucket", () => {
   test("is not used by a valid key, and does not block it when others have emptied it", async () => {
     const at = tight();
     for (let n = 0; n < 5; n++) {
-      // Enough time for the key's bucket, but not for that of the address.
+      // A millisecond is enough for the key's bucket, but not for that of the address.
       at.now += 1;
       expect(await at.status("/api/licenses/summary")).toBe(200);
       expect(await at.status("/api/nowhere")).toBe(404);

@@ -79,7 +79,9 @@ describe("over a real port", () => {
     }
   });
 
-  /** Bun refuses these before our code runs. The OpenAPI document's description mentions it. */
+  /**
+   * Bun refuses these requests before our code runs. The description in the OpenAPI document mentions this.
+   */
   test.each([
     ["no request line", "hello\r\n\r\n", 400],
     ["HTTP/1.1 without Host", "GET /api/ping HTTP/1.1\r\n\r\n", 400],
@@ -111,7 +113,7 @@ describe("over a real port", () => {
     expect(statuses).toEqual(["200", "401", "404"]);
   });
 
-  /** Bun does this. The OpenAPI document's description mentions it. */
+  /** Bun closes the connection here. The description in the OpenAPI document mentions this. */
   test("a pipelined request behind a pending answer closes the connection", async () => {
     const { promise: held, resolve: release } = Promise.withResolvers<void>();
     const { collector } = bench().deps;

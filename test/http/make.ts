@@ -182,7 +182,7 @@ export interface Bench {
   /** Tests change it as a reload would. */
   settings: HttpSettings;
   show(...servers: ServerPicture[]): void;
-  /** Sets how the next polls of a server end; without an error they succeed. */
+  /** Sets the error of the next polls of a server; null lets them succeed. */
   fail(server: string, error: PollError | null): void;
   /** Sends a request to the app. Throws if the answer does not match the document. */
   get(path: string, options?: Ask): Promise<Response>;

@@ -66,7 +66,7 @@ const LISTS = [
 ].map((path) => `/api/licenses/${path}`);
 const OTHERS = ["", "/summary", "/servers/eda"].map((path) => `/api/licenses${path}`);
 
-/** Returns every object of an answer that names a server or is one. */
+/** Returns all objects in an answer that are a server or name one. */
 function ofServers(value: unknown): Record<string, unknown>[] {
   if (typeof value !== "object" || value === null) return [];
   const inner = Object.values(value).flatMap(ofServers);

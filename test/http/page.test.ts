@@ -89,7 +89,7 @@ test.each([
   const etag = headers.get("etag") ?? "";
   const again = await get("/stream-worker.js", { "accept-encoding": accept, "if-none-match": etag });
   expect([again.status, again.headers.get("etag"), (await again.bytes()).length]).toEqual([304, etag, 0]);
-  // A browser replaces its stored headers by those of the 304.
+  // A 304 must repeat these headers, because a browser replaces the stored ones.
   expect(again.headers.get("content-security-policy")).toBe(headers.get("content-security-policy"));
 });
 

@@ -42,10 +42,10 @@ const document = (await (await bench().get("/swagger/json")).json()) as ApiDocum
 const GETS = Object.entries(document.paths).flatMap(([path, { get }]) =>
   get === undefined ? [] : [{ path: path.replace("{id}", "eda"), needed: get["x-permission"] }],
 );
-/** Data that always needs a key (commands are off here), and data about people. */
+/** Permissions that always need a key (commands are off here), and permissions to read data about people. */
 const ADMIN = ["keys", "raw", "protected_logs", "commands"];
 const PEOPLE = ["holders", "people", "logs"];
-/** Answers that describe the site, for callers who see real names. */
+/** Permissions for answers that describe the site, which only callers who see real names get. */
 const SITE = ["logs", "details", "commands"];
 
 describe("without a key", () => {

@@ -278,7 +278,8 @@ describe("every role", () => {
       const answer = await at.get(path, { key: at.keys[who], method, headers, ...sent });
       expect([who, answer.status]).toEqual([who, roles.split(" ").includes(who) ? status : 403]);
       if (who === "calendar") continue;
-      // A cookie gives the same access, except that a browser cannot make links and can sign out.
+      // A cookie gives the same access as its key, with two exceptions: a browser cannot make links, but
+      // can sign out.
       const asBrowser = await at.get(path, by(await signIn(at, at.keys[who]), { method, headers, ...sent }));
       const own = path === "/api/signout" ? 204 : path.endsWith("code") ? 403 : status;
       expect([who, asBrowser.status]).toEqual([who, own]);

@@ -84,7 +84,7 @@ describe.each(CASES)("the seats of %s", (_, servers, [total, used]) => {
 
   test("in the summary", () => {
     const { seats, utilization } = summaryRecord({ version: 1, servers }, NO_ALERTS);
-    // A site that was read and has no seats has 0 available.
+    // A site that was read but has no seats has 0 available seats.
     const available = (total ?? 0) - (used ?? 0);
     expect(seats).toEqual({ total: total ?? 0, used: used ?? 0, available });
     expect(utilization).toBe(total === null ? null : Math.round((1e4 * (used ?? 0)) / total) / 100);

@@ -7,7 +7,7 @@ interface WrongBody {
   readonly path: string;
   /** JSON with a million wrong elements or a hundred thousand unknown fields. */
   readonly json: string;
-  /** Routes without a key accept a few kilobytes only. */
+  /** Whether the route needs no key. Such a route accepts only a few kilobytes. */
   readonly isOpen: boolean;
 }
 

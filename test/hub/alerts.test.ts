@@ -58,7 +58,7 @@ describe.skipIf(!HAS_POSTGRES)("alerts of a hub", () => {
       expect(await own()).toEqual([]);
       await looks(judge, NOW + 130 * SECOND, NOW + 140 * SECOND);
       expect(await own()).toEqual(["site_silent fires"]);
-      // Another hub process, which has no memory of the alert.
+      // From here on, another hub process decides, which does not remember the alert.
       await looks(createJudge("0.2.0"), NOW + 150 * SECOND, NOW + 400 * SECOND);
       expect(await own()).toEqual(["site_silent fires"]);
       await set("muc", { last_push_at: NOW + 405 * SECOND });
@@ -77,7 +77,7 @@ describe.skipIf(!HAS_POSTGRES)("alerts of a hub", () => {
       await joins("muc");
       const judge = createJudge("0.2.0");
       await looks(judge, NOW, NOW + 100 * SECOND);
-      // The database was away, so no site could push.
+      // The hub could not reach the database for a while, so no site could push.
       await looks(judge, NOW + 20 * MINUTE, NOW + 21 * MINUTE);
       expect(await own()).toEqual([]);
       await looks(judge, NOW + 21 * MINUTE, NOW + 22 * MINUTE);
@@ -241,7 +241,7 @@ describe.skipIf(!HAS_POSTGRES)("alerts of a hub", () => {
       for (const [index, step] of rest.entries()) {
         await becomes(1, step);
         await told();
-        // `told` does not compare `value`.
+        // `told` does not notice changes of `value`, so wait for the message.
         if ("value" in step)
           await until("it is told", () => receiver.kinds().length > index + 1 || undefined);
       }

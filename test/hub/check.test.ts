@@ -49,7 +49,7 @@ describeHub("licmond check", { clock }, (at) => {
     expect(linesOf(out, "fleet").join("\n")).toContain(
       "PROBLEM  fleet: The people_key_file must hold 32 random bytes or more in base64 or hex: openssl rand -base64 32",
     );
-    // The same check as for every other secret file.
+    // The permissions are checked as for every other secret file.
     expect(out).toMatch(/^warning {2}fleet\.people_key_file: .*chmod/m);
     await Bun.write(people, `${"0123456789abcdef".repeat(4)}\n`);
     await chmod(people, 0o600);

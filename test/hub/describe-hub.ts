@@ -47,12 +47,14 @@ interface HubWanted {
 
 type TestRole = "viewer" | "anonymous" | "operator" | "admin";
 
-/** The hub under test. It is replaced for each test if wanted, so read `database` and `pool` inside a test. */
+/**
+ * The hub under test. With `each`, every test has another hub, so read `database` and `pool` inside a test.
+ */
 export interface HubTests {
   readonly postgres: Omit<Postgres, keyof AsyncDisposable>;
   readonly database: string;
   readonly pool: Pool;
-  /** Requests without a key are the viewer's. */
+  /** Requests without a key use the viewer's key. */
   readonly hub: TestHub;
   readonly hubs: readonly [TestHub, TestHub];
   /** Keys named like their role. */

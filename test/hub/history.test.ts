@@ -113,7 +113,7 @@ describeHub("history at a hub", { clock: { now: () => now }, config: PRODUCTS },
       const own = await siteNamed(name).daemon.get(`/api/licenses/${atSite(path)}&format=csv`);
       const said = await hub.get(`${atHub(path, name)}&format=csv`);
       const text = (await said.text()).replaceAll(`${name}:`, "");
-      // In CSV, the site is the first column.
+      // The hub's CSV has the site as an additional first column.
       expect(text.replaceAll(/^(site|blr),/gm, "")).toBe(await own.text());
     },
   );

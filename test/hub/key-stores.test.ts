@@ -25,7 +25,7 @@ afterEach(async () => {
   cleanUp();
 });
 
-/** Opens the keys and sign-ins of a process; each call on one place is another process. */
+/** Opens the keys and sign-ins of a process. Each further call on the same place acts as another process. */
 const PLACES = {
   async SQLite() {
     const directory = quickDirectory();

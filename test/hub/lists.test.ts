@@ -233,7 +233,7 @@ describeHub("lists from the live picture and from PostgreSQL", { clock: { now: (
     const less = { ...after, features: after.features.slice(1).toReversed() };
     const push = (state: object) => site?.sends(hub.url, { ...site.push({ sentAt: now }), states: [state] });
     expect(await push(pictureState(before, less, 2))).toMatchObject({ wanted: [] });
-    // The same patch again, as after a lost answer; then a patch of a picture that the hub never had.
+    // Send the same patch again, as after a lost answer; then a patch of a picture that the hub never had.
     expect(await push(pictureState(before, less, 2))).toMatchObject({ wanted: [] });
     expect(await push(pictureState(before, after, 9))).toMatchObject({ wanted: [before.server.id] });
     const daemon = daemons.get("muc") as Bench;

@@ -16,7 +16,7 @@ test.skipIf(!HAS_POSTGRES)("days outside of retention get no partition and no ro
   const pool = open(database);
   const [opened, ended, step] = madeUpFacts(1, 3, NOW);
 
-  // The session is open at the hub, and its end has a time of long ago.
+  // Open the session at the hub first. Its end follows, with a time 300 days ago.
   await site.sends(hub.url, site.push({ to: 1, facts: [opened] }));
   const pastOf = (n: number) => NOW - n * DAY_MS;
   const facts = [

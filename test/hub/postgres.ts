@@ -60,7 +60,7 @@ function runAs(argv: readonly string[], cwd: string): void {
 
 /**
  * Unpacks a new cluster into `folder`/data. `initdb` takes 1.5 s, unpacking 0.2 s, so the first caller keeps an archive for
- * later runs. It is one file, moved into place whole, so parallel test workers never see half of it.
+ * later runs. The complete archive is moved into place, so parallel test workers never see a part of it.
  */
 async function makeCluster(folder: string): Promise<void> {
   const owner = account?.uid ?? process.getuid?.();

@@ -107,7 +107,7 @@ describeHub("a push", { each: true }, (at) => {
     expect(refused.map(({ seq }: { seq: number }) => seq)).toEqual([1, 4, 5, 7]);
     expect(JSON.parse(refused[1].body.toString())).toEqual(bad[1]);
     expect(await counts()).toMatchObject({ steps: 3, refused: 4 });
-    // The begins of sessions 2 and 8 were refused or already stored.
+    // The starts of sessions 2 and 8 were refused or had already been stored.
     expect(await counts()).toMatchObject({ open: 0, ended: 2 });
   });
 

@@ -62,7 +62,7 @@ export async function readThrough(urls: readonly string[], key: string, count: n
         got++;
       }
     } catch (error) {
-      // The hub may have been killed, but a 4xx answer would repeat forever.
+      // The hub may have been killed, so try again, but not after a 4xx answer, which would repeat forever.
       if (error instanceof Error && /^4\d\d /.test(error.message)) throw error;
       await Bun.sleep(50);
     }

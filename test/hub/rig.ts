@@ -17,7 +17,7 @@ export interface TestHub {
   json<Body>(path: string, key?: string): Promise<Body>;
 }
 
-/** Calls the hub at `url()`. Without a key, requests use `usual()`. */
+/** Calls the hub at `url()`. Requests without a key use the key that `usual()` returns. */
 export function hubAt(url: () => string, usual = () => ""): TestHub {
   const get = (path: string, key = usual()) => fetch(url() + path, { headers: { "x-api-key": key } });
   return {
@@ -168,7 +168,7 @@ export function madeUpSite(site: string, key: string) {
   };
 }
 
-/** Facts numbered from `from` on: checkouts, checkins and counts. */
+/** Makes facts with numbers from `from` on: checkouts, checkins and counts. */
 export function madeUpFacts(from: number, count: number, now: number) {
   return Array.from({ length: count }, (_, index) => madeUpFact(from + index, now));
 }

@@ -10,7 +10,10 @@ import { type Heard, readThrough } from "./reader.ts";
 import { keyAt, known, madeUpFacts, madeUpSite, open, spawnHub, startHub } from "./rig.ts";
 
 const SITES = 5;
-/** Facts of each site; two of three are sessions that open and end. */
+/**
+ * Facts per site. Of every three, one is a step, one opens a session and one ends it; only the last two are
+ * events.
+ */
 const FACTS = 3_000;
 const EVENTS = SITES * FACTS * (2 / 3);
 const BATCH = 150;
@@ -65,7 +68,7 @@ describe.skipIf(!HAS_POSTGRES)("each event once", () => {
     const database = await postgres.database();
     const sites = await sitesAt(database);
     const key = await keyAt(database, { role: "viewer" });
-    // A hub with a wrong clock also assigns ids.
+    // Hubs with wrong clocks assign ids too.
     await using ahead = await startHub(database, { now: () => Date.now() + 3_600_000 });
     await using behind = await startHub(database, { now: () => Date.now() - 3_600_000 });
     const urls = [ahead.url, behind.url];

@@ -198,7 +198,7 @@ describeHub("streams of a hub", { each: true, hubs: 2 }, (at) => {
     });
     await muc(session(1, "opened"), denial(1), line("info", {}));
     await blr(session(1, "opened"), line("info", {}));
-    // The last event, which every client receives.
+    // End with events that the filters of all clients let through.
     await muc(line("error", { last: true }));
     await blr(line("error", { last: true }));
     for (const [index, stream] of streams.entries()) {
@@ -259,7 +259,7 @@ describeHub("streams of a hub", { each: true, hubs: 2 }, (at) => {
       id: `metrics-${ids[0]}`,
       licenses: { total: null, used: null },
     });
-    // After resuming behind a sample, nothing comes twice either.
+    // A client that resumes after a sample gets nothing twice either.
     await using again = await openStream(`${hub.url}/stream/combined?interval=250`, keys.viewer, ids[0]);
     const checkout = heard.find(({ event }) => event === "checkout");
     expect((await again.take(1, "checkout"))[0]).toEqual(checkout as NonNullable<typeof checkout>);
@@ -391,7 +391,8 @@ describe.skipIf(!HAS_POSTGRES)("streams of hubs that look at different times", (
     await slow.look();
     await happen(1);
     await fast.look();
-    // Events that the slow hub has not published arrive live. A page of history with them would send them twice.
+    // Events that the slow hub has not published yet arrive live. A page of history that contained them
+    // would send them twice.
     expect((await slow.port.history.page(0, 10)).length).toBe(4);
     await slow.look();
     expect(own.filter(Boolean)).toEqual([1, 2, 3, 4, 5]);

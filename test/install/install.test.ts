@@ -101,7 +101,7 @@ test("an existing config is kept, also behind a link", async () => {
 describe("existing texts", () => {
   const old = withMark("[Unit]\nDescription=old\n", "0.9.0");
   const current = withMark(UNIT, "1.2.0");
-  /** Old unit, kind of the step, and the unit and the file next to it afterwards. */
+  /** The old unit, the kind of the step, and afterwards the unit and the file next to it. */
   test.each([
     ["unchanged, of an earlier version", old, "do", current, null],
     ["changed: the newer text is written next to it", `${old}Nice=5\n`, "keep", `${old}Nice=5\n`, current],
@@ -207,6 +207,6 @@ test("a failed step stops the rest, and a second run continues from there", asyn
   rig.answer = () => undefined;
   const plans = await runAll(rig, await steps(rig));
   expect([plans.get(LAYOUT.binary)?.kind, plans.get(LAYOUT.config)?.kind]).toEqual(["nothing", "do"]);
-  // The first run wrote the tmpfiles without applying them.
+  // The first run wrote the tmpfiles without applying them, so this run must apply them.
   expect(rig.ran).toContain("systemd-tmpfiles --create /etc/tmpfiles.d/licmond.conf");
 });

@@ -150,7 +150,7 @@ describe("the bus", () => {
     expect(states).toEqual(["failing"]);
     store.full = false;
     sample();
-    // The hole is stored with the sample.
+    // Storing the sample also stores the hole.
     expect(states).toEqual(["failing", "working"]);
   });
 

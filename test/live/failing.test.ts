@@ -18,7 +18,7 @@ const MINUTE = 60_000;
 const SEATS = 3;
 const EDA = a.server();
 
-/** A poll that succeeds, and what fails while it is stored. */
+/** A poll that succeeds, and the writes that fail while it is stored. */
 interface Step {
   readonly users: readonly string[];
   readonly minutes: number;

@@ -40,11 +40,11 @@ export interface ContractCase {
   readonly context: Pick<ParseContext, "zone"> & Partial<ParseContext>;
   /** Fixtures that are not complete outputs, so that printing their reading does not restore it. */
   readonly unprintable?: readonly string[];
-  /** Fixtures whose end cannot be detected between two pools. */
+  /** Fixtures in which a cut between two pools cannot be detected. */
   readonly endless?: readonly string[];
-  /** The parser detects any missing line, and outputs without features. */
+  /** Set if the parser detects every missing line, and outputs without features. */
   readonly detectsMissingLines?: true;
-  /** If a text contains everything twice, every feature is marked as cut. */
+  /** Set if every feature is marked as cut when a text contains everything twice. */
   readonly marksCopies?: true;
   readonly misuse: readonly (readonly string[])[];
   /** A large output with this number of checkouts, and lines that are slow to parse if the work is quadratic. */

@@ -65,7 +65,7 @@ describe.each([...MANAGERS])("%s", (manager) => {
     "does not recognize %j",
     (text) => {
       const { recognised, cut, features, errors } = parse(text);
-      // The list of HASP has no start mark.
+      // HASP's list has no start mark, so it is recognized in any text, but marked as cut.
       expect([recognised && !(cut && profile?.wrap), features, errors]).toEqual([false, [], []]);
     },
   );
@@ -116,12 +116,12 @@ describe.each([...MANAGERS])("%s", (manager) => {
 
   test.each(outputs)("reads %s with other line endings, with blank lines and in UTF-16", (_, text) => {
     const plain = parse(text);
-    // Blank lines change the numbers of unparsed lines, and the text of quoted cells.
+    // Blank lines change the numbers of unparsed lines and the text of quoted cells, so skip outputs with either.
     if (plain.unparsedLines === 0 && !text.includes('"'))
       expect(parse(text.replaceAll("\n", "\n\n"))).toEqual(plain);
     expect(parse(text.replaceAll("\n", "\r\n"))).toEqual(plain);
     if (!text.includes('"')) expect(parse(text.replaceAll("\n", "\r"))).toEqual(plain);
-    // The rules of profiles and quoted cells of DSLS depend on blanks.
+    // The rules of profiles, and the quoted cells of DSLS, depend on blanks, so skip both.
     if (manager !== "dsls" && profile === undefined)
       for (const blanks of ["", "\t", "    "])
         for (const place of [/^[ \t]+(?=\S)/gm, /(?<!vendor_string.*)(?=\n)/g])
@@ -133,7 +133,7 @@ describe.each([...MANAGERS])("%s", (manager) => {
     expect(parse(Buffer.from(`\uFEFF${text}`, "utf16le").swap16())).toEqual(plain);
   });
 
-  // Users of BETA LM name their feature, so those of the second copy are added to the first.
+  // Users of BETA LM name their feature, so the users of the second copy are added to the feature of the first copy.
   test.each(manager === "beta-lm" ? [] : outputs)("counts %s once if it is contained twice", (_, text) => {
     const once = parse(`${text}\n`);
     const twice = parse(`${text}\n${text}\n`);
@@ -201,7 +201,7 @@ function expectSound({ features, unparsed, unparsedLines }: Reading): void {
     for (const { count, pool } of [...checkouts, ...reservations, ...queue])
       expect(count >= 1 && (pool ?? 0) < Math.max(1, pools.length)).toBe(true);
     const held = [...checkouts, ...reservations].reduce((sum, { count }) => sum + count, 0);
-    // A copied feature is "short" even without a use.
+    // A copied feature may be "short" even if its used seats are unknown, but never "shared".
     if (used === null) expect(consistency).not.toBe("shared");
     if (consistency === "shared") expect(held).toBeGreaterThanOrEqual(used ?? 0);
     for (const count of [used, total]) expect(count === null || count >= 0).toBe(true);
@@ -217,7 +217,7 @@ function expectHonest(reading: Reading, whole: Reading, length: number): void {
   );
   for (const feature of reading.features) {
     const truth = left.get(idOf(feature))?.shift();
-    // Text that is cut within a name may end with a shorter one.
+    // A text that is cut within a name may end with a shorter name, so skip features that are marked as incomplete.
     if (reading.cut || feature.cut || feature.consistency === "short") continue;
     const { total, used, unlimited } = feature;
     expect([length, idOf(feature), total, used, unlimited]).toEqual([
@@ -228,12 +228,12 @@ function expectHonest(reading: Reading, whole: Reading, length: number): void {
       truth?.unlimited ?? false,
     ]);
     expect(feature.reservations).toEqual(truth?.reservations.slice(0, feature.reservations.length) as never);
-    // lsmon prints no last line for a queued client.
+    // lsmon does not mark the end of a queued client, so the last client may be incomplete.
     if (reading.manager !== "rms")
       expect(feature.queue).toEqual(truth?.queue.slice(0, feature.queue.length) as never);
     const holders = feature.checkouts.map(holderOf);
     expect(holders).toEqual(truth?.checkouts.slice(0, holders.length).map(holderOf) ?? []);
-    // Missing checkouts cannot be detected without a count, if seats are shared, or if some are from reservations.
+    // Missing checkouts cannot be detected if the used seats are unknown, if seats are shared, or if some are reserved.
     if (truth?.consistency === "ok" && used !== null && !unlimited && (feature.reserved ?? 0) === 0)
       expect(holders).toHaveLength(truth.checkouts.length);
     for (const pool of feature.pools) {

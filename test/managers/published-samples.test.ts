@@ -195,7 +195,7 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
       },
     ],
   },
-  // Abbreviated by the publisher: the missing data is unknown, and the features are incomplete.
+  // The publisher abbreviated this output: the missing data is unknown, and the features are incomplete.
   "sentinel-rms/aveva-one-feature-full.txt": {
     summary: ["ARMS_ID 1.0 null/null - ok cut", `AVEVA201 1.0 null/null ${AVEVA_CLIENTS} ok cut`],
     reading: aveva,

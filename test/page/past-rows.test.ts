@@ -98,7 +98,7 @@ test("a session begins at the time from which its duration counts", () => {
   const begin = (durationSeconds: number, startedAt: string | null = at(0)) =>
     sessionBegin({ ...session, startedAt, durationSeconds }) / 60_000;
   expect(begin(66 * 60)).toBe(0);
-  // A poll saw its seat free after the reported start.
+  // A poll saw the seat free after the reported start, so the session began later.
   expect(begin(61 * 60)).toBe(5);
   expect(begin(61 * 60, null)).toBe(5);
 });

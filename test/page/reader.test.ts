@@ -7,7 +7,10 @@ import { createReader } from "../../src/page/live/reader.ts";
 import type { Site } from "../../src/page/model.ts";
 import { checkout, feature, picture } from "../http/make.ts";
 
-/** Steps in any order: polls whose event comes, is lost or is late; a lost stream; answers. */
+/**
+ * Steps that occur in any order: polls whose event comes, is lost, or comes twice or late; a stream that
+ * opens; answers.
+ */
 const STEP = fc.oneof(
   fc.record({
     poll: fc.constantFrom("eda", "cae"),

@@ -80,7 +80,7 @@ test("without coverage 0 is unknown", () => {
 });
 
 test("a histogram takes unlisted seats as the next listed one", () => {
-  // 25,000 were always in use. The API lists only some of more than 1,000 seats.
+  // 25,000 seats were always in use. Above 1,000 seats, the API lists only some of them.
   const { seats } = efficiencyOf(new Map([[25_000, 1]]), 1_000_003, null, null);
   expect(seats.map(({ seat, busyPercent }) => [seat, busyPercent])).toEqual([
     [1, 100],

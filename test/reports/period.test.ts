@@ -4,7 +4,7 @@ import { lastDue, parsePeriod } from "../../src/reports/period.ts";
 
 test.each([
   ["2026-10", "UTC", "October 2026", "2026-10-01T00:00Z", "2026-11-01T00:00Z"],
-  // Clocks go back in this month, and forward in the next one.
+  // In Berlin, clocks are set back in October and forward in March.
   ["2026-10", "Europe/Berlin", "October 2026", "2026-09-30T22:00Z", "2026-10-31T23:00Z"],
   ["2026-03", "Europe/Berlin", "March 2026", "2026-02-28T23:00Z", "2026-03-31T22:00Z"],
   ["2026-W43", "UTC", "Week 43 of 2026", "2026-10-19T00:00Z", "2026-10-26T00:00Z"],
@@ -23,7 +23,7 @@ test.each<["week" | "month", string, string, Record<string, string>]>([
   ["week", "Mon 07:00", "UTC", { "2026-11-02T06:59Z": "2026-W43", "2026-11-02T07:00Z": "2026-W44" }],
   ["week", "Mon 00:00", "UTC", { "2026-11-02T00:00Z": "2026-W44" }],
   ["week", "Sun 18:30", "UTC", { "2026-11-08T18:29Z": "2026-W43", "2026-11-08T18:30Z": "2026-W44" }],
-  // By the host's clock: one hour later in UTC after clocks go back.
+  // Due by the host's clock, so one hour later in UTC after clocks are set back.
   [
     "week",
     "Mon 07:00",

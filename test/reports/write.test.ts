@@ -131,7 +131,7 @@ test("a site without history reports no counts", async () => {
   });
   const { text } = writeReport(made);
   expect(text).toMatch(/^<b>All<\/b>\n +– +– +– +– +– +0 %$/m);
-  // Peaks, waits and unused features.
+  // Peaks, waits and unused features each show this text.
   expect(text.split("No counts were read.")).toHaveLength(4);
   for (const words of [
     "Unknown, because never read: EDA tools.",

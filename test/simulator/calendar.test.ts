@@ -44,7 +44,8 @@ describe("weeks", () => {
 
 test.each([
   ["2026-11-18T10:01:59.999Z", "2026-11-18T10:01:00.000Z"],
-  // 02:30 occurs twice on this night; the text cannot show that it was the second time.
+  // 02:30 occurs twice on this night. The text cannot show that this is the second time, so the first one
+  // counts.
   ["2026-10-25T01:30:20.000Z", "2026-10-25T00:30:00.000Z"],
 ])("as printed: %s is %s", (instant, printed) => {
   expect(new Date(asPrinted("Europe/Berlin", Date.parse(instant))).toISOString()).toBe(printed);

@@ -22,7 +22,7 @@ function read(text: string, zone: string, from: number) {
 }
 
 describe("the simulated debug log", () => {
-  // Clocks are set back in the second one, and a year ends in the third.
+  // Clocks are set back in the second case, and a year ends in the third case.
   test.each([
     ["UTC", "2026-11-16T00:00:00Z"],
     ["Europe/Berlin", "2026-10-23T00:00:00Z"],

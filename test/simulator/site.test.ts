@@ -15,7 +15,7 @@ const CLOCK = { zone: ZONE, ahead: 0 };
 const NOON = Date.parse("2026-11-18T11:00:00Z");
 const site = createSite({ seed: 7, zone: ZONE });
 
-/** Half a year with a change of clocks and of the year, so that few weeks are simulated. */
+/** Half a year contains a change of the clocks and of the year, but needs only few simulated weeks. */
 const instants = fc.integer({ min: Date.parse("2026-10-19"), max: Date.parse("2027-04-05") });
 const servers = fc.constantFrom(...SERVERS);
 
@@ -52,7 +52,7 @@ describe("a reading", () => {
   test("depends only on the seed", () => {
     const [again, other] = [7, 8].map((seed) => createSite({ seed, zone: ZONE }));
     for (const spec of SERVERS) {
-      // The second site has simulated other weeks before.
+      // `again` simulates other weeks first, which must not change its answers.
       again?.reading(spec, NOON - 40 * DAY_MS);
       again?.reading(spec, NOON + 40 * DAY_MS);
       expect(again?.reading(spec, NOON)).toEqual(site.reading(spec, NOON));
@@ -133,7 +133,7 @@ describe("a reading", () => {
 
 describe("people", () => {
   test("have a week that is ahead of the real one", () => {
-    // A Sunday evening shows the previous Wednesday at noon.
+    // On a Sunday evening, the simulation shows the previous Wednesday at noon.
     const sunday = NOON + 4 * DAY_MS + 9 * HOUR_MS;
     const moved = createSite({ seed: 7, zone: ZONE, ahead: NOON - sunday });
     for (const id of ["eda", "cae", "media"]) {

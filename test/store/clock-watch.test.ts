@@ -10,7 +10,10 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** A database whose last event is from NOON, or an empty one, with a wall clock and a monotonic clock. */
+/**
+ * Creates a store whose last event is from NOON, or an empty store, with a wall clock and a monotonic
+ * clock.
+ */
 function rig({ isEmpty = false } = {}) {
   const store = open(temporaryDirectory());
   if (!isEmpty)
@@ -30,7 +33,7 @@ function rig({ isEmpty = false } = {}) {
     synchronised: false,
     log,
     watch: null as unknown as ClockWatch,
-    /** Lets the daemon run, with one look of retention per minute. Returns the last look. */
+    /** Lets the daemon run for `ms`; retention looks at the clock once per minute. Returns the last look. */
     async run(ms: number) {
       let look = at.watch.look();
       for (let ran = 0; ran < ms; ran += MINUTE) {

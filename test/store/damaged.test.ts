@@ -89,7 +89,7 @@ describe("a damaged database", () => {
     expect(log.lines.filter(({ message }) => message === MOVED)).toEqual([
       { level: "error", message: MOVED, fields: expect.objectContaining({ movedTo: moved }) },
     ]);
-    // The check reports the moved file until it is removed.
+    // The check reports the moved file as long as it exists.
     expect(store.checkDatabase()).toMatchObject({ ok: true, degraded: true });
     fs.rmSync(moved ?? "");
     expect(store.checkDatabase()).not.toHaveProperty("degraded");
@@ -264,7 +264,7 @@ test.each([
   ["both state.db", false],
 ])("files that are %s are refused, named, and not changed", (_, areExchanged) => {
   const from = place();
-  // In another directory, because this process remembers the write-ahead logs.
+  // Use another directory, because this process remembers the write-ahead logs of the first one.
   const directory = quickDirectory();
   const path = join(directory, "licmond.db");
   const small = fs.readFileSync(join(from.directory, "state.db"));
@@ -290,7 +290,7 @@ describe("a large file, which is not read completely at the start", () => {
   test("a cut end is detected", () => {
     const { path } = place();
     check(path);
-    // In another directory, because this process remembers the write-ahead log.
+    // Use another directory, because this process remembers the write-ahead log of the first one.
     const cut = join(quickDirectory(), "licmond.db");
     fs.writeFileSync(cut, fs.readFileSync(path).subarray(0, -PAGE));
     expect(() => check(cut)).toThrow(/is damaged/);

@@ -105,7 +105,7 @@ function holdsAll(store: Store): void {
   expect(outcomes(store)).toEqual(AS_BEFORE);
   const alerts = createAlerts(store);
   expect(alerts.firing()).toMatchObject([{ id: 4, rule: "seats", firedAt: 5, acknowledgedBy: "ada" }]);
-  // The stored watch, and that of the alert.
+  // One watch was stored; the other one belongs to the alert.
   expect(alerts.watches()).toHaveLength(2);
   expect(createNotifications(store, 0).load()).toHaveLength(1);
   expect(createEvents(store).highestReserved()).toBe(RESERVED);
@@ -161,7 +161,7 @@ describe("a database of 0.1", () => {
     keys.revoke(KEYS[1].id);
     const made = keys.create(plainKey({ name: "made by 0.2" }));
     store.close();
-    // Going back to 0.1, where another key is revoked.
+    // Go back to 0.1 and revoke another key there.
     putBack(path, before);
     const sqlite = new Database(path);
     sqlite.run("UPDATE api_keys SET revoked_at = 90 WHERE name = 'key-2'");
@@ -203,7 +203,7 @@ test("going back: 0.1 gets later revocations, and reuses no event id", async () 
 });
 
 describe("kill -9 while it is moved", () => {
-  /** Each step ends by renaming or removing a file; a start that was killed repeats the step. */
+  /** Each step ends by renaming or removing a file. After a kill, the next start repeats the step. */
   test.each(["before the copy", "after state.db", "after its copy", "after the last step"])("%s", (when) => {
     const { directory, path } = place();
     const untouched = readFileSync(path);

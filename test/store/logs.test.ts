@@ -87,7 +87,7 @@ describe("filters", () => {
       line(T + 1, { level: "error", source: "store" }),
       line(T + 2, { metadata: { server: "eda" } }),
       line(T + 3, { level: "warn", source: "auth" }),
-      // The id is ahead of the clock, so its time is earlier than that of its neighbors.
+      // The id ran ahead of the clock, so it is later than the timestamp.
       line(T + 9_000, { timestamp: new Date(T + 4).toISOString() }),
     ),
   );
@@ -171,7 +171,7 @@ describe("words", () => {
 });
 
 describe("the index of words", () => {
-  /** Counts the bodies that a search reads. */
+  /** Counts the message bodies that a search reads. */
   function looked(q: string): number {
     let bodies = 0;
     const { all, checkpoint } = reader();
@@ -190,7 +190,7 @@ describe("the index of words", () => {
     fill(T + 6_000, 500);
     drain(logs.indexStep);
     expect(store.sqlite.query("SELECT count(*) AS n FROM log_words").get()).toEqual({ n: 3 });
-    // One line is not indexed, because its run is not full.
+    // The last line is not indexed yet, because its run is not full, so every search reads it.
     expect([looked("->"), looked("( ) % ->"), looked("nowhere"), looked(".")]).toEqual([501, 1, 1, 1]);
     expect(idsOf(search(filter({ q: "-> (seat)" })).rows)).toEqual([5_000]);
     expect(search(filter({ q: "server AGAIN" }), 2, 700)).toMatchObject({ total: 1_500 });
@@ -289,7 +289,7 @@ describe("deleting", () => {
 describe("after a clock that was ahead", () => {
   const DAY = 86_400_000;
   const AHEAD = T + 500 * DAY;
-  /** A line whose id continues from a wrong time, with a correct timestamp. */
+  /** Makes a line with a correct timestamp and an id that continues from a wrong time. */
   const behind = (id: number, at: number, change: Partial<LogEvent> = {}) =>
     line(id, { timestamp: new Date(at).toISOString(), ...change });
 

@@ -183,7 +183,7 @@ describe.skipIf(BASE === undefined)("the unit's sandbox", () => {
     // Root can test notifications while the service runs, and a reload applies them.
     expect(await machine.sh("licmond notify --test")).not.toContain("PROBLEM");
     await machine.sh("systemctl reload licmond");
-    // systemctl returns when the signal is sent; the service reports when it has reloaded.
+    // systemctl returns once the signal is sent, so wait until the service reports that it has reloaded.
     await until(
       "it has reloaded",
       async () => (await show(machine, "ActiveState")).ActiveState === "active" || undefined,

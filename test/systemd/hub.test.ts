@@ -106,7 +106,8 @@ describe.skipIf(BASE === undefined || !HAS_POSTGRES)("a hub, as a service", () =
 
   test("stops in time, restarts, and recovers after kill -9; the site catches up", async () => {
     await machine.sh("systemctl stop licmond-hub");
-    // The service would exit with 1 after its own deadline of 10 s, and by a signal after that of systemd.
+    // After its own deadline of 10 s, the service would exit with 1; after systemd's deadline, a signal
+    // would end it.
     expect([await show(machine, "Result"), await show(machine, "ExecMainStatus")]).toEqual(["success", "0"]);
     expect((await get(machine, "/api/ping")).status).toBe(200);
     await machine.sh(`systemctl start licmond-hub && ${ping}`);

@@ -9,7 +9,7 @@ import { bootedMachine, NEXT_VERSION, nextVersion } from "./booted.ts";
 import { BASE, type Machine } from "./machine.ts";
 import { BINARY, CONFIG, packageOf } from "./service.ts";
 
-/** Versions in the documents, for this version and the next. */
+/** Versions that the documents show for this version and for the next one. */
 const SHOWN = { this: "0.1.0", next: "0.2.0" };
 /** Name of a release's executable. */
 const nameOf = (which: string) => `licmond-${which}-linux-x64`;
@@ -118,7 +118,8 @@ async function typeInto(machine: Machine, target: string, text: string): Promise
   const before = await machine.read(file).catch(() => "");
   const after = withBlock(before, text);
   await machine.write("/root/typed", after);
-  // Both split the editor's command into words and append the file name. systemctl edits only on a terminal.
+  // Both commands split the editor's command into words and append the file name. systemctl edits only on a
+  // terminal, which `script` provides.
   await machine.sh(
     isUnit
       ? `SYSTEMD_EDITOR='cp /root/typed' script -qec 'systemctl edit ${target}' /dev/null`
@@ -129,7 +130,7 @@ async function typeInto(machine: Machine, target: string, text: string): Promise
     throw new Error(`${file} has become:\n${written}`);
 }
 
-/** Inserts lines below an existing header, and appends everything else. */
+/** Inserts lines below their header if the text already has the header, and appends everything else. */
 function withBlock(before: string, block: string): string {
   const lines = before === "" ? [] : before.trimEnd().split("\n");
   for (const part of block.split(/\n(?=\[)/)) {

@@ -166,7 +166,7 @@ describe.skipIf(BASE === undefined)("the service", () => {
     const fedAt = async () =>
       Number((await show(machine, "WatchdogTimestampMonotonic")).WatchdogTimestampMonotonic);
     const from = await fedAt();
-    // Watch for longer than the watchdog's timeout: a healthy daemon is not restarted.
+    // Watch a healthy daemon for longer than the watchdog's timeout: it is not restarted.
     await until("it is fed for as long", async () => (await fedAt()) - from > 10e6 || undefined);
     expect(await mainPid(machine)).toBe(pid);
     await machine.sh(`kill -STOP ${pid}`);

@@ -58,7 +58,7 @@ test("delivers committed notes at least once despite kill -9 at any moment", asy
   const deadline = Date.now() + 40_000;
   while (committed.some((id) => !told.has(id)) && Date.now() < deadline) await Bun.sleep(20);
   expect(committed.filter((id) => !told.has(id))).toEqual([]);
-  // Delivered notes are removed.
+  // Wait until the delivered notes are removed.
   const store = open(directory, { mode: "cli" });
   while (createNotifications(store, 0).load().length > 0 && Date.now() < deadline) await Bun.sleep(20);
   expect(createNotifications(store, 0).load()).toEqual([]);

@@ -36,7 +36,7 @@ const siteOf = (...pictures: ReturnType<typeof picture>[]): Site =>
     pictures.map((one) => [one.server.id, keptServer(JSON.parse(serverJson(one, 1)) as PictureServer)]),
   );
 
-/** Returns the view after keys, separated by blanks. */
+/** Presses keys, separated by spaces, and returns the resulting view. */
 function press(keys: string, site: Site, page = 10): View | "quit" {
   return keys
     .split(" ")

@@ -233,7 +233,7 @@ test.each(SIZES)(
     const { out } = await ask(word, { terminal });
     const plain = Bun.stripANSI(out);
     const table = plain.slice(plain.search(/^ *(feature|user|expires|Wrong)/m)).trimEnd();
-    // Numbers and dates are never cut; those of a large site take more than 40 columns.
+    // Numbers and dates are never cut, so the table of a large site needs more than 40 columns.
     const widest = Math.max(...table.split("\n").map((line) => Bun.stringWidth(line)));
     expect(widest).toBeLessThanOrEqual(Math.max(columns, word[0] === "features" ? 60 : 50));
     expect(out.replaceAll(/\u001b\[[0-9;]*m/g, "")).not.toMatch(/[^\P{Cc}\n]/u);

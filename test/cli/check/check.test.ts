@@ -171,7 +171,7 @@ test.each([
   expect(out).toContain(told.replace("HOST", `127.0.0.1:${receiver.port}`));
   expect(out).not.toContain("HUSH");
   expect(exitCode).toBe(exits);
-  // An empty block of Snappy.
+  // The body of the request is an empty Snappy block: one zero byte.
   expect(bodies.map((body) => [...body])).toEqual([[0]]);
 });
 

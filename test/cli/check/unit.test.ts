@@ -28,7 +28,10 @@ function fileOf(mode: number, name = "lmutil", text = ""): string {
   return file;
 }
 
-/** Effect of a sandbox on a path, until the drop-in has a line; the places `hidden` or `closed` are why. */
+/**
+ * How a sandbox refuses a path: the error, and the place that is `hidden` or `closed`. With `until`, the
+ * refusal ends once the drop-in contains this line.
+ */
 type Refusal = { error: string; hidden?: string; closed?: string; until?: string };
 type Words = Readonly<Record<string, string>>;
 
@@ -46,7 +49,9 @@ interface Sandbox {
 
 const PATH = "/usr/bin:/bin";
 
-/** Returns the findings for a config in a sandbox, and the tested drop-ins with their questions. */
+/**
+ * Returns the findings for a config in a sandbox, and each tested drop-in with the question that was asked.
+ */
 async function told(toml: string, given: Sandbox = {}, host: Partial<UnitHost> = {}) {
   const { refuse = {}, properties = { User: "licmond" }, inside = { PATH }, env = { PATH } } = given;
   const { noNewPrivileges = false, mayListen = true, fails, file = null } = given;

@@ -27,7 +27,7 @@ address = "5053@lic4"
 tool = "/bin/true"
 `;
 
-/** Servers that licmond has read before, so it knows their daemons. */
+/** Creates a place whose servers licmond has read before, so their daemons are known. */
 async function placeWithFeatures(): Promise<Place> {
   const place = await createPlace();
   await place.write(CONFIG);
@@ -57,7 +57,7 @@ const USAGE: readonly Row[] = [
   ["2026-01-05 09:00:01", "LogicSim", 3, 9],
   ["2026-01-05 09:10:02", "LogicSim", 5, 9],
   ["2026-01-05 09:20:01", "LogicSim", 5, 9],
-  // Down for an hour.
+  // No counts for an hour, because the server was down.
   ["2026-01-05 10:20:00", "LogicSim", 2, 9],
 ];
 

@@ -46,7 +46,7 @@ test("logs become sessions and denials, once", async () => {
     store.close();
     return found;
   };
-  // The newer log first.
+  // Pass the newer log first.
   const done = await run([...args, second, first]);
   expect(done).toMatchObject({ exitCode: 0, err: "" });
   expect(done.out).toContain("3 added, 0 known before");
@@ -66,7 +66,7 @@ test("logs become sessions and denials, once", async () => {
   const again = await run([...args, first, second]);
   expect(again.out).toContain("0 added, 3 known before");
   expect(again.out).toContain("0 added, 0 widened, 2 known before");
-  // A longer log has the end of the last session.
+  // A longer log also contains the end of the last session.
   const piped = await run(args, { stdin: `${DAY_1}${DAY_2}3:00:00 (acmed) IN: "solver" cyd@ws03  \n` });
   expect(piped.exitCode).toBe(0);
   const longer = [...sessions.slice(0, 2), { ...sessions[2], ended: "30 03:00", why: "checkin" }];

@@ -38,7 +38,7 @@ let told: EventInput[] = [];
 let failing = false;
 let log = recordingLog();
 let watch: ReturnType<typeof createDenialWatch>;
-/** Only the newest process may commit. */
+/** Number of the newest process. Older processes may not commit. */
 let process = 0;
 
 beforeEach(() => {
@@ -315,7 +315,7 @@ test("a log_command is followed like a file; time that it may have missed is unk
   await pass(4);
   expect(rows()).toHaveLength(2);
   const [, , last, now] = [null, ...createDenialSources(store).spans("eda")];
-  // The first span ends within a minute; the ten minutes until the second are unknown.
+  // The first span ends within a minute, because the ten minutes until the second span are unknown.
   expect((last?.to ?? 0) - T).toBeLessThan(60_000);
   expect((now?.from ?? 0) - T).toBeGreaterThan(600_000);
   expect(log.lines.at(-1)?.message).toContain("did not repeat the last lines");

@@ -16,7 +16,7 @@ import { checkout, daemon, failedPoll, feature, NOON, outcome, reading, server }
 
 const MINUTE = 60_000;
 
-/** Creates a site whose polls are a minute apart unless given. `order`: order of new ids. */
+/** Creates a site whose polls are a minute apart by default. `order` changes the order of new ids. */
 function site(timezone = "UTC", begin = NOON, order = (ids: number[]) => ids) {
   let picture: ServerPicture | null = null;
   let shown: ServerPicture | null = null;
@@ -57,7 +57,7 @@ function site(timezone = "UTC", begin = NOON, order = (ids: number[]) => ids) {
     restart() {
       tracking = resumeTracking(openSessions(tracking), tracking.begun, picture?.features ?? []);
     },
-    /** How far the clock is ahead from now on; negative: behind, null: trusted. */
+    /** Sets how many ms the clock seems to be ahead; negative if it is behind, null if it is trusted. */
     doubt(ms: number | null) {
       aheadMs = ms;
     },
@@ -201,7 +201,7 @@ describe("a session", () => {
     expect(at.users()).toBe(1);
   });
 
-  // Polls at 11:59:50 and 12:00:10, and between them a checkin and a checkout in the minute 11:59.
+  // A seat is returned and taken again in the minute 11:59, between polls at 11:59:50 and 12:00:10.
   const young = checkout({ user: "ann", handle: "1", display: ":0", startedAt: NOON - MINUTE });
   test.each<[string, Partial<CheckoutReading>]>([
     ["handle", { handle: "2" }],
@@ -417,7 +417,8 @@ describe("a start in an hour that occurs twice", () => {
     const early = site("Europe/Berlin", FIRST - MINUTE);
     early.seats([]);
     expect(early.seats([cy], {}, 2 * MINUTE).opened).toMatchObject([{ startedAt: FIRST }]);
-    // A seat that is returned and taken again keeps its start: the second occurrence is still to come.
+    // A seat that is returned and taken again still starts at the first occurrence, because the second one is in the
+    // future.
     early.seats([]);
     expect(early.seats([cy]).opened).toMatchObject([{ startedAt: FIRST }]);
   });

@@ -30,7 +30,7 @@ const NO_DENIALS = { deniedRequests: 0, deniedSeats: 0 };
 interface Case {
   readonly steps: Step[];
   readonly requests?: UnmetRequest[];
-  /** The log was read. */
+  /** Whether the log was read. */
   readonly isLogged: boolean;
   readonly demand: Partial<ReturnType<typeof demandOf>["demand"]>;
   /** By total: saturated seconds and affected sessions. */
@@ -65,7 +65,7 @@ const CASES: Record<string, Case> = {
     demand: { deniedRequests: 2, deniedSeats: 5, knownFrom: "log" },
     whatIf: { 4: [41, 1], 5: [1, 1], 6: [1, 0], 7: [0, 0] },
   },
-  // One user is denied and waits from the next poll on; later another one waits.
+  // One user is denied and waits from the next poll on. Later another user waits.
   "a user who is denied and then waits made one request": {
     steps: [step(0, 3), step(120_000, 3, 1), step(1_200_000, 3, 2), step(1_800_000, 3)],
     requests: [denied(60_000, 1)],

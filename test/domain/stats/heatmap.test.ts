@@ -30,7 +30,7 @@ describe("heat map", () => {
     const cells = createHeatmap("UTC", 0, 1).cells();
     expect(cells.length).toBe(168);
     expect(cells.map(({ weekday, hour }) => (weekday - 1) * 24 + hour)).toEqual([...Array(168).keys()]);
-    // 1970-01-01 was a Thursday.
+    // 1970-01-01 was a Thursday, which begins at cell 72.
     const [some] = createHeatmap("UTC", 0, 1).cells().slice(72);
     expect(some).toMatchObject({ weekday: 4, hour: 0, coverage: 0, averageUsed: null });
   });

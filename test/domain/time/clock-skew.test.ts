@@ -23,7 +23,7 @@ test.each([
   ["an hour ahead", minute(NOW + 60 * MINUTE), zone(60, "UTC+02:00")],
   ["six hours behind", minute(NOW - 360 * MINUTE), zone(-360, "UTC-05:00")],
   ["India from Berlin", minute(NOW + 270 * MINUTE), zone(270, "UTC+05:30")],
-  // No zone is at UTC+00:45.
+  // As a time zone, this would be UTC+00:45, which does not exist.
   ["a quarter of an hour behind", minute(NOW - 15 * MINUTE), { kind: "clock", ahead: -15 * MINUTE }],
   ["an hour and five minutes", minute(NOW + 66 * MINUTE), { kind: "clock", ahead: expect.any(Number) }],
 ])("%s", (_name, reportTime, expected) => {

@@ -63,7 +63,7 @@ describe("localToUtc", () => {
           const [year = 0, ...parts] = new Date(wall).toISOString().match(/\d+/g)?.map(Number) ?? [];
           const back = localToUtc(zone, year, ...(parts as [number, number]));
           expect(fromWallClock(zone, wall)).toBe(back);
-          // Equal, or the earlier of two instants with this wall-clock time.
+          // `back` equals `instant`, or is up to an hour earlier if the wall-clock time occurs twice.
           const gap = instant - back;
           expect(gap === 0 || (gap > 0 && gap <= 3_600_000)).toBe(true);
           expect(back + offsetAt(zone, back)).toBe(wall);

@@ -28,9 +28,9 @@ test("a count holds until the next one, skips times already read, and opens each
         if (isCovered(at(minute))) continue;
         const last = times.findLast((time) => time <= minute);
         const next = times.find((time) => time > minute);
-        // Within two intervals.
+        // A count holds until the next one if they are at most two intervals apart.
         const holds = last !== undefined && (last === minute || (next !== undefined && next - last <= 2));
-        // Samples hold within the coverage in which they were taken.
+        // A sample holds only within the coverage in which it was taken.
         const begin = Math.max(
           0,
           ...covered.map(({ until }) => until).filter((until) => until <= at(minute)),

@@ -57,7 +57,8 @@ describe("sessions of old logs", () => {
           cleanUp();
         },
       ),
-      // Checkout data affects only the id: without the seed, one run in a thousand would have a collision.
+      // The data of a checkout affects only its id. Without the fixed seed, one run in a thousand would
+      // fail because of a collision.
       { numRuns: 25, seed: 1 },
     );
   });
@@ -100,7 +101,10 @@ describe("sessions of old logs", () => {
 const session = (user: string, startedAt: number, endedAt: number) =>
   oldSession({ user, startedAt, endedAt });
 
-/** Three hours of polls without names, rolled up; the fourth hour has begun. */
+/**
+ * Creates a history of three hours of polls without names, which are rolled up, and the first minutes of
+ * the fourth hour.
+ */
 async function polled() {
   const rig = createRig();
   for (let at = a.NOON; at <= a.NOON + 3 * HOUR_MS; at += MINUTE_MS) {
@@ -136,7 +140,7 @@ test("imported sessions outdate the rollups of polled hours only", async () => {
     session("cyd", a.NOON + HOUR_MS, a.NOON + 2 * HOUR_MS),
   );
   expect(unsettled()).toEqual([0, 1, ...before]);
-  // At once, and after the hours are rolled up.
+  // The answer is the same at once and after the hours are rolled up.
   expect(await users(a.NOON, a.NOON + 3 * HOUR_MS)).toEqual([2, 2]);
   rig.history().packAll();
   expect(unsettled()).toEqual(before);

@@ -34,7 +34,7 @@ const session = fc
     count: fc.integer({ min: 1, max: 3 }),
     handle: names("101", "99"),
     firstSeenAt: fc.integer({ min: 60, max: 280 }).map((minute) => minute * MINUTE_MS),
-    /** Time from the start to the first reading: by evidence, and as the tool reports it. */
+    /** Time from the start to the first reading: `began` by evidence, `started` as the tool reports it. */
     began: fc.oneof(fc.constant(0), seconds(1500)),
     started: maybe(seconds(3000).map((ms) => ms - 60_000)),
     seen: seconds(600),

@@ -137,7 +137,7 @@ test("usage and people agree with a plain loop over the sessions, whichever days
       expect(new Map(told)).toEqual(new Map([...lastSeen].filter(([, at]) => at >= start)));
       const { rows } = await usageQuery(read, questionOver(start, end, now, more));
       expect(byKeys(rows)).toEqual(byKeys(plain.groups()));
-      // A feature has the same hours whether it is named or not.
+      // A feature has the same hours in a query for named features and in a query for the whole site.
       const { servers, daemons } = filter;
       const solvers = (servers ?? SERVERS).flatMap((server) =>
         (daemons ?? ["acmed", "betad"]).map((daemon) => ({ server, daemon, feature: "solver" })),
@@ -159,7 +159,7 @@ test("usage and people agree with a plain loop over the sessions, whichever days
           store.sqlite.run(`DELETE FROM ${table}`);
         list.forEach(put);
         await makeDays(store, fixedClock(packedAt * HOUR_MS));
-        // Imported sessions, and sessions that end now; some change packed days.
+        // Add imported sessions, and end open sessions; some of these change packed days.
         late.forEach((one, at) => {
           put(one, list.length + at);
         });

@@ -34,7 +34,7 @@ test("the heat map of all features is the same with and without packed days", as
   const { time } = rig.clock;
   const ask = (timezone: string, filter: HeatmapQuery["filter"] = ANY) =>
     heatmapQuery(rig.reader(), questionOver(a.NOON + 17 * MINUTE, time, time, { timezone, filter }));
-  // Berlin needs hours, Kathmandu quarters.
+  // Berlin's offset needs whole hours, Kathmandu's quarters of an hour.
   const zones = ["Europe/Berlin", "Asia/Kathmandu"];
   const before = await Promise.all(zones.map((timezone) => ask(timezone)));
   expect(await makeDays(rig.store, rig.clock)).toEqual({ sessions: 4, sites: 4 });
@@ -43,7 +43,7 @@ test("the heat map of all features is the same with and without packed days", as
     expect(told.features).toBe(2);
     expect(rounded(told.cells)).toEqual(rounded(before[at]?.cells ?? []));
   }
-  // Packed days are used: zeros in one change the answer.
+  // Check that packed days are used: clearing them changes the answer.
   rig.store.sqlite.run("UPDATE packed_days SET data = zeroblob(length(data)) WHERE kind = 'site'");
   expect(rounded((await ask("Europe/Berlin")).cells)).not.toEqual(rounded(before[0]?.cells ?? []));
   const filter = { ...ANY, features: ["solver"] };
@@ -90,7 +90,7 @@ test.each([
   expect([Math.min(...edges), Math.max(...edges)]).toEqual([start, end]);
   for (const [from, to] of slices) {
     expect(to - from).toBeLessThanOrEqual(days * DAY_MS);
-    // The next slice begins at the edge of a packed day.
+    // The next slice begins at this end, which is the edge of a packed day.
     if (to !== end) expect([slices.has(to), to % DAY_MS]).toEqual([true, 0]);
   }
 });

@@ -12,7 +12,10 @@ const FIRST = a.NOON;
 const hours = (count: number) => FIRST + count * HOUR_MS;
 const minutes = (count: number) => FIRST + count * MINUTE_MS;
 
-/** Six hours of 4 seats. Each hour another user holds one for half of it; the last user never returns it. */
+/**
+ * Creates six hours of a feature with 4 seats. In the first half of each hour another user holds a seat;
+ * the last user never returns it.
+ */
 async function site() {
   const rig = createRig();
   for (let minute = 0; minute < 6 * 60; minute++) {
@@ -181,7 +184,7 @@ test("counts time before the first poll from a log, but not from a start that th
   const old = { feature: "solver", user: "bruno", host: "render-01", endReason: "unobserved" } as const;
   const session = oldSession({ ...old, startedAt: hours(-2), endedAt: FIRST });
   rig.store.transaction(() => createSessionImport(rig.store).add("eda", [session]));
-  // Hosts appear as last printed.
+  // Hosts are shown as they were last printed.
   expect(await rows()).toMatchObject([{ keys, heldSeatHours: 2.25, sessions: 2, peakHeld: 1 }]);
   expect(await row(start, now)).toMatchObject({ usedSeatHours: 0.25, heldSeatHours: 2.25 });
 });

@@ -131,7 +131,7 @@ function sessionsOf(raws: readonly Raw[], now: number): PlainSession[] {
     const absent = good[first - 1]?.at ?? Number.NEGATIVE_INFINITY;
     const started = good[first]?.started.get(user) ?? firstSeen;
     const gap = firstSeen - absent > 2 * intervalMs;
-    // FlexNet reports starts by the minute.
+    // FlexNet reports only the minute of a start, so the start may be up to a minute later.
     const proven = started + 60_000 <= absent || (Number.isFinite(absent) && !gap);
     const from = proven ? firstSeen : Math.max(started, absent + intervalMs);
     const end = ended ?? now;
@@ -155,7 +155,7 @@ function sessionsOf(raws: readonly Raw[], now: number): PlainSession[] {
   return found;
 }
 
-/** Used seats by total, where both are known. */
+/** Returns the used share of the seats in each poll in which both numbers are known. */
 const ratiosOf = (polls: readonly Raw[]) =>
   polls.flatMap(({ users, total }) => (total === null || total === 0 ? [] : [(users?.length ?? 0) / total]));
 const round = (value: number, by: number) => Math.round(value * by) / by;
@@ -204,8 +204,8 @@ test("figures, series and the heat map agree with plain loops over the polls", a
         const holders = sessionsOf(raws, now).filter(
           ({ from, ended }) => from < range.end && (ended ?? now) > range.start,
         );
-        // Users with a session in a covered hour, clipped to the range. In ranges of more than a day, the
-        // hours at both ends count in full.
+        // Count users with a session in a covered hour. Sessions are clipped to the range; if the range is
+        // longer than a day, its first and last hour count in full.
         const sessions = sessionsOf(raws, now);
         const isLong = range.end - range.start > 24 * HOUR;
         const users = new Set<string>();
@@ -232,7 +232,7 @@ test("figures, series and the heat map agree with plain loops over the polls", a
         });
         near(row.averageUsed, mean(used), 0.001);
         near(row.usedSeatHours, some ? sum(used) / 3600 : null, 0.001);
-        // Without reservations, sessions hold all seats in use, and gaps count for neither.
+        // Without reservations, the sessions hold all seats in use. Neither number counts gaps.
         near(row.heldSeatHours, some || holders.length > 0 ? sum(used) / 3600 : null, 0.001);
         near(row.coverage, known.length / seconds.length, 0.001);
         near(row.peakUtilization, ratios.length > 0 ? Math.max(...ratios) * 100 : null);
@@ -310,7 +310,7 @@ test("sessions, usage and efficiency agree with plain loops over the polls", asy
       const usage = (from: number, to: number, groupBy: readonly UsageKey[]) =>
         usageQuery(read, questionOver(from, to, now, { intervals, groupBy }));
       const { rows } = await usage(range.start, range.end, ["user"]);
-      // Seat-hours end with the coverage, even if a displayed duration ends earlier.
+      // Seat-hours count until the coverage ends, even if the displayed duration ends earlier.
       const covered = secondsOf(raws, at, now, now);
       const coveredUntil = ({ lastSeen, ended, to }: PlainSession) => {
         if ((ended ?? now) - lastSeen <= 2 * intervalMs) return to;
@@ -334,7 +334,7 @@ test("sessions, usage and efficiency agree with plain loops over the polls", asy
         uniqueUsers: 1,
         lastUsedAt: Math.max(...own.map(({ to }) => to)),
       }));
-      // The peak is never above a reading.
+      // The sessions never add up to more seats than the highest reading.
       const [together] = (await usage(at, now, ["feature"])).rows;
       if (together !== undefined)
         expect(together.peakHeld).toBe(Math.max(...raws.map(({ users }) => users?.length ?? 0)));

@@ -40,7 +40,7 @@ test("lists how often and how long each feature was full, and how long waits wou
   const waits = { p50Seconds: 1344, p80Seconds: 2412, longestSeconds: 2700, p80Confirmed: 91.44 };
   const about = { server: "eda", daemon: "snpslmd", coverage: 0.996528 };
   expect(rows).toEqual([
-    // Three nights of ten hours; one contains the failed poll.
+    // Three nights of ten hours, one of them with the failed poll. Three are too few for percentiles.
     { ...about, feature: "mesher", count: 3, fullSeconds: 30 * 3600, ...nulls },
     { ...about, feature: "solver", count: 72, fullSeconds: 72 * 2700 - 900, ...waits },
   ]);

@@ -114,7 +114,7 @@ describe("a log stream", () => {
     expect(await hidden.next()).toEqual({ comment: "" });
     expect(await shown.next()).toEqual({ event: "heartbeat", data: { type: "heartbeat" } });
     expect((await open("/stream/logs?heartbeat=often")).response.status).toBe(400);
-    // The page shows "disconnected" after 40 s without an event.
+    // Must stay well below 40 s, after which the page shows "disconnected".
     expect(HEARTBEAT_MS).toBe(15_000);
   });
 
@@ -432,7 +432,7 @@ describe("the end of a stream", () => {
     await next();
     for (const { id, role } of site.deps.keys.list()) if (role === "viewer") site.deps.keys.revoke(id);
     expect((await rest()).at(-1)).toEqual({ comment: "the API key or the sign-in has ended" });
-    // The API promises five seconds.
+    // The API promises that a stream ends within five seconds.
     expect(KEY_CHECK_MS).toBeLessThan(5_000);
   });
 });
@@ -476,7 +476,7 @@ describe("stalled replays", () => {
     const held = left().reduce((sum, { bytes }) => sum + bytes, 0);
     expect(held).toBeLessThan(streams.bufferBytes);
     expect(held).toBeGreaterThan(streams.bufferBytes / 2);
-    // No client has read anything, so the oldest ones are the slowest.
+    // No client has read anything, so the oldest clients are the slowest and are disconnected first.
     expect(stalled.findIndex(({ ended }) => ended === "")).toBe(stalled.length - left().length);
     expect(Math.max(...stalled.map(({ bytes }) => bytes))).toBeLessThan(REPLAY_WAITING_BYTES + 40_000);
     expect(streams.logged[0]?.message).toContain("limits.stream_buffers");

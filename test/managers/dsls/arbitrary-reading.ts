@@ -42,7 +42,7 @@ const set = fc.record({
 });
 type Set = Value<typeof set>;
 
-/** Session ids: unique within a feature, and of one length. */
+/** Makes session ids, which are unique within a feature and have equal lengths. */
 const handleOf = (pool: number, index: number) => (0x02dbe00 + pool * 16 + index).toString(16).toUpperCase();
 
 function clientOf(
@@ -55,7 +55,10 @@ function clientOf(
   return { user, host, display: null, qualifier, version, count: isSeat ? 1 : count, handle, pool };
 }
 
-/** Rows of a set's users. In a named set, users who run a program had the license before. */
+/**
+ * Returns the rows of a set's users. In a named set, all holders are assigned, and those who run a program
+ * also have a checkout.
+ */
 function partsOf(one: Set, model: string, index: number) {
   const isNamed = model === "NamedUser";
   const isSeat = isNamed || model === "ConcurrentUser";
@@ -84,7 +87,7 @@ function partsOf(one: Set, model: string, index: number) {
     checkouts,
     queue: one.waiting.map((each, at): QueueReading => clientOf(each, index, 8 + at, isSeat)),
     assigned: isNamed ? one.holders.map(({ user, host, since }) => ({ user, host, since })) : null,
-    /** One person more than listed, if a named set is short. */
+    /** Used seats that are not listed: one person if a named set is short. */
     difference: isNamed ? (one.used === null ? 0 : 1) : used - held,
   };
 }

@@ -47,7 +47,7 @@ const userWord = anyWord.filter(
   (word) => !/:\d+(\.\d+)?$/.test(word) && !/^(\/|pc_|pc?$|local$|NoXDisplay$)/i.test(word),
 );
 
-/** A word must not extend the previous one, or that one would look like a host. */
+/** No word may extend the previous one, because the previous word would then look like a host. */
 const noneExtends = (list: readonly string[]) =>
   list.every((word, index) => !word.toLowerCase().startsWith(list[index - 1]?.toLowerCase() ?? "\n"));
 const anyUser = fc
@@ -75,21 +75,21 @@ const who = fc.oneof(
   named(userWord, NULL),
   named(userWord, host),
   named(userWord, NULL, fc.constantFrom("/dev/pts/1", ":0.0", "gate:0")),
-  // Three words: the display may be anything.
+  // With three words, any word may be the display.
   named(userWord, host, anyWord),
-  // The display equals or extends the host, or has a display's shape: users and qualifiers may be several words.
+  // If the display equals or extends the host, or has a display's shape, users and qualifiers may be several words.
   fc
     .tuple(named(anyUser, host, NULL, rest), fc.constantFrom("", ".0", ":0.0", "0"))
     .map(([holder, more]) => ({ ...holder, display: holder.host + more })),
   named(anyUser, host, display, rest),
-  // Only the order is evidence: plain words that do not extend each other.
+  // Only the order identifies these words: they are plain, and none extends the previous one.
   fc
     .tuple(named(userWord, host), fc.stringMatching(/^x[A-Za-z_]{0,7}$/), plainRest)
     .filter(([, x, more]) => noneExtends([x, ...more]))
     .map(([holder, x, more]) => ({ ...holder, display: x, qualifier: more.join(" ") })),
 );
 
-/** Without a version, a bracket at the end of the identity would be parsed as one. */
+/** If an identity ends in brackets, a version must follow, because the brackets would be parsed as one. */
 const version = fc.stringMatching(/^v[0-9][A-Za-z0-9_.]{0,8}$/);
 const holder = who.chain((identity) => {
   const last = identity.qualifier ?? identity.display ?? identity.host ?? "";
@@ -118,7 +118,7 @@ interface Context {
   readonly reportTime: number;
 }
 
-/** Lines under one pool line, or above all of them. */
+/** Makes the lines under one pool line, or those above all pool lines if `index` is null. */
 function groupOf({ reportTime }: Context, index: number | null) {
   const pool = fc.constant(index);
   /** Whole minutes of the last two months; null prints as an impossible date. */
@@ -184,8 +184,8 @@ function featureOf(context: Context, daemon: string, name: string): fc.Arbitrary
     expiry: expiryIn(context.zone),
     total: optional(between(1, 9999)),
   });
-  // The table cannot distinguish pools of one version. Without a daemon, the block would get the one of its
-  // pool line.
+  // The table cannot distinguish two pools of one version. A block without a daemon has no pools, because it would get the
+  // daemon of its pool line.
   const maxLength = daemon === "" ? 0 : 3;
   const drafts = fc.uniqueArray(draft, { maxLength, selector: (pool) => `${pool.version}`.toLowerCase() });
   const outcomes = fc.constantFrom("ok", "short", "shared", "uncounted");

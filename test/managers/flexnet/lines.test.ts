@@ -25,14 +25,14 @@ describe("an identity is split by its evidence", () => {
     ["1 pc-1 pc-1", ["1", "pc-1", "pc-1", null], []],
     ["DOM\\amira$ pc-1 display", ["DOM\\amira$", "pc-1", "display", null], []],
     ["amira /dev/tty batch", ["amira", null, "/dev/tty", "batch"], []],
-    // The word after the host equals or extends it.
+    // The word after the host equals the host or extends it.
     ["Jane Doe Jr. pc-1 pc-1", ["Jane Doe Jr.", "pc-1", "pc-1", null], []],
     ["amira PC-1 pc-1.0 VLS_GXL", ["amira", "PC-1", "pc-1.0", "VLS_GXL"], []],
     ["amira pc-1 pc-1:0.0 Single Core Engine", ["amira", "pc-1", "pc-1:0.0", "Single Core Engine"], []],
-    // A known host.
+    // The host is known from other lines.
     ["Jane  Doe pc-1 xyz", ["Jane  Doe", "pc-1", "xyz", null], ["PC-1"]],
     ["Jane Doe pc-1 xyz tool", ["Jane Doe", "pc-1", "xyz", "tool"], ["pc-1"]],
-    // The word before a display.
+    // The word before a display is the host.
     ["Jane Doe pc-1 /dev/pts/2", ["Jane Doe", "pc-1", "/dev/pts/2", null], []],
     ["amira pc-1 NoXDisplay 88123", ["amira", "pc-1", "NoXDisplay", "88123"], []],
     ["amira pc-1 local feature=x", ["amira", "pc-1", "local", "feature=x"], []],
@@ -53,7 +53,7 @@ describe("an identity is split by its evidence", () => {
     ["emil pc-1 fj209 2017.06", ["emil", "pc-1", "fj209", "2017.06"]],
     ["root pc-1 |)8<f Z)=Y[", ["root", "pc-1", "|)8<f Z)=Y[", null]],
     ["amira pc-1 x11 feature=x", ["amira", "pc-1", "x11 feature=x", null]],
-    // The host precedes an encrypted display.
+    // The word before an encrypted display is the host.
     ['John Roe John_R "U,K$`Ct\'"C iQwgGsne<&!', ["John Roe", "John_R", '"U,K$`Ct\'"C iQwgGsne<&!', null]],
     ["Jane Roe Jr. jane icc&f3rU7|<7R/oW/r`?Fj", ["Jane Roe Jr.", "jane", "icc&f3rU7|<7R/oW/r`?Fj", null]],
     ["Sean O'Neil, Dr. pc-1 k|b", ["Sean O'Neil, Dr.", "pc-1", "k|b", null]],

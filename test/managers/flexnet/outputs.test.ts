@@ -423,8 +423,8 @@ const OPTIONS = { address: "27000@lic", zone: "UTC" };
 test("prints a modern lmstat's text", () => {
   const printed = flexnet.render(readText(fixture("modern")), OPTIONS).split("\n");
   const real = new Set(fixture("modern").split("\n"));
-  // The differences are data that readings do not keep: file path, spelling of expiries, locks, linger's second
-  // number.
+  // These lines differ because readings do not keep the file path, the spelling of expiries, locks, and
+  // linger's second number.
   expect(printed.filter((line) => !real.has(line))).toHaveLength(11);
   expect(printed).toContain("Flexible License Manager status on Wed 3/12/2025 14:05");
   expect(printed.join("\n")).not.toMatch(/undefined|null/);

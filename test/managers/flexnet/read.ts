@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { FeatureReading, Reading } from "../../../src/domain/reading.ts";
 import { type ReadOptions, readAs } from "../read-as.ts";
 
-/** Current time in the tests, long after every fixture: years come only from the banner. */
+/** Current time in the tests. It is long after every fixture, so years can come only from the banner. */
 export const NOW = Date.UTC(2026, 5, 1, 12);
 
 export const readText = (text: string | Uint8Array, options: ReadOptions = {}): Reading =>

@@ -39,7 +39,8 @@ const holder: fc.Arbitrary<CheckoutReading> = fc
     startedAt: printedTime(ZONE, NEWEST, MINUTE_MS),
   })
   .map(({ host, display, ...rest }) => {
-    // A host that ends in a bracket needs an address after it, to be distinguished from one.
+    // If the host ends in a bracket, print an address after it; otherwise the brackets would be read as the
+    // address.
     const shown = display ?? (host.endsWith("]") ? "192.0.2.1" : null);
     return checkoutReading({ host, display: shown, ...rest, pool: 0 });
   });

@@ -79,7 +79,10 @@ function sum(values: readonly (number | null)[]): number | null {
   return values.reduce<number>((total, value) => total + (value ?? 0), 0);
 }
 
-/** Assigns the seats to pools as rlmstat shows them: by a version that is unique, else to no pool. */
+/**
+ * Assigns seats to pools as rlmstat shows them: to the only pool of the seat's version, or to no pool if several pools have
+ * it.
+ */
 function assemble(
   daemon: string,
   name: string,

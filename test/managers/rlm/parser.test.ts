@@ -381,7 +381,7 @@ describe("cut at the head, before every line", () => {
     const whole = parse(fixture(name));
     for (let from = 0; from < lines.length; from++) {
       const reading = parse(lines.slice(from).join("\n"));
-      // A text that begins with an ISV server's heading is complete for that ISV server.
+      // A text that begins with the heading of an ISV server is complete for this ISV server.
       const ofDaemon = (daemon: string) => reading.daemons.some((each) => each.name === daemon);
       for (const truth of whole.features) {
         if (reading.cut || !reading.recognised) continue;

@@ -48,7 +48,7 @@ const feature: fc.Arbitrary<FeatureReading> = fc
     const held = sumOfCounts(printed.checkouts);
     const used = Math.max(0, held + off);
     const unlimited = printed.total === null;
-    // lsmon always prints an expiry.
+    // lsmon always prints an expiry, so a feature without one is cut.
     const cut = expiry === UNKNOWN_EXPIRY;
     return singlePoolFeature(
       { daemon: "", ...printed, used, unlimited, consistency: compareCounts(used, held), cut },

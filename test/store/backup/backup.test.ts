@@ -123,7 +123,7 @@ describe("looking at a file", () => {
     const directory = join(quickDirectory(), "raw");
     fs.mkdirSync(directory);
     const raw = join(directory, "raw.db");
-    // Only the file, without its write-ahead log.
+    // Write everything to the file, because its write-ahead log is not copied.
     store.sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
     Bun.spawnSync(["cp", store.path, raw]);
     fs.chmodSync(directory, 0o500);

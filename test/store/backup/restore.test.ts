@@ -101,7 +101,7 @@ describe("a restore", () => {
     await bring(directory, file);
     const events = createEvents(open(directory));
     expect(events.highestReserved()).toBe(given);
-    // Clients that resume from before or after the backup.
+    // Check clients that resume from before and from after the backup.
     for (const id of [filled.newestId, filled.newestId + 10])
       expect(events.holesAbove(id)).toEqual([{ from: filled.newestId + 1, to: given }]);
     expect(events.holesAbove(given)).toEqual([]);
@@ -132,7 +132,8 @@ describe("a restore", () => {
     fs.writeFileSync(join(directory, "state.db"), "x".repeat(5000));
     const { revoked, lost } = await bring(directory, file);
     expect({ revoked, lost }).toEqual({ revoked: ["key-1"], lost: ["later"] });
-    // The restored file is damaged, too; the copy is that of the restored state.
+    // Damage both files again: state.db is now rebuilt from its copy, which must contain the restored
+    // revocations.
     fs.truncateSync(path, 5000);
     fs.writeFileSync(join(directory, "state.db"), "x".repeat(5000));
     const after = keysOf(open(directory, { damaged: "move-aside" }));

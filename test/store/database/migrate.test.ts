@@ -158,7 +158,7 @@ describe("the declared tables are as the migrations make them", () => {
       column.notNull || column.primary,
       column.primary,
     ]);
-    // The key of a table without a rowid, and an alias of the rowid, are never null.
+    // Keys of tables without a rowid, and columns that are an alias of the rowid, are never null.
     const found = sqlite
       .query(`SELECT name, type, "notnull" OR pk > 0, pk > 0 FROM pragma_table_info('${name}')`)
       .values()

@@ -87,13 +87,13 @@ test("a changed session outdates the packed days that it held seats on", () => {
   expect(outdated(put(1, 4, "NULL"))).toEqual([4, 5, 6]);
   expect(outdated(put(2, 2, `${3.5 * DAY}`))).toEqual([2, 3]);
   expect(outdated(put(3, 9, "NULL"))).toEqual([9]);
-  // Seats were held on every packed day.
+  // The session already counts on every packed day, so this end changes none.
   expect(outdated(end(7.5))).toEqual([]);
   expect(outdated(end(5.5))).toEqual([4, 5, 6]);
   expect(outdated("UPDATE sessions SET ended_at = NULL WHERE id = 1")).toEqual([4, 5, 6]);
   expect(outdated(end(6.5))).toEqual([6]);
   expect(outdated("UPDATE sessions SET ended_at = NULL WHERE id = 1")).toEqual([4, 5, 6]);
-  // It was last seen on day 4.
+  // The session was last seen on day 4, so the days from then on change.
   expect(outdated(end(7.5, "unobserved"))).toEqual([4, 5, 6]);
   expect(outdated("UPDATE sessions SET last_seen_at = last_seen_at + 1 WHERE id = 3")).toEqual([]);
   expect(outdated("UPDATE sessions SET count = 2 WHERE id = 2")).toEqual([2, 3]);

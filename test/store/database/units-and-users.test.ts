@@ -32,7 +32,7 @@ test("a database of the version before keeps its rows, and takes holders without
   expect(all("SELECT id, unit, seat_group FROM history_features")).toEqual([[7, "seats", null]]);
   add(3, null, null);
   add(4, null, 11);
-  // An unknown user is not in `last_seen`, but the host is.
+  // A session of an unknown user adds no user to `last_seen`, but its host.
   sqlite.run("UPDATE sessions SET ended_at = 12, end_reason = 'checkin' WHERE id IN (2, 3)");
   const seen = "SELECT kind, name, at FROM last_seen ORDER BY kind, name";
   expect(all(seen)).toEqual([
@@ -43,7 +43,7 @@ test("a database of the version before keeps its rows, and takes holders without
   sqlite.run("DELETE FROM sessions WHERE id IN (1, 3)");
   expect(all(seen)).toEqual([["user", "bob", 12]]);
 
-  // Only another unit or seat group outdates the packed days.
+  // Packed days become outdated only if the unit or the seat group changes.
   const days = () => all("SELECT at FROM dirty WHERE kind = 'site' AND at = 3 * 86400000").length;
   sqlite.run("UPDATE history_features SET unit = 'seats', seat_group = NULL");
   expect(days()).toBe(0);

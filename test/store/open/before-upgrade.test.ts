@@ -69,7 +69,7 @@ describe("before an upgrade", () => {
     ]);
   });
 
-  /** Starts that are killed after `steps` more migrations each. */
+  /** Starts `times` times. Each start is killed after `steps` more migrations. */
   const killed = (directory: string, from: number, steps: number, times: number) => {
     for (let end = from + steps, time = 0; time < times; end += steps, time++) {
       const migrations = MIGRATIONS.map((one, index) => (index < end ? one : { ...one, sql: "killed" }));

@@ -75,7 +75,7 @@ describe("opening a store", () => {
     const first = open(directory);
     const before = first.sizeBytes();
     const made = keysOf(first).create(plainKey());
-    // The write-ahead log counts.
+    // The size includes the write-ahead log.
     expect(first.sizeBytes()).toBeGreaterThan(before);
     first.close();
     first.close();
@@ -176,7 +176,7 @@ describe("a store that cannot be opened names the problem and the fix", () => {
     });
     open(directory).close();
     fs.chownSync(directory, NOBODY, NOBODY);
-    // A file that root created and did not give away.
+    // Give the file to root, as if root had created it.
     fs.chownSync(join(directory, "licmond.db"), 0, 0);
     expect(await saying(spawnScript("holder.ts", [directory, "cli"], asNobody))).toMatchObject({
       code: "NOT_WRITABLE",
@@ -289,7 +289,7 @@ test("kill -9 at any moment loses nothing that was committed", async () => {
     const store = open(directory);
     const keys = keysOf(store);
     expect(made.filter((key) => keys.verify(key).outcome !== "valid")).toEqual([]);
-    // The last commit of a round may not have been printed.
+    // The last commit of each round may not have been printed.
     expect(keys.count() - made.length).toBeLessThanOrEqual(rounds.length);
     expect(store.sqlite.query("PRAGMA integrity_check").values()).toEqual([["ok"]]);
     store.close();

@@ -97,7 +97,7 @@ describe("state.db and its copy", () => {
       });
       expect(outcomes(store, filled)).toEqual(AFTER);
       expect(createAlerts(store).firing()).toHaveLength(1);
-      // The next start has both again.
+      // The store has both files again, so state.db may be lost once more.
       store.close();
       fs.rmSync(join(directory, "state.db"));
       expect(outcomes(open(directory, { damaged: "move-aside" }), filled)).toEqual(AFTER);
@@ -196,7 +196,7 @@ describe("alerts", () => {
     expect(alerts.nextId()).toBe(10);
   });
 
-  /** Creates files of a licmond that had alerts in both databases. */
+  /** Creates the files of a version that stored alerts in both databases. */
   function beforeTheMove() {
     const directory = quickDirectory();
     const files = [
@@ -224,7 +224,7 @@ describe("alerts", () => {
     rows: [
       [6, "ended", 10, "licmond.db"],
       [7, "fires", null, "both"],
-      // state.db had not followed; and licmond.db lost its newest rows in a power cut.
+      // state.db did not have this end yet, and licmond.db lost its newest rows in a power cut.
       [8, "ended since", 12, "licmond.db"],
       [8, "fires", null, "state.db"],
       [9, "fires", null, "state.db"],
