@@ -270,7 +270,7 @@ export const UNPARSED: Rule<{ readonly server: string; readonly lines: number; r
   level: ({ lines, usual }) => (lines > usual ? 1 : 0),
   finding: ({ server, lines, usual }) =>
     info(
-      `${countOf(lines, "line")} of what ${server} says ${lines === 1 ? "is" : "are"} not understood; it was ${usual}`,
+      `${countOf(lines, "line")} of the output of ${server} ${lines === 1 ? "is" : "are"} not recognized (usually ${usual})`,
       lines,
       usual,
     ),
@@ -304,7 +304,7 @@ export const HOST_RULES: readonly Rule<HostLook>[] = [
     level: ({ outbox }) => (outbox?.dropped ? 2 : (outbox?.percent ?? 0) >= OUTBOX_WARNING ? 1 : 0),
     finding: ({ outbox }, level) =>
       level === 2
-        ? critical("Facts for the hub were dropped: it gets their days as a whole once it answers")
+        ? critical("Facts for the hub were dropped: once the hub answers, it gets whole days instead")
         : warning(
             `${outbox?.percent ?? 0} % of outbox_size waits for the hub`,
             outbox?.percent,

@@ -111,7 +111,7 @@ async function configText(file: string | undefined, io: CommandIo): Promise<stri
 async function nextSteps({ root, run }: Host, systemd: boolean, started: boolean, path: string) {
   if (root !== null)
     return `Installed below ${root}. The image creates the directories when it boots. It also needs:
-  systemd-sysusers --root=${root} licmond.conf    makes the user; a system that never booted does it by itself
+  systemd-sysusers --root=${root} licmond.conf    creates the user; a first boot does this too
   systemctl --root=${root} enable licmond         starts the service at every boot
 `;
   // sudo's $PATH lacks /usr/local/bin on some distributions.

@@ -46,7 +46,7 @@ The database.
 The sockets by which root and the group licmond ask the daemon without a key.
 .TP
 .I \\(ti/.config/licmond/client.toml
-\\fBurl\\fR and \\fBkey_file\\fR of the daemon that the commands for people ask; $LICMOND_URL and $LICMOND_API_KEY beat them.
+\\fBurl\\fR and \\fBkey_file\\fR of the daemon that the commands for people ask; $LICMOND_URL and $LICMOND_API_KEY take precedence.
 .SH SEE ALSO
 .BR systemctl (1),
 .BR systemd.unit (5)

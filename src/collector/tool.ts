@@ -96,7 +96,7 @@ const SHORTAGES: Readonly<Record<string, readonly [what: string, fix: string]>> 
     "raise the sysctl fs.file-max and find the program that holds so many files (`lsof`); LimitNOFILE= does not help",
   ],
   EAGAIN: [
-    "licmond may not start more processes",
+    "licmond is not allowed to start more processes",
     "raise TasksMax= and LimitNPROC= of its unit, or `ulimit -u`",
   ],
   ENOMEM: ["out of memory", "free memory, or raise MemoryMax= of its unit"],

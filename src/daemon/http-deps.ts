@@ -197,7 +197,7 @@ export function collectorHealth(
 }
 
 export function diskHealth({ disk }: Pick<HostSample, "disk">): HealthCheck {
-  if (disk === null) return { status: "healthy", message: "The host does not say" };
+  if (disk === null) return { status: "healthy", message: "Disk usage is unknown on this host" };
   const full = disk >= DISK_FULL_PERCENT;
   return { status: full ? "degraded" : "healthy", message: `${disk} % of the file system is used` };
 }

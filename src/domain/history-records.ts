@@ -35,7 +35,7 @@ export const RangeFields = {
   end: Timestamp,
   resolution: words(
     ["exact", "1h"],
-    "`1h`: the range reaches past the samples and was widened to the whole hours that are kept",
+    "`1h`: the range begins before the oldest sample, so it was widened to whole hours",
   ),
 };
 
@@ -46,7 +46,7 @@ export const SeriesPoint = record("SeriesPoint", {
   total: nullable(Count),
 });
 
-const UNKNOWN_SESSIONS = "Null if the range begins before sessions are kept, and without polls";
+const UNKNOWN_SESSIONS = "Null if there were no polls, or if the range begins before sessions are kept";
 
 export const StatsRecord = record("StatsRow", {
   ...OfFeature,
@@ -62,7 +62,7 @@ export const StatsRecord = record("StatsRow", {
   ),
   sessions: countOrNull(`Sessions that overlap the range. ${UNKNOWN_SESSIONS}`),
   usedSeatHours: amountOrNull(
-    "Seats in use as the manager counts them × hours, reservations included, while the server was read (`coverage`)",
+    "Seat-hours in use by the manager's count, reservations included, while the server was read (`coverage`)",
   ),
   heldSeatHours: amountOrNull(
     "Seats that people held × hours, reservations excluded, as in /api/licenses/usage. Covers the same time as " +
@@ -75,8 +75,8 @@ export const StatsRecord = record("StatsRow", {
       "counts denials but names no feature",
   ),
   queuedRequests: countOrNull(
-    "Rows of /api/licenses/denials with the outcome `queued`. Null if `denials` is, and if the range begins before they " +
-      "are kept",
+    "Rows of /api/licenses/denials with the outcome `queued`. Null if `denials` is null, or if the range begins before " +
+      "denials are kept",
   ),
   coverage: Coverage,
   ...OfCounts,
@@ -114,7 +114,7 @@ export const PersonRecord = record("Person", {
   kind: words(PERSON_KINDS),
   name: Type.String({ description: "For a host, as the tool last printed it" }),
   lastSeenAt: time(
-    "When the person last held seats or waited (while that lasts, the last reading), or was last denied",
+    "When the person last held seats, waited or was denied. For current holders and waiters, the time of the last reading",
   ),
 });
 export type PersonRecord = Static<typeof PersonRecord>;
@@ -136,14 +136,14 @@ const DemandFields = {
   deniedRequests: countOrNull("Requests that were denied for lack of seats (FlexNet -4, -24, -101)"),
   deniedSeats: nullable(Count),
   queuedRequests: countOrNull(
-    "Requests that got a place in the queue, from the log; without a log, how often the queue grew between two polls, " +
-      "which is a lower bound",
+    "Requests that got a place in the queue, from the log. Without a log, a lower bound: how often the queue grew between " +
+      "two polls",
   ),
   queuedSeatHours: amountOrNull("Seats requested in the queue × hours"),
   knownFrom: words(
     DEMAND_SOURCES,
-    "`log`: the debug log covers 95 % of the covered time, or has such requests; `queue`: polls saw people wait; `none`: " +
-      "neither, which does not show that there was no demand",
+    "`log`: the debug log covers at least 95 % of the covered time, or contains denied or queued requests; `queue`: polls " +
+      "saw requests waiting; `none`: neither, so the demand is unknown",
   ),
 };
 
@@ -159,7 +159,7 @@ export const EfficiencyRecord = record("EfficiencyRow", {
     }),
     {
       description:
-        "One entry per seat up to 1000 seats; with more seats, only those after which the share changes",
+        "One entry per seat. Above 1000 seats, seats with the same share as the next one are left out",
     },
   ),
   whatIf: Type.Array(
@@ -170,9 +170,9 @@ export const EfficiencyRecord = record("EfficiencyRow", {
     }),
     {
       description:
-        "The same demand with other numbers of seats; none while the total is unknown or unlimited. For more seats than " +
-        "there are, null if the demand is unknown; else `saturatedSeconds` is the time in which the known demand would " +
-        "still have taken every seat, and `affectedSessions` the number of requests that would still have been denied or " +
+        "The same demand with a different number of seats; empty while the total is unknown or unlimited. With additional " +
+        "seats, both values are null if the demand is unknown. Otherwise `saturatedSeconds` is how long the known demand " +
+        "would still use every seat, and `affectedSessions` is the number of requests that would still be denied or " +
         "queued",
     },
   ),
@@ -227,21 +227,22 @@ export const EfficiencyRow = Type.Object({
 export type EfficiencyRow = Static<typeof EfficiencyRow>;
 
 const Wait = countOrNull(
-  "Wait of requests at random moments while it was full, until a reading showed a free seat: p50, and p80 plus two " +
-    "standard errors; null below 30 periods",
+  "Wait of requests at random moments of these periods until a reading showed a free seat: the p50, or the p80 plus two " +
+    "standard errors. Null below 30 periods",
 );
 
 export const WaitsRecord = record("WaitsRow", {
   ...OfFeature,
-  count: count("Periods without a free seat; a gap of more than an hour in the readings ends one"),
-  fullSeconds: count("Their total length, including gaps"),
+  count: count("Periods without a free seat; a gap of more than an hour in the readings ends a period"),
+  fullSeconds: count("Total length of these periods, including gaps"),
   p50Seconds: Wait,
   p80Seconds: Wait,
   longestSeconds: countOrNull("The longest period; null below 30 periods"),
   p80Confirmed: nullable({
     ...Percent,
     description:
-      "Percent of the moments in the last third of the periods whose wait was within the p80 of the first two thirds",
+      "Check of the p80: percentage of moments in the last third of the periods whose wait did not exceed the p80 of the " +
+      "first two thirds",
   } as typeof Percent),
   coverage: Coverage,
 });

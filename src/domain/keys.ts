@@ -111,25 +111,26 @@ export function keyProblem(
   const problem = (field: keyof NewKey, right: string) => ({ field, message: `${field} ${right}` });
   const length = [...name].length;
   if (length === 0 || length > MAX_NAME || name !== name.trim() || /[\p{Cc}\p{Cs}]/u.test(name)) {
-    const without = "without control characters, halves of surrogate pairs, or blanks at its ends";
-    return problem("name", `takes 1 to ${MAX_NAME} characters, ${without}`);
+    const without = "without control characters, unpaired surrogates, or blanks at either end";
+    return problem("name", `must have 1 to ${MAX_NAME} characters, ${without}`);
   }
-  if (!ROLES.includes(role)) return problem("role", `takes one of ${ROLES.join(", ")}`);
-  if (role === "site" && !ofSites) return problem("role", "site is for keys of a hub, to which sites push");
+  if (!ROLES.includes(role)) return problem("role", `must be one of ${ROLES.join(", ")}`);
+  if (role === "site" && !ofSites) return problem("role", "site exists only on a hub");
   if (role === "site" && !SITE_NAME.test(wanted.site ?? ""))
     return problem(
       "site",
-      "takes the name of the site: 1 to 64 of a-z 0-9 . _ - that start with a letter or digit",
+      "must be the name of the site: 1 to 64 of a-z 0-9 . _ - that start with a letter or digit",
     );
-  if (role !== "site" && wanted.site !== undefined) return problem("site", "goes with the role site only");
+  if (role !== "site" && wanted.site !== undefined)
+    return problem("site", "is only allowed with the role site");
   if (expiresAt !== null && !(Number.isSafeInteger(expiresAt) && expiresAt > now))
-    return problem("expiresAt", "takes a time in the future");
-  if (anonymize && role !== "viewer") return problem("anonymize", "goes with the role viewer only");
+    return problem("expiresAt", "must be a time in the future");
+  if (anonymize && role !== "viewer") return problem("anonymize", "is only allowed with the role viewer");
   const isLimit = (value: number | null) => value === null || (Number.isSafeInteger(value) && value >= 1);
   const wrong = (["dailyQuota", "monthlyQuota", "requestsPerMinute"] as const).find(
     (field) => !isLimit(wanted[field]),
   );
-  return wrong === undefined ? null : problem(wrong, "takes an integer of at least 1");
+  return wrong === undefined ? null : problem(wrong, "must be an integer of at least 1");
 }
 
 const VIEWER = ["calendar", "read", "details", "holders", "people", "commands", "logs"] as const;

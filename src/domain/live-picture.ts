@@ -17,7 +17,7 @@ const Features = Type.Array(
   columns<FeatureValues>(
     "PictureFeature",
     FEATURE_COLUMNS,
-    "As in the feature's record; `collectedAt` is null where it is the server's, and where the feature was never read.",
+    "As in the feature's record; `collectedAt` is null if it equals the server's, and if the feature was never read.",
   ),
 );
 const Rows = Type.Array(

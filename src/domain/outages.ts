@@ -21,7 +21,7 @@ export const OutageRecord = record("Outage", {
   server: Type.String(),
   status: words(
     OUTAGE_STATUSES,
-    "degraded: some members or daemons are not up; unknown: the poll did not show whether it works",
+    "degraded: some members or daemons are not up; unknown: the poll did not show whether the server works",
   ),
   reason: textOrNull("From the first poll of the outage"),
   startedAt: Timestamp,
@@ -47,7 +47,8 @@ export const AvailabilityRecord = record("Availability", {
   server: Type.String(),
   availability: nullable({
     ...Percent,
-    description: "Percent of the covered time in which it was up or degraded; null if no time is covered",
+    description:
+      "Percent of the covered time in which the server was up or degraded; null if no time is covered",
   } as typeof Percent),
   coverage: Type.Number({
     minimum: 0,

@@ -44,11 +44,11 @@ export function invalidBody(errors: Iterable<ValueError>, body: unknown): ApiErr
   const { value: problem } = problemsOf(errors, body, "object").next();
   const { kind, path = [], takes = "" } = problem ?? {};
   const name = path.length === 0 ? "The body" : `Field ${shown(printPath(path))}`;
-  if (kind === "missing") return new ApiError("MISSING_FIELD", `${name} is missing: it takes ${takes}.`);
+  if (kind === "missing") return new ApiError("MISSING_FIELD", `${name} is missing: it must be ${takes}.`);
   if (kind === "unknown") {
     const [closest] = closestNames(String(path.at(-1)), takes.split(", ").filter(Boolean));
     const meant = closest === undefined ? "" : ` The closest one is ${shown(closest)}.`;
-    const message = `${name} is unknown: the body takes ${takes || "no fields"}.${meant}`;
+    const message = `${name} is unknown: the body accepts ${takes || "no fields"}.${meant}`;
     return new ApiError("INVALID_FIELD", message);
   }
   return new ApiError("INVALID_FIELD", `${name} must be ${takes}.`);

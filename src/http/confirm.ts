@@ -30,13 +30,16 @@ export function createConfirm(deps: Deps) {
     const { signIn } = exchange;
     if (signIn === null) return;
     if (confirm === undefined)
-      throw new ApiError("MISSING_FIELD", 'Field "confirm" is missing: it takes the key that signed in.');
+      throw new ApiError("MISSING_FIELD", 'Field "confirm" is missing: it must be the key that signed in.');
     const check = deps.keys.verify(confirm);
     if (check.outcome !== "valid") countRefusal(exchange, check.outcome);
     const { id, role } = validKey(check);
     const isOwn = kindOf(signIn.keyId) === "key" ? id === signIn.keyId : role === "admin";
     if (isOwn) return;
     countRefusal(exchange, "another key");
-    throw new ApiError("AUTH_INVALID", 'Field "confirm" takes the key that signed in; this is another one.');
+    throw new ApiError(
+      "AUTH_INVALID",
+      'Field "confirm" must be the key that signed in; this is another key.',
+    );
   };
 }

@@ -208,8 +208,8 @@ export function requirePermission(
   const roles = ROLES.filter((role) => permits({ role, anonymize: false }, needed)).join(" or ");
   const kind = kindOf(caller?.id ?? "");
   let whose = `this ${kind === "socket" ? kind : "key"}'s role is ${caller?.role ?? "none"}`;
-  if (caller?.anonymize) whose = "this key is an anonymized one";
-  if (kind === "public") whose = "without one [page] public in the config does not let it be seen";
+  if (caller?.anonymize) whose = "this key is anonymized";
+  if (kind === "public") whose = "without a key, [page] public in the config does not allow it";
   if (kind === "proxy") whose = `the proxy's user is ${caller?.role}`;
   throw new ApiError("AUTH_INSUFFICIENT", `${subject} needs a key with the role ${roles}; ${whose}.`);
 }
@@ -226,8 +226,8 @@ export function requirePeople({ caller }: Exchange, from: HttpSettings["page"]["
   const setting = `[page] people = "${from}" in the config`;
   const what =
     from === "off"
-      ? `Answers about one person are off: ${setting}.`
-      : `Answers about one person need the role operator or admin (${setting}); this key's role is ${role}.`;
+      ? `Queries about one person are disabled: ${setting}.`
+      : `Queries about one person require the role operator or admin (${setting}); this key's role is ${role}.`;
   throw new ApiError("AUTH_INSUFFICIENT", hint === "" ? what : `${what} ${hint}`);
 }
 

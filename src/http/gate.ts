@@ -139,7 +139,7 @@ export function createGate(
     if (access === undefined) {
       const headers = { allow: allowOf(route) };
       if (request.method === "OPTIONS") return new Response(null, { status: 204, headers });
-      const message = `${route.path} takes ${headers.allow}, not ${shown(request.method)}.`;
+      const message = `${route.path} accepts ${headers.allow}, not ${shown(request.method)}.`;
       throw new ApiError("METHOD_NOT_ALLOWED", message, { headers });
     }
     if (caller === null && check === null && isFirstRead(exchange))

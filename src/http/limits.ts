@@ -97,7 +97,7 @@ export function createLimits({ clock, quotas, settings }: Pick<HttpDeps, "clock"
     headers["x-ratelimit-reset"] = String(resetAt);
     if (drawn.allowed) return;
     const { retryAfterSeconds } = drawn;
-    const allowed = `it has ${rate.perMinute} a minute, ${rate.capacity} at once`;
+    const allowed = `the limit is ${rate.perMinute} a minute, ${rate.capacity} at once`;
     const message = `Too many requests ${which}: ${allowed}. Try again in ${retryAfterSeconds} s.`;
     throw new ApiError("RATE_LIMIT_EXCEEDED", message, { retryAfterSeconds });
   }
@@ -128,7 +128,7 @@ export function createLimits({ clock, quotas, settings }: Pick<HttpDeps, "clock"
       const { period, limit, until } = refusal;
       const retryAfterSeconds = Math.max(1, Math.ceil((until - clock.now()) / 1000));
       const used = `This key's ${limit} requests of this ${period} (UTC) are used up.`;
-      throw new ApiError("QUOTA_EXCEEDED", `${used} It may ask again at ${iso(until)}.`, {
+      throw new ApiError("QUOTA_EXCEEDED", `${used} The quota resets at ${iso(until)}.`, {
         retryAfterSeconds,
       });
     },

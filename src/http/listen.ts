@@ -108,9 +108,9 @@ function tlsOf({ cert, key, clientCa }: Pick<TlsMaterial, "cert" | "key" | "clie
 function cannotListen(cause: unknown, host: string, port: number): Error {
   const where = `${host}:${port}`;
   const why = {
-    EADDRINUSE: `Another program listens on ${where}. End it, or set http.port (LICMOND_HTTP_PORT) to a free one.`,
+    EADDRINUSE: `Another program listens on ${where}. Stop it, or set http.port (LICMOND_HTTP_PORT) to a free one.`,
     EACCES: `Not allowed to listen on ${where}: ports below 1024 need privileges. Set http.port.`,
-    EADDRNOTAVAIL: `This host has no address ${host}. Set http.host to one it has, or to 0.0.0.0.`,
+    EADDRNOTAVAIL: `This host has no address ${host}. Set http.host to one of its addresses, or to 0.0.0.0.`,
   }[codeOf(cause)];
   return new Error(why ?? `Cannot listen on ${where}: ${messageOf(cause)}`, { cause });
 }

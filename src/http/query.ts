@@ -105,15 +105,17 @@ export function invalidQuery(parameters: Parameters, sent: Sent): ApiError {
   if (parameter === undefined) {
     const [closest] = closestNames(name, Object.keys(parameters));
     const meant =
-      closest === undefined ? "This path takes no parameters." : `The closest one is ${shown(closest)}.`;
+      closest === undefined
+        ? "This path accepts no query parameters."
+        : `The closest one is ${shown(closest)}.`;
     return new ApiError("INVALID_QUERY", `Unknown query parameter ${shown(name)}. ${meant}`);
   }
   const { takes } = parameter[RULE];
   const got = [sent[name] ?? ""].flat();
   const message =
     got.length > 1 && parameter.type !== "array"
-      ? `is given ${got.length} times; it takes ${takes}, once.`
-      : `got ${shown(got.join(","))}; it takes ${takes}.`;
+      ? `may be given only once, got ${got.length}; it must be ${takes}.`
+      : `got ${shown(got.join(","))}; it must be ${takes}.`;
   return new ApiError("INVALID_QUERY", `Query parameter "${name}" ${message}`);
 }
 
@@ -165,7 +167,7 @@ function wordRule<W extends string>(takes: string, vocabulary: readonly W[]): Te
 }
 
 export function wordList<const W extends string>(vocabulary: readonly W[], description: string) {
-  const rule = wordRule(`${vocabulary.join(", ")} (one or more, separated by commas)`, vocabulary);
+  const rule = wordRule(`one or more of ${vocabulary.join(", ")}, separated by commas`, vocabulary);
   return list(rule, { type: "string", enum: vocabulary }, { description, example: [vocabulary[0]] });
 }
 

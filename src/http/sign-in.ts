@@ -63,13 +63,13 @@ export function requirePage(exchange: Exchange, listed: readonly string[]): void
   }
   if (isFromOwnPage(exchange, changes ? listed : [])) return;
   const named = shown(headers.get("origin") ?? "");
-  const seen = exchange.origin === null ? "no name" : shown(exchange.origin);
+  const seen = exchange.origin === null ? "not named by the request" : shown(exchange.origin);
   const remedy =
     "A proxy that uses plain HTTP must pass the Host header on (nginx: proxy_set_header Host $http_host;). " +
     "Over TLS, old browsers also need the proxy in http.trusted_proxies.";
   throw new ApiError(
     "AUTH_INSUFFICIENT",
-    `Pages of the origin ${named} may not act for a browser that is signed in here: this is ${seen}. ${remedy}`,
+    `Pages of the origin ${named} may not act for a browser that is signed in here: the origin of this daemon is ${seen}. ${remedy}`,
   );
 }
 

@@ -27,19 +27,19 @@ export function readTls({ cert, key, clientCa }: TlsFiles): TlsMaterial {
   const secret = readPem(key, "http.tls_key");
   const certificate = parsed(
     () => new X509Certificate(chain),
-    `http.tls_cert: ${cert} holds no certificate in PEM (it starts with -----BEGIN CERTIFICATE-----).`,
+    `http.tls_cert: ${cert} contains no PEM certificate (-----BEGIN CERTIFICATE-----).`,
   );
   const privateKey = parsed(() => createPrivateKey(secret), whyNoKey(secret, key));
   if (!certificate.checkPrivateKey(privateKey)) {
     throw new Error(
-      `http.tls_key: ${key} is not the key of the certificate in ${cert}. Give the pair that belongs together, the daemon's own certificate first.`,
+      `http.tls_key: ${key} is not the key of the certificate in ${cert}. Use a matching pair; in http.tls_cert, the daemon's own certificate must come first.`,
     );
   }
   const authorities = clientCa === undefined ? undefined : readPem(clientCa, "http.tls_client_ca");
   if (authorities !== undefined)
     parsed(
       () => new X509Certificate(authorities),
-      `http.tls_client_ca: ${clientCa} holds no certificate in PEM (it starts with -----BEGIN CERTIFICATE-----).`,
+      `http.tls_client_ca: ${clientCa} contains no PEM certificate (-----BEGIN CERTIFICATE-----).`,
     );
   return {
     cert: chain,
@@ -57,7 +57,7 @@ export function certificateWarning(
 ): string | null {
   const day = (at: number) => new Date(at).toISOString().slice(0, 10);
   if (now >= validTo) return `The TLS certificate expired on ${day(validTo)}: clients refuse it`;
-  if (now < validFrom) return `The TLS certificate holds only from ${day(validFrom)} on: clients refuse it`;
+  if (now < validFrom) return `The TLS certificate is not valid before ${day(validFrom)}: clients refuse it`;
   const days = Math.floor((validTo - now) / DAY_MS);
   if (days >= WARN_DAYS) return null;
   return `The TLS certificate expires on ${day(validTo)}, in ${countOf(days, "day")}`;
@@ -84,7 +84,7 @@ function parsed<T>(parse: () => T, otherwise: string): T {
 
 function whyNoKey(pem: string, path: string): string {
   if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(pem)) {
-    return `http.tls_key: the key in ${path} is encrypted, and a daemon cannot ask anyone for its password. Decrypt it (openssl pkey -in … -out …) and let only the daemon's user read it.`;
+    return `http.tls_key: the key in ${path} is encrypted, but a daemon cannot ask for a password. Decrypt it (openssl pkey -in … -out …) and let only the daemon's user read it.`;
   }
-  return `http.tls_key: ${path} holds no private key in PEM (it starts with -----BEGIN PRIVATE KEY-----).`;
+  return `http.tls_key: ${path} contains no PEM private key (-----BEGIN PRIVATE KEY-----).`;
 }

@@ -73,7 +73,7 @@ export function proxyCaller(
   if (name.length > MAX_NAME || /[\p{Cc}\p{Cs}]/u.test(name))
     throw new ApiError(
       "AUTH_INVALID",
-      `The proxy's header ${userHeader} takes a name of 1 to ${MAX_NAME} characters.`,
+      `The proxy's header ${userHeader} must be a name of 1 to ${MAX_NAME} characters.`,
     );
   const said = roleHeader === null ? name : (headers.get(roleHeader) ?? "");
   const groups = [said, ...(roleHeader === null ? [] : said.split(/[,;|]/))].map((one) => one.trim());
@@ -83,7 +83,8 @@ export function proxyCaller(
   const rest = roles?.["*"] ?? (roleHeader === null && roles === null ? "viewer" : undefined);
   const role = ROLES.findLast((each) => mapped.some((one) => one === each)) ?? rest;
   if (role !== undefined) return keyless(`proxy-${role}-${name}`, name, role);
-  const why = roleHeader === null ? "[page] roles does not name them" : `the header ${roleHeader} has none`;
+  const why =
+    roleHeader === null ? "[page] roles does not name them" : `the header ${roleHeader} contains no role`;
   throw new ApiError(
     "AUTH_INSUFFICIENT",
     `The person whom the proxy has signed in has no role here: ${why}.`,

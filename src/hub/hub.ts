@@ -35,8 +35,7 @@ export function createHub(config: Config, overrides: Partial<ProcessDeps> = {}) 
 async function start(frame: Frame): Promise<Started> {
   const { environment, clock, timers, build, logging, log, running, teardown, part } = frame;
   const { hub } = running.current();
-  if (hub === null)
-    throw new Error('The config has no [hub]: database = "postgres://…" names the database of the hub.');
+  if (hub === null) throw new Error('The config has no [hub]: add [hub] with database = "postgres://…".');
   const pool = openPool(hub);
   teardown.add("database", () => pool.close({ timeout: 2 }));
   await migrate(pool).catch((error: unknown) => {

@@ -21,7 +21,8 @@ export type Host = ReturnType<typeof createHost>;
 /** Creates the system to install on: this host, or a directory with the files of one. */
 export function createHost(root: string | null, uid: number, run: Run) {
   const base = root === null ? null : resolve(root);
-  const refuse: Run = (argv) => Promise.reject(new Error(`${argv[0]} is not run for a system below ${base}`));
+  const refuse: Run = (argv) =>
+    Promise.reject(new Error(`cannot run ${argv[0]} while installing into ${base}`));
   return {
     /** Null = this host. Otherwise install below this directory and run nothing. */
     root: base,

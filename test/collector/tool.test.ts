@@ -185,7 +185,7 @@ test("readElf never throws on cut or random headers", () => {
 test.each([
   ["EMFILE", "licmond has used up its file descriptors (EMFILE)", "LimitNOFILE="],
   ["ENFILE", "this host has used up its file descriptors (ENFILE)", "fs.file-max"],
-  ["EAGAIN", "licmond may not start more processes (EAGAIN)", "TasksMax="],
+  ["EAGAIN", "licmond is not allowed to start more processes (EAGAIN)", "TasksMax="],
   ["ENOMEM", "out of memory (ENOMEM)", "MemoryMax="],
 ])("%s names the limit to raise, for any tool", (code, message, fix) => {
   const error = Object.assign(new Error("spawn failed"), { code });

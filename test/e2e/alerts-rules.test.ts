@@ -37,7 +37,7 @@ const CAUSES: readonly (readonly [FlexnetState | string, number, number, ...(str
     /^daemon_down critical -: The daemon acmed of eda is down: .*\(-97,121\)/,
     "server_down critical -: eda is down",
   ],
-  [UNKNOWN, 2, 2, "unparsed info -: 1 line of what eda says is not understood; it was 0"],
+  [UNKNOWN, 2, 2, "unparsed info -: 1 line of the output of eda is not recognized (usually 0)"],
   ["nothing that lmstat says\n", 2, 2, /^stale warning -: The numbers of eda are stale: /],
 ];
 

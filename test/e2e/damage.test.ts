@@ -46,7 +46,7 @@ describe("API keys", () => {
     const losses: readonly [string, RegExp, () => void][] = [
       ["a page of licmond.db", /continuing with a new one/, () => fillPage(databaseOf(site), 0)],
       ["licmond.db", /licmond\.db is missing/, () => remove("licmond.db")],
-      ["a page of state.db", /state came back from its copy/, () => fillPage(stateOf(site), 1)],
+      ["a page of state.db", /state\.db was restored from its copy/, () => fillPage(stateOf(site), 1)],
       ["state.db", /state\.db is missing/, () => remove("state.db")],
     ];
     for (const [what, words, lose] of losses) {

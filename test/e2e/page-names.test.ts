@@ -72,7 +72,7 @@ describe.skipIf(!SLOW || !HAS_BROWSER)("the page", () => {
         expect([view, says]).toEqual([view, shows === "counts" && isOfPeople]);
       }
     await lead(`${proxy.origin}/${FEATURE}`);
-    expect(await page.getByRole("button", { name: "Copy link of badge" }).count()).toBe(isPublic ? 1 : 0);
+    expect(await page.getByRole("button", { name: "Copy badge link" }).count()).toBe(isPublic ? 1 : 0);
     await watching.poll({ features: { ...HELD, mesh: { total: 2, used: 1, user: "turing" } } });
     const streams = proxy.answers.filter(({ path }) => path.startsWith("/stream/"));
     expect(streams.some(({ text }) => text().includes("event: picture"))).toBe(true);

@@ -199,7 +199,7 @@ describe("a query is refused", () => {
   test.each<[string, RegExp]>([
     ["/api/licenses/stats?start=2026-02-02&end=2026-02-01", /"start" must lie before "end"/],
     ["/api/licenses/usage?start=1999-01-01", /20 years/],
-    ["/api/licenses/stats?feature=solver&interval=5m&start=2025-01-01", /points; 100000 are the most/],
+    ["/api/licenses/stats?feature=solver&interval=5m&start=2025-01-01", /points; the maximum is 100000/],
     ["/api/licenses/usage?group_by=user,host,day", /one or two different/],
     ["/api/licenses/usage?group_by=user,user", /one or two different/],
     ["/api/licenses/usage?group_by=colour", /user, host, feature, daemon, server, .*label:<name>/],

@@ -87,12 +87,12 @@ test("waits of the features that were full", async () => {
 
 test.each([
   ["outages?server=nope", 404, 'Unknown server "nope"'],
-  ["outages?status=up", 400, '"status" got "up"; it takes degraded, down, unknown'],
+  ["outages?status=up", 400, '"status" got "up"; it must be one or more of degraded, down, unknown'],
   ["outages?feature=x", 400, 'Unknown query parameter "feature"'],
   ["outages?start=now&end=-1d", 400, 'Query parameter "start" must lie before "end"'],
   ["waits?feature=compilr", 404, "a feature"],
-  ["waits?sort=user", 400, '"sort" got "user"; it takes one of server, daemon, feature, count'],
-  ["alerts?start=yesterday", 400, '"start" got "yesterday"; it takes a time'],
+  ["waits?sort=user", 400, '"sort" got "user"; it must be one of server, daemon, feature, count'],
+  ["alerts?start=yesterday", 400, '"start" got "yesterday"; it must be a time'],
 ])("%s is %d", async (path, status, message) => {
   const body = { message: expect.stringContaining(message) };
   expect(await (await site()).answer(`/api/licenses/${path}`)).toMatchObject({ status, body });

@@ -124,7 +124,12 @@ describe("people", () => {
   test.each([
     ["?label=site:st", 404, "NOT_FOUND", 'No license server has the label "site:st". The closest'],
     ["?server=edda", 404, "NOT_FOUND", 'Unknown server "edda"'],
-    ["?kind=person", 400, "INVALID_QUERY", 'Query parameter "kind" got "person"; it takes user, host'],
+    [
+      "?kind=person",
+      400,
+      "INVALID_QUERY",
+      'Query parameter "kind" got "person"; it must be one or more of user, host',
+    ],
     ["?sort=at", 400, "INVALID_QUERY", "one of kind, name, lastSeenAt"],
     ["?user=ann", 400, "INVALID_QUERY", 'Unknown query parameter "user".'],
   ])("%s is %d %s", async (query, status, code, message) => {

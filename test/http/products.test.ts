@@ -156,7 +156,7 @@ test("a label that no server has is 404, with the closest one", async () => {
   const { status, body } = await ask(await site(), "usage?group_by=label:constructor,label:note");
   expect([status, body.code]).toEqual([404, "NOT_FOUND"]);
   expect(body.message).toStartWith(
-    'No license server has a label to group by "label:constructor". The closest',
+    'Cannot group by "label:constructor": no license server has that label. The closest',
   );
 });
 

@@ -103,12 +103,12 @@ describe("accepted queries", () => {
 
 describe("refused queries", () => {
   test.each([
-    ["state=fine", '"state" got "fine"; it takes ok, stale'],
-    ["state=ok,", '"state" got "ok,"; it takes ok, stale'],
-    ["format=xml", '"format" got "xml"; it takes one of json, csv'],
-    ["refresh=1", '"refresh" got "1"; it takes true or false'],
+    ["state=fine", '"state" got "fine"; it must be one or more of ok, stale'],
+    ["state=ok,", '"state" got "ok,"; it must be one or more of ok, stale'],
+    ["format=xml", '"format" got "xml"; it must be one of json, csv'],
+    ["refresh=1", '"refresh" got "1"; it must be true or false'],
     ["refresh=", '"refresh" got ""'],
-    ["lines=101", '"lines" got "101"; it takes an integer from -5 to 100'],
+    ["lines=101", '"lines" got "101"; it must be an integer from -5 to 100'],
     ["lines=0x3", "an integer"],
     ["lines=1e1", "an integer"],
     ["lines=%201", "an integer"],

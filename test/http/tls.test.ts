@@ -38,15 +38,15 @@ describe.skipIf(!HAS_OPENSSL)("the files of the certificate", () => {
       [{ ...good, cert: at("none") }, /^http\.tls_cert: \S+\/none does not exist\.$/],
       [{ ...good, key: at("none") }, /^http\.tls_key: \S+\/none does not exist\.$/],
       [{ ...good, key: folder }, /^http\.tls_key: \S+ cannot be read \(EISDIR\)\.$/],
-      [{ ...good, cert: at("empty") }, /^http\.tls_cert: \S+\/empty holds no certificate in PEM/],
-      [{ ...good, cert: good.key }, /^http\.tls_cert: \S+\/good\.key holds no certificate in PEM/],
-      [{ ...good, key: at("empty") }, /^http\.tls_key: \S+\/empty holds no private key in PEM/],
+      [{ ...good, cert: at("empty") }, /^http\.tls_cert: \S+\/empty contains no PEM certificate/],
+      [{ ...good, cert: good.key }, /^http\.tls_cert: \S+\/good\.key contains no PEM certificate/],
+      [{ ...good, key: at("empty") }, /^http\.tls_key: \S+\/empty contains no PEM private key/],
       [
         { ...good, key: at("encrypted.key") },
         /^http\.tls_key: .*\/encrypted\.key is encrypted.*openssl pkey/,
       ],
       [{ ...good, clientCa: at("none") }, /^http\.tls_client_ca: \S+\/none does not exist\.$/],
-      [{ ...good, clientCa: good.key }, /^http\.tls_client_ca: \S+\/good\.key holds no certificate in PEM/],
+      [{ ...good, clientCa: good.key }, /^http\.tls_client_ca: \S+\/good\.key contains no PEM certificate/],
       [{ ...good, key: other.key }, /^http\.tls_key: \S+\/other\.key is not the key of .*\/good\.crt/],
     ];
     for (const [files, message] of cases) expect(() => readTls(files)).toThrow(message);
@@ -67,7 +67,7 @@ test.each([
   [TO - 1, "expires on 2026-06-01, in 0 days"],
   [TO, "expired on 2026-06-01"],
   [FROM, null],
-  [FROM - 1, "holds only from 2026-01-01 on"],
+  [FROM - 1, "is not valid before 2026-01-01"],
 ])("at %d days an administrator sees %p", (now, told) => {
   const warning = certificateWarning({ validFrom: FROM, validTo: TO }, now);
   if (told === null) expect(warning).toBeNull();

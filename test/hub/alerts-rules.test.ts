@@ -89,7 +89,7 @@ const CASES: Case[] = [
     "one",
     { refusedFacts: 1, refusedReason: "/user: Expected string" },
     "warning",
-    /^1 fact of muc could not be stored and was set aside; the last one: \/user: Expected string$/,
+    /^1 fact of muc could not be stored and was set aside; latest reason: \/user: Expected string$/,
     1,
   ],
   ["site_clone", "one hour ago", { refusedAt: NOW - 60 * MINUTE, refusedAddress: "10.0.0.9" }, null],

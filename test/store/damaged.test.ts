@@ -199,7 +199,7 @@ describe("a damaged database", () => {
     expect(aside(directory)).toEqual([]);
     expect(createKeys({ store, clock }).list()).toHaveLength(filled.keys.length);
     expect(log.lines.map(({ message }) => message)).toContain(
-      "The database was read completely and is intact",
+      "The database was checked completely and is intact",
     );
     expect(fs.existsSync(`${path}.damaged`)).toBe(false);
   });
@@ -244,7 +244,7 @@ describe("a table that is missing", () => {
     expect(createKeys({ store, clock }).list()).toHaveLength(filled.keys.length);
     expect(log.lines).toContainEqual({
       level: "error",
-      message: "The state came back from its copy, with the API keys",
+      message: "state.db was restored from its copy, with the API keys",
       fields: expect.objectContaining({ reason: `${path} has no table api_keys` }),
     });
   });

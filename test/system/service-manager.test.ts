@@ -74,10 +74,10 @@ test("reports start, status, reload and end", () => {
 test("a failed start, with and without errno", () => {
   const { manager, sent } = rig();
   const cause = Object.assign(new Error("bind"), { code: "EADDRINUSE" });
-  manager.failed(new Error("Another program listens on 1.2.3.4:80.\nEnd it", { cause }));
+  manager.failed(new Error("Another program listens on 1.2.3.4:80.\nStop it", { cause }));
   manager.failed("what");
   const status = "STATUS=Failed to start:";
-  const first = `${status} Another program listens on 1.2.3.4:80.\\nEnd it\nERRNO=98`;
+  const first = `${status} Another program listens on 1.2.3.4:80.\\nStop it\nERRNO=98`;
   expect(sent).toEqual([first, `${status} what`]);
 });
 

@@ -109,12 +109,12 @@ const OVER: Readonly<Record<AlertRule, readonly [was: string, worst?: (value: nu
   totals_changed: ["its number of seats had changed"],
   disk: ["the disk was nearly full", (value) => `${value} % of it was in use`],
   clock: ["the clock was in doubt", (value) => `by ${countOf(value, "day")}`],
-  outbox: ["too much waited for the hub", (value) => `${value} % of its place was in use`],
-  site_silent: ["the site was not heard of"],
+  outbox: ["too much waited for the hub", (value) => `${value} % of outbox_size was in use`],
+  site_silent: ["the site was silent"],
   site_behind: ["the hub was behind the site", (minutes) => countOf(minutes, "minute")],
-  site_clock: ["the site's clock was not the hub's", (seconds) => `by ${countOf(seconds, "second")}`],
-  site_version: ["the site's version was not the hub's"],
-  site_refused: ["facts of the site could not be taken", (value) => `${value} of them`],
+  site_clock: ["the site's clock differed from the hub's", (seconds) => `by ${countOf(seconds, "second")}`],
+  site_version: ["the site's version did not match the hub's"],
+  site_refused: ["facts of the site could not be stored", (value) => `${value} of them`],
   site_clone: ["two processes pushed for the site"],
 };
 

@@ -162,7 +162,7 @@ function printReport({ counts, pairing, sessions, denials, from, to }: ImportRep
   return `${server}
   time            ${time(from)} to ${time(to)}${inferred}
   lines           ${counts.lines}: ${OUT} OUT, ${IN} IN, ${DENIED} DENIED, ${QUEUED} QUEUED, ${unsupported}
-  sessions        ${sessions.added} added, ${sessions.known} known before, ${sessions.observed} left out: the daemon watched then
+  sessions        ${sessions.added} added, ${sessions.known} known before, ${sessions.observed} left out: the daemon was monitoring then
   denials         ${denials.added} added, ${denials.widened} widened, ${denials.known} known before
   pairing         ${pairing.orphanIns} IN without OUT, ${pairing.openOuts} OUT without IN, ${pairing.ambiguous} ambiguous
   not understood  ${counts.malformed} events, ${counts.withoutHead} lines without a time, ${counts.brokenTimes} broken times

@@ -55,7 +55,7 @@ function checkArguments(command: string, takes: CatalogueEntry["takes"], args: A
     const taken = takes.join(", ") || "no arguments";
     const problem = takes.includes(name)
       ? argumentProblem(value)
-      : `is not supported: ${command} takes ${taken}`;
+      : `is not supported: ${command} accepts ${taken}`;
     if (problem !== null) throw new ApiError("INVALID_FIELD", `Field "args.${name}" ${problem}.`);
   }
 }

@@ -58,7 +58,7 @@ export function listQueries(ofSites: boolean) {
     users: queryOf({
       ...named,
       ...PEOPLE,
-      search: text("Part of the user or the host; the case of a to z is ignored.", "ada"),
+      search: text("Part of a user or host name; ASCII case is ignored.", "ada"),
       kind: wordList(USER_KINDS, "Checkouts, reservations, queue entries, assigned people."),
       sort: sort<UserSort>(sortable<UserRecord>(UserRecord) as UserSort[]),
       ...page,

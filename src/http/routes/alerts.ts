@@ -31,7 +31,7 @@ const QUERY = queryOf({
   ...NAMED,
   rule: wordList(
     [...ALERT_RULES, ...OLD_SEATS_RULES],
-    "Rules. usage, seats_exhausted and queue are names of `seats` before 0.2.",
+    "Alert rules. `usage`, `seats_exhausted` and `queue` are former names of `seats`.",
   ),
   start: startTime("Only alerts that had not ended before this time."),
   end: endTime("Only alerts that began before this time; a bare date includes its day."),
@@ -72,7 +72,7 @@ export function alertRoutes({ alerts, clock, audit, reader }: RouteDeps) {
       throw new ApiError("NOT_FOUND", `Unknown alert ${shown(id)}; /api/licenses/alerts lists them.`);
     }
     if (changed.outcome === "resolved") {
-      throw new ApiError("CONFLICT", `The alert ${alert} is resolved: there is nothing left to do about it.`);
+      throw new ApiError("CONFLICT", `The alert ${alert} is already resolved.`);
     }
     const { rule, server, feature } = changed.alert;
     audit.done(exchange, message, { alert, ...details, rule, server, feature });
@@ -122,7 +122,7 @@ export function alertRoutes({ alerts, clock, audit, reader }: RouteDeps) {
       },
       documented("acknowledge", "Licenses", "Silence an alert for a while", {
         description:
-          "Takes `until` or `durationSeconds`. Also silences the same problem if it ends and returns before then. Targets that were notified of the alert are notified of its end.",
+          "Requires either `until` or `durationSeconds`. Also silences the same problem if it ends and returns before then. Targets that were notified of the alert are notified of its end.",
         params: ID,
         body: Silence,
         example: { durationSeconds: 14_400, comment: "New seats are ordered" },
@@ -135,11 +135,11 @@ export function alertRoutes({ alerts, clock, audit, reader }: RouteDeps) {
 /** End of a silence, epoch ms. */
 function endOf(until: string | undefined, seconds: number | undefined, now: number): number {
   if (until === undefined && seconds === undefined) {
-    const missing = 'Field "until" or "durationSeconds" is missing: one of them is needed.';
+    const missing = 'Field "until" or "durationSeconds" is missing: one of them is required.';
     throw new ApiError("MISSING_FIELD", missing);
   }
   if (until !== undefined && seconds !== undefined) {
-    throw new ApiError("INVALID_FIELD", 'Field "until" and "durationSeconds" exclude each other.');
+    throw new ApiError("INVALID_FIELD", 'Fields "until" and "durationSeconds" cannot be used together.');
   }
   const end = until === undefined ? now + (seconds ?? 0) * 1000 : Date.parse(until);
   if (end > now && end <= now + MAX_SILENCE_S * 1000) return end;

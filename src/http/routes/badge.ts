@@ -31,7 +31,7 @@ export function badgeRoutes(
       if (feature === undefined)
         throw new ApiError(
           "INVALID_QUERY",
-          'Query parameter "feature" is missing: it takes the name of a feature.',
+          'Query parameter "feature" is missing: it must be the name of a feature.',
         );
       const named = {
         feature: [feature],
@@ -43,7 +43,7 @@ export function badgeRoutes(
       if (found.length > 1)
         throw new ApiError(
           "INVALID_QUERY",
-          `Query parameter "feature" got ${shown(feature)}, which ${found.length} features are called; "server" and "daemon" tell them apart.`,
+          `Query parameter "feature": ${found.length} features are named ${shown(feature)}; add "server" or "daemon".`,
         );
       const isPublic = exchange.caller !== null && kindOf(exchange.caller.id) === "public";
       return new Response(badge(feature, found[0]), {

@@ -86,12 +86,12 @@ export function keyRoutes(deps: RouteDeps) {
         exchange.headers.location = `/api/keys/${keyId}`;
         return status(201, { ...keyRecord(key), key: presented });
       },
-      documented("keys", "Keys", "Make a key", {
+      documented("keys", "Keys", "Create a key", {
         description: "Only this answer contains the key itself.",
         body: Body,
         example: { name: "wall display", role: "viewer", expiresAt: "2099-12-31T00:00:00Z" },
         answers: {
-          201: { description: "Made", schema: CreatedKey, headers: { Location: "Path of the key" } },
+          201: { description: "Created", schema: CreatedKey, headers: { Location: "Path of the key" } },
         },
         errors: ["ALREADY_EXISTS"],
       }),

@@ -90,7 +90,7 @@ export function logRoutes({ clock, logs, audit, reader }: RouteDeps, checkSites:
       ({ exchange, query }) => lines(exchange, query, { ...storedPage(query), oldestFirst: false }),
       documented("logs", "Logs", "Search the stored lines, newest first", {
         description:
-          "`q` is words, never a query language: quotes, operators and brackets are matched literally. Case and accents do not count, and a word that begins or ends with a letter or digit does so in the line too.",
+          "`q` is words, never a query language: quotes, operators and brackets are matched literally. Case and accents are ignored. Only whole words match.",
         query: queries.search,
         answers: { 200: listDoc("logs", LogEvent, "Log events") },
         errors: ["TIMEOUT"],

@@ -54,8 +54,9 @@ export function outageRoutes({ reader }: RouteDeps) {
       documented("read", "Licenses", "Outages of servers, newest first, and their availability", {
         description:
           "Periods of one status that overlap the range, as polls found it, without the delay of alerts. A status lasts " +
-          "until the next poll; without one, for one interval. Time after the last poll is not covered. `unknown` is an " +
-          "outage but not covered: a server that always refuses has availability 0, and one whose tool never ran has none.",
+          "until the next poll; without one, for one interval. Time after the last poll is not covered. Periods of status " +
+          "`unknown` are listed as outages but do not count for availability: it is 0 for a server that was always down, " +
+          "and null for one whose tool never ran.",
         query: OUTAGES,
         answers: {
           200: listDoc("outages", OutageRecord, "Outages", {
@@ -78,8 +79,8 @@ export function outageRoutes({ reader }: RouteDeps) {
       documented("read", "Licenses", "Full periods of features, and waits of requests in them", {
         description:
           "For each feature that was full in the range. A request at a random time in which it was full waits until a " +
-          "reading shows a free seat, also over a gap of up to an hour. A wait that ends in a longer gap, or at the end of " +
-          "the range, counts with its known part. `p80Confirmed` shows how well the p80 of the first two thirds of the " +
+          "reading shows a free seat, also over a gap of up to an hour. A wait that runs into a longer gap, or past the end " +
+          "of the range, is counted up to there. `p80Confirmed` shows how well the p80 of the first two thirds of the " +
           "full periods held in the last third. Counts older than `[retention] samples` are not included.",
         query: WAITS,
         answers: { 200: listDoc("waits", WaitsRecord, "Waits", { start, end }) },

@@ -20,8 +20,8 @@ const ID = Type.Object({ id: Type.String({ description: "Id of the server", exam
 export function checkManagers(named: readonly string[] | undefined, { servers }: Snapshot): void {
   const known = new Set([...MANAGERS, ...servers.map(({ server }) => server.manager)]);
   if (named?.every((name) => known.has(name)) ?? true) return;
-  const takes = `${[...known].join(", ")} (one or more, separated by commas)`;
-  throw new ApiError("INVALID_QUERY", `Query parameter "manager" takes ${takes}.`);
+  const takes = `one or more of ${[...known].join(", ")}, separated by commas`;
+  throw new ApiError("INVALID_QUERY", `Query parameter "manager" must be ${takes}.`);
 }
 
 /** Serves the raw output of a server's last poll. */

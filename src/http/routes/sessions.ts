@@ -73,7 +73,7 @@ export function sessionRoutes({ denials, reader }: RouteDeps) {
       },
       documented("holders", "Licenses", "Denied requests, newest first", {
         description:
-          "Repeated attempts of a user share a row. `logging` shows whether denials of each server are visible and since when; without it, missing rows prove nothing.",
+          "Repeated attempts of a user share a row. `logging` shows whether and since when denials of each server are visible; for other times, an empty list does not mean that there were no denials.",
         query: DENIALS,
         answers: { 200: listDoc("denials", DenialRecord, "Denials", { logging: Type.Array(LoggingRecord) }) },
         errors: ["TIMEOUT"],
@@ -109,9 +109,9 @@ export function peopleRoutes({ reader, live }: RouteDeps) {
     },
     documented("people", "Licenses", "Users and hosts, last seen first", {
       description:
-        "People who hold seats, wait, or did so or were denied while sessions are kept. With `server` or `label`, only " +
-        "people of those servers. For an anonymized key, `q` finds pseudonyms only. `[page] people` in the config sets " +
-        "the role that is needed.",
+        "Users and hosts that hold seats or wait, and those that held seats, waited or were denied while sessions are kept. " +
+        "With `server` or `label`, only those of the named servers. For an anonymized key, `q` finds pseudonyms only. " +
+        "`[page] people` in the config sets the required role.",
       query: PEOPLE_SEEN,
       answers: { 200: listDoc("people", PersonRecord, "Users and hosts") },
       errors: ["TIMEOUT"],

@@ -64,7 +64,7 @@ export function signInRoutes(deps: RouteDeps) {
   /** Returns the rights of a key or code. Wrong ones use the address's bucket, which slows down guessing. */
   async function grantOf(exchange: Exchange, { key, code }: Static<typeof Credentials>) {
     if ((key === undefined) === (code === undefined))
-      throw new ApiError("MISSING_FIELD", 'The body takes either "key" or "code".');
+      throw new ApiError("MISSING_FIELD", 'The body must have either "key" or "code".');
     const found = code === undefined ? null : await signIns.takeCode(code);
     const check = key === undefined ? null : keys.verify(key);
     if (found === null && check?.outcome !== "valid") {
@@ -147,7 +147,7 @@ export function signInRoutes(deps: RouteDeps) {
         description: "The link works once, for 10 minutes. The sign-in has the caller's role or a lower one.",
         body: LinkWanted,
         example: { role: "viewer", forSeconds: 28_800 },
-        answers: { 201: { description: "Made", schema: SignInLink } },
+        answers: { 201: { description: "Created", schema: SignInLink } },
       }),
     )
     .post(
@@ -175,7 +175,7 @@ export function signInRoutes(deps: RouteDeps) {
         return responseOf(listAnswer(SIGN_INS, rows, page, formOf(query, exchange)));
       },
       documented("read", "Keys", "Signed-in browsers", {
-        description: "Sign-ins of the caller's key, oldest first; all for an admin.",
+        description: "Sign-ins of the caller's key, oldest first. An admin sees all sign-ins.",
         query: QUERY,
         answers: { 200: listDoc("signins", SignInRecord, "Valid sign-ins") },
       }),

@@ -54,7 +54,7 @@ const STATS = queryOf({
     "Width of the buckets; `auto` (default) is the smallest width with at most 400 buckets.",
   ),
   timezone: timezone("IANA zone of day buckets."),
-  series: flag("Whether features have their series. Default: true if `feature` is given."),
+  series: flag("Whether each feature has a series. Default: true if `feature` is given."),
   sort: sortBy<StatsOrder>(sortable<Omit<StatsRecord, "series">>(StatsRecord)),
   ...LIVE_LIST,
 });
@@ -87,7 +87,7 @@ const PEOPLE_HINT = "Every viewer may use other groups, without user and host.";
 const usageQuery = (keys: typeof FLEET_USAGE_KEYS | typeof USAGE_KEYS) => {
   const words = [...keys, "label:<name>"].join(", ");
   const key = {
-    takes: `${words} (one or more, separated by commas)`,
+    takes: `one or more of ${words}, separated by commas`,
     read: (text: string) =>
       /^label:./.test(text) ? (text as UsageKey) : keys.find((known) => known === text),
   };
@@ -114,7 +114,8 @@ const Heatmap = record("Heatmap", {
   features: Type.Integer({
     minimum: 0,
     description:
-      "Number of summed features: those that count seats, each seat group once; or a single feature in its own unit",
+      "Number of features in the sum. Only features that count seats are summed, each seat group once; a single feature " +
+      "is in its own unit",
   }),
   unit: OfCounts.unit,
   cells: Type.Array(HeatCellRecord, { description: "Every hour of the week, Monday first" }),
@@ -141,7 +142,7 @@ export function statisticsRoutes(
       return [server.id, new Map(keyed)] as const;
     });
     const known = [...keys, ...labels.flatMap(([, own]) => [...own.keys()])];
-    checkKnown(groupBy, known, (key) => `No license server has a label to group by ${key}`);
+    checkKnown(groupBy, known, (key) => `Cannot group by ${key}: no license server has that label`);
     return new Map(labels);
   }
 
@@ -168,8 +169,8 @@ export function statisticsRoutes(
       documented("read", "Licenses", "Peaks, averages and series of features over a range", {
         description:
           "Averages and percentiles are weighted by time and cover only polled time; utilization uses the total at each " +
-          "time. Named features are listed even without coverage: counts come only from polls, but imported logs add " +
-          "sessions, usage and denials of earlier times. An answer of more than " +
+          "time. Features named in the query are listed even without coverage, because imported logs add sessions, " +
+          "usage and denials of times without polls. An answer of more than " +
           `${MAX_POINTS.toLocaleString("en")} points is refused.`,
         query: STATS,
         answers: { 200: listDoc("features", StatsRecord, "Figures of features", STATS_FIELDS) },
@@ -225,7 +226,7 @@ export function statisticsRoutes(
         if (![...FIGURES, ...keyColumns(groupBy)].includes(sort.field)) {
           throw new ApiError(
             "INVALID_QUERY",
-            `Query parameter "sort" got "${sort.field}", which groups have only with group_by=${sort.field}.`,
+            `Query parameter "sort": "${sort.field}" requires group_by=${sort.field}.`,
           );
         }
         const { asked } = await reader.read(exchange, query, rangeOfDays(30));
@@ -236,10 +237,10 @@ export function statisticsRoutes(
       },
       documented("read", "Licenses", "Use by group: seat-hours, sessions and peaks", {
         description:
-          "Counts stored sessions while they held seats; reserved seats without a user are only in the `used` of stats. A " +
-          "session counts from the first reading with it to the first one without it, with its last number of seats; only " +
-          "an imported log shows the time before licmond's first poll. If the range begins before sessions are kept, " +
-          "`start` is the time from which they were counted. Sorted by seat-hours, largest first, by default.",
+          "Computed from stored sessions. Reserved seats without a user are counted only in `used` of stats. A session counts " +
+          "from the first reading that shows it to the first one that does not, with its last number of seats; only an " +
+          "imported log shows the time before licmond's first poll. If the range begins before sessions are kept, `start` " +
+          "is the time from which sessions were counted. Sorted by seat-hours, largest first, by default.",
         query: usageQuery(keys),
         answers: { 200: listDoc("groups", UsageRecord, "Groups", { ...RangeFields, coverage: Coverage }) },
         errors: ["TIMEOUT"],
@@ -267,7 +268,7 @@ function checkPoints(points: number): void {
   if (points <= MAX_POINTS) return;
   throw new ApiError(
     "INVALID_QUERY",
-    `The series would have ${points} points; ${MAX_POINTS} are the most. Ask for a wider interval, a shorter range, fewer features, or series=false.`,
+    `The series would have ${points} points; the maximum is ${MAX_POINTS}. Ask for a wider interval, a shorter range, fewer features, or series=false.`,
   );
 }
 
@@ -275,6 +276,6 @@ function checkedKeys(keys: readonly UsageKey[], known: readonly string[]): reado
   if (keys.length <= 2 && new Set(keys).size === keys.length) return keys;
   throw new ApiError(
     "INVALID_QUERY",
-    `Query parameter "group_by" got ${keys.length} keys; it takes one or two different ones of ${[...known, "label:<name>"].join(", ")}.`,
+    `Query parameter "group_by" got ${keys.length} keys; it must be one or two different keys of ${[...known, "label:<name>"].join(", ")}.`,
   );
 }

@@ -123,7 +123,7 @@ export function streamRoutes(
       documented(access, "Streams", summary, {
         ...doc,
         description:
-          'Sends one JSON object per message. Takes {"type":"ping"} and {"type":"subscribe", …parameters of the query…}; other messages are answered with {"type":"error"}, and the connection stays open.',
+          'Sends one JSON object per message. Accepts {"type":"ping"} and {"type":"subscribe", …parameters of the query…}; other messages are answered with {"type":"error"}, and the connection stays open.',
         answers: {
           // OpenAPI cannot describe messages, so they are documented as the body of the 101.
           101: {

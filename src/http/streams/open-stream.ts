@@ -43,7 +43,7 @@ export function openStream(
   // Callers without a key must not use up all streams.
   const isPublic = kindOf(caller.id) === "public";
   if (isPublic && 2 * broadcaster.heldBy((id) => kindOf(id) === "public") >= streams)
-    throw full("Half of limits.streams are open without a key, the maximum.");
+    throw full("Half of limits.streams are open without a key, which is the maximum.");
   // Browsers that share a key have their own limits.
   const holder = signIn?.id ?? caller.id;
   const most = signIn === null ? perKey : STREAMS_OF_SIGN_IN;
@@ -182,7 +182,7 @@ function resumeFrom(request: Request, inQuery: string | null): number | null {
   const where = header ? "Header Last-Event-ID" : 'Query parameter "last_event_id"';
   throw new ApiError(
     "INVALID_QUERY",
-    `${where} got ${shown(text)}; it takes the id of an event, such as 1769847330123.`,
+    `${where} got ${shown(text)}; it must be the id of an event, such as 1769847330123.`,
   );
 }
 

@@ -39,12 +39,12 @@ const METRICS_PARAMETERS = {
 };
 const RESUME = "Resume after this event. The header Last-Event-ID takes precedence.";
 const EVENTS =
-  "Names of the frames to send. Default: all except `picture`. With `message` each event is sent once, in a frame named " +
-  "`message`, which an EventSource delivers to `onmessage`; other names then choose the events. Without it, `onmessage` " +
-  "gets nothing.";
+  "Names of the frames to send. Default: all except `picture`. With `message`, each event is sent once, in a frame named " +
+  "`message`, which an EventSource delivers to `onmessage`; the other names then select the events. Without `message`, " +
+  "`onmessage` gets nothing.";
 const HEARTBEAT =
-  "Sent every 15 s: a comment, which EventSource hides, or a frame `heartbeat` without an id. " +
-  "A WebSocket gets a message only with `event`.";
+  "Heartbeat every 15 s: a comment, which EventSource hides, or a frame `heartbeat` without an id. " +
+  "A WebSocket gets heartbeats only with `event`.";
 const common = (frames: readonly FrameName[]) => ({
   events: wordList(frames, EVENTS),
   heartbeat: word(["comment", "event"], HEARTBEAT),

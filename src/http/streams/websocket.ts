@@ -81,7 +81,7 @@ export function createSocketHandlers(
       const { action, type = action, ...changes } = asObject(message);
       if (type === "ping") return { type: "pong" };
       if (type === "filter" && !("filter" in changes))
-        throw new ApiError("MISSING_FIELD", 'Field "filter" is missing: it takes an object, or null.');
+        throw new ApiError("MISSING_FIELD", 'Field "filter" is missing: it must be an object or null.');
       if (type === "subscribe" || type === "filter")
         return subscribe(client, withFilter(changes, definition));
       const right = 'a message has a "type" or "action": ping, subscribe or filter.';
@@ -109,11 +109,14 @@ function withFilter(
 ): Readonly<Record<string, unknown>> {
   if (filter === undefined) return changes;
   if (typeof filter !== "object" || Array.isArray(filter))
-    throw new ApiError("INVALID_FIELD", '"filter" takes an object, or null.');
+    throw new ApiError("INVALID_FIELD", '"filter" must be an object or null.');
   const names = Object.keys(LOG_PARAMETERS).filter((name) => Object.hasOwn(parameters, name));
   const unknown = Object.keys(filter ?? {}).find((name) => !names.includes(name));
   if (unknown !== undefined)
-    throw new ApiError("INVALID_FIELD", `"filter" takes ${names.join(", ") || "no field"} on this stream.`);
+    throw new ApiError(
+      "INVALID_FIELD",
+      `"filter" accepts ${names.join(", ") || "no fields"} on this stream.`,
+    );
   const cleared = Object.fromEntries(names.map((name) => [name, null]));
   return { ...changes, ...cleared, ...filter };
 }
@@ -132,14 +135,14 @@ function changedQuery(
     if (name === "api_key" || name === "last_event_id")
       throw new ApiError("INVALID_FIELD", `"${name}" can only be set when the connection is opened.`);
     if (!known.includes(name))
-      throw new ApiError("INVALID_FIELD", `subscribe takes ${known.join(", ")} on this stream.`);
+      throw new ApiError("INVALID_FIELD", `subscribe accepts ${known.join(", ")} on this stream.`);
     changed.delete(name);
     changed.delete(otherName(name));
   }
   for (const [name, value] of Object.entries(changes)) {
     for (const item of value === null ? [] : [value].flat()) {
       if (typeof item !== "string" && typeof item !== "number")
-        throw new ApiError("INVALID_FIELD", `"${name}" takes a text, a number, or a list of them.`);
+        throw new ApiError("INVALID_FIELD", `"${name}" must be a string, a number, or a list of these.`);
       changed.append(name, String(item));
     }
   }

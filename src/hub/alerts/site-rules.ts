@@ -121,12 +121,7 @@ export const SITE_ALERT_RULES: readonly SiteRule[] = [
     look({ site, refusedFacts, refusedReason }) {
       if (refusedFacts === 0) return null;
       const what = `${countOf(refusedFacts, "fact")} of ${site} could not be stored and ${refusedFacts === 1 ? "was" : "were"} set aside`;
-      return finding(
-        "warning",
-        `${what}; the last one: ${refusedReason ?? "for no known reason"}`,
-        refusedFacts,
-        0,
-      );
+      return finding("warning", `${what}; latest reason: ${refusedReason ?? "unknown"}`, refusedFacts, 0);
     },
   },
   {

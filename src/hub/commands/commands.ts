@@ -194,12 +194,12 @@ export function commandsAtSites(
       if (server === undefined)
         throw new ApiError(
           "MISSING_FIELD",
-          'Field "server" is missing: at a hub it says which site runs the command.',
+          'Field "server" is missing: at a hub, it selects the site that runs the command.',
         );
       if (dryRun)
         throw new ApiError(
           "INVALID_FIELD",
-          'Field "dryRun" must be false: what a site would run, it says itself alone.',
+          'Field "dryRun" must be false: a hub does not know the command lines of sites; ask the site.',
         );
       knownServer(live.snapshot(), server);
       const [site, own] = partsOf(server);

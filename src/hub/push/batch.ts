@@ -54,7 +54,7 @@ export function readBatch(body: unknown): Batch {
   let last = rest.from - 1;
   for (const fact of sent) {
     if (fact.seq <= last || fact.seq > rest.to)
-      throw invalid("The numbers of facts must increase and be within from and to.");
+      throw invalid('"seq" of facts must increase and lie between "from" and "to".');
     last = fact.seq;
     const reason = problemOf(FACT_SCHEMAS, fact.kind, fact);
     if (reason === null) facts.push(fact);

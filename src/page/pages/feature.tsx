@@ -48,7 +48,7 @@ export function Feature() {
       >
         <WatchButton row={row} />
         {me.value !== null && me.value.public !== "off" && (
-          <Copy text={() => badgeOf(row)} label="Copy link of badge" />
+          <Copy text={() => badgeOf(row)} label="Copy badge link" />
         )}
         <CopyLink />
       </Crumbs>

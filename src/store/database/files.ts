@@ -237,8 +237,8 @@ export function requireSpace(
   if (free >= bytes + LEFT_FREE_BYTES) return;
   throw new StoreError(
     "FULL",
-    `There is too little room in ${directory}: ${printBytes(free)} free, a copy of the database needs ` +
-      `${printBytes(bytes)} and leaves ${printBytes(LEFT_FREE_BYTES)} to others`,
+    `Not enough space in ${directory}: ${printBytes(free)} free; a copy of the database needs ` +
+      `${printBytes(bytes)}, plus ${printBytes(LEFT_FREE_BYTES)} that must stay free`,
     fix,
   );
 }

@@ -77,7 +77,7 @@ export class DamagedValue extends Error {
 const FIXES = {
   FULL: "Free space on its file system, or move storage.directory to a larger one.",
   BUSY: "Look for programs that have the file open (fuser) and end them.",
-  IO: "Look at the disk: the kernel's log says more.",
+  IO: "Check the disk; the kernel log has details.",
 } as const;
 
 export function corrupt(path: string, message: string, cause?: unknown): StoreError {

@@ -41,8 +41,8 @@ export function copyBeforeUpgrade(paths: Paths, upgrade: Upgrade, now: number, l
   requireSpace(
     directory,
     bytes,
-    "The upgrade begins with one; nothing was changed, and the licmond before this one still runs on it. Free space on " +
-      "its file system, or upgrade without a copy (storage.backup_before_upgrade = false).",
+    "The upgrade needs that copy first. Nothing was changed, so the previous licmond still works. Free space on the " +
+      "file system, or upgrade without a copy (storage.backup_before_upgrade = false).",
   );
   const name = asideName(paths.history, `schema-${upgrade.from}`, now);
   log.info("The database is copied before the upgrade of its schema", {

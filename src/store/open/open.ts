@@ -80,13 +80,13 @@ function assemble(
   log: Log,
   busyWaitMs: number | null,
 ) {
-  const fix = "Restart licmond (systemctl restart licmond); a backup is put back with licmond restore";
+  const fix = "Restart licmond (systemctl restart licmond); licmond restore puts a backup in place";
   const file = createDatabaseFile(history, paths.history, {
     log,
     busyWaitMs,
     onDamage(error) {
       noteDamage(paths.history, error.message);
-      log.error("A query met damage in the database: the next start looks at all of it, and moves it aside", {
+      log.error("A query found damage in the database: the next start checks all of it and moves it aside", {
         fix,
       });
     },
@@ -95,7 +95,7 @@ function assemble(
     log,
     busyWaitMs,
     onDamage: () =>
-      log.error("A query met damage in state.db: the next start puts its copy in its place", { fix }),
+      log.error("A query found damage in state.db: the next start replaces it with its copy", { fix }),
   });
   const state = createStateFile(stateFile, paths.stateCopy, log);
   let closed = false;

@@ -72,8 +72,9 @@ export function prepareFiles(paths: Paths, options: PrepareOptions): Prepared {
   if (hasMetDamage) removeDamagedEvents(opened.history, log);
   // The health check detects databases that were moved aside.
   let notice: string | null = null;
-  if (isMissing && hasBegunAnew) notice = "The database was missing: a new one was begun";
-  else if (isStateMissing && origin === "copy") notice = "state.db was missing: its copy took its place";
+  if (isMissing && hasBegunAnew) notice = "The database was missing: a new one was created";
+  else if (isStateMissing && origin === "copy")
+    notice = "state.db was missing: it was restored from its copy";
   return { ...opened, notice };
 }
 
@@ -81,7 +82,7 @@ export function prepareFiles(paths: Paths, options: PrepareOptions): Prepared {
 function damageOf(path: string, migrations: readonly Migration[], { log, onProgress }: PrepareOptions) {
   const met = damageMet(path);
   if (met !== null) {
-    log.warn("Damage of the database was met before: all of it is read now", { met });
+    log.warn("Damage was found in the database before: checking it completely", { met });
     onProgress?.("check", fileSize(path));
   }
   try {
@@ -90,7 +91,7 @@ function damageOf(path: string, migrations: readonly Migration[], { log, onProgr
     if (error instanceof StoreError && error.code === "CORRUPT") return error;
     throw error;
   }
-  if (met !== null) log.warn("The database was read completely and is intact", { met });
+  if (met !== null) log.warn("The database was checked completely and is intact", { met });
   return null;
 }
 

@@ -46,12 +46,12 @@ export function repairState(paths: Paths, mayMove: boolean, log: Log, now: numbe
   const movedTo = putState(paths, state, "corrupt", now);
   const lacks = own === null ? "is missing" : "lost its last changes";
   const reason = own?.fault?.message ?? `${paths.state} ${lacks}`;
-  if (isCopyNewer) log.error("The state came back from its copy, with the API keys", { reason, movedTo });
+  if (isCopyNewer) log.error("state.db was restored from its copy, with the API keys", { reason, movedTo });
   else log.error(`The state is damaged and has no copy: ${WITHOUT_KEYS}`, { reason, movedTo, fix: BACKUP });
   return isCopyNewer ? "copy" : "own";
 }
 
-export const WITHOUT_KEYS = "a new one is made, without API keys";
+export const WITHOUT_KEYS = "a new one is created, without API keys";
 export const BACKUP = "Stop licmond and put the last backup in its place (licmond restore FILE)";
 
 /** Returns how often keys and secrets changed in a state.db, -1 if damaged; null without a file. */

@@ -189,7 +189,7 @@ describe("configured commands", () => {
   test.each<[ServerPicture | null, Arguments, string, string]>([
     [null, { user: "ada" }, "MISSING_FIELD", '"server"'],
     [site("flexnet", []), {}, "MISSING_FIELD", "args.user"],
-    [site("flexnet", []), { user: "ada", host: "x" }, "INVALID_FIELD", "takes user"],
+    [site("flexnet", []), { user: "ada", host: "x" }, "INVALID_FIELD", "accepts user"],
   ])("require the placeholders of their template, and accept nothing else", (of, args, code, says) => {
     const own = command(["/opt/x", "{server}", "{user}"]);
     const message = expect.stringContaining(says);

@@ -97,7 +97,7 @@ describe("a backup", () => {
 
   test("needs space, and names the amount", () => {
     expect(() => requireSpace("/tmp", 50_000_000, "Free some.", 60_000_000)).toThrow(
-      "There is too little room in /tmp: 60 MB free, a copy of the database needs 50 MB",
+      "Not enough space in /tmp: 60 MB free; a copy of the database needs 50 MB",
     );
     requireSpace("/tmp", 50_000_000, "Free some.", 90_000_000);
   });

@@ -18,7 +18,7 @@ import { recordingLog } from "../recording-log.ts";
 afterEach(cleanUp);
 
 const clock = { now: () => Date.now() };
-const CAME_BACK = "The state came back from its copy, with the API keys";
+const CAME_BACK = "state.db was restored from its copy, with the API keys";
 
 /** Returns the files of a filled store that was killed. */
 function killed(more: (store: Store, filled: Filled) => void = () => {}) {
