@@ -127,7 +127,7 @@ function keepRecords(
 ) {
   const storeLog = log("store");
   const common = { clock, timers, store, log: storeLog };
-  // Before this process stores anything, because it uses the last stored time.
+  // Create this before the process stores anything, because it uses the last stored time.
   const watch = createClockWatch({
     ...common,
     elapsed: () => performance.now(),

@@ -21,7 +21,7 @@ export interface AlertNews<Of = Alert> {
 }
 
 /**
- * Logs that an alert fired, was raised or resolved. The alert's message may name people, so it is left out.
+ * Logs that an alert fired, was raised or resolved. Leaves out the alert's message, which may name people.
  */
 export function logAlert(log: Log, { alert, change }: AlertNews<Logged>, alerts?: number): void {
   const message = MESSAGES[change];
@@ -35,9 +35,9 @@ export function logAlert(log: Log, { alert, change }: AlertNews<Logged>, alerts?
 const FIRST_MS = MINUTE_MS + 5_000;
 
 /**
- * Logs alerts. Alerts from the first reading of a server share one line per rule with their number, because a
- * new installation may fire hundreds at once. The servers in `installed`, those of a new installation, share
- * their lines.
+ * Logs alerts. Alerts from the first reading of a server share one line per rule, which gives their number,
+ * because a new installation may fire hundreds at once. All servers in `installed`, those of a new
+ * installation, share one such line per rule.
  */
 export function createAlertLog(log: Log, installed: ReadonlySet<string>) {
   const firstPolls = new Map<string, number>();

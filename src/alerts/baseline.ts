@@ -30,7 +30,7 @@ export interface TotalChange {
   readonly to?: number | null;
 }
 
-/** Compares a good reading with the baseline; the first one only creates it. Pure. */
+/** Compares a good reading with the baseline; without a baseline, only creates one. Pure. */
 export function compareTotals(baseline: Baseline | null, { features }: ServerPicture) {
   const totals: Record<string, Baseline["totals"][string]> = {};
   const units: Record<string, Unit> = {};

@@ -32,7 +32,8 @@ const LATE_MS = 5_000;
 export type AlertEngine = ReturnType<typeof createAlertEngine>;
 
 /**
- * Passes every new picture, every denial and each minute to the evaluator, and its result to the alert store.
+ * Passes every new picture, every denial and every minute to the evaluator, and passes the evaluator's
+ * result to the alert store.
  */
 export function createAlertEngine(deps: AlertEngineDeps) {
   const { rows, outbox, live, settings, host, clock, timers, log } = deps;

@@ -50,7 +50,7 @@ export interface Conditions {
   readonly settingsOf: SettingsOf;
   readonly inMaintenance: InMaintenance;
   /**
-   * Returns since when a server has had a status according to its outages, which may be before the first
+   * Returns since when a server has had a status, according to its outages. This may be before the first
    * observation.
    */
   readonly statusSince?: (server: string, status: ServerStatus) => number | null;
@@ -69,7 +69,8 @@ export interface SubjectChange {
 }
 
 /**
- * `amended`: values that change while the alert fires, without an event. `since`: when it began, epoch ms.
+ * `amended`: values changed while the alert fires; this publishes no event. `since`: when the condition
+ * began, epoch ms.
  */
 export type AlertMove =
   | {
@@ -89,7 +90,7 @@ export function createEvaluation(
 ) {
   const changes = new Map<string, SubjectChange>();
   const baselines = new Map<string, Baseline>();
-  /** Most subjects are fine and unwatched: skip building keys for them. */
+  /** Most subjects are fine and unwatched, so do not build keys for them. */
   const watchedRules = new Set<AlertRule>();
   for (const { subject } of state.watched.values()) watchedRules.add(subject.rule);
 
@@ -142,7 +143,7 @@ export function createEvaluation(
       see(rule, thing, id, rule.about(thing), isUnseen, isNew);
   }
 
-  /** Handles an event; `again` is its effect on an alert that already fires. */
+  /** Handles an event. `again` is what the event does to an alert that already fires. */
   function happen<Thing>(
     rule: HappeningRule<Thing>,
     thing: Thing,
@@ -196,7 +197,7 @@ export function createEvaluation(
       const { daemon, feature } = change;
       const subject: AlertSubject = { rule: TOTALS_CHANGED.rule, server, daemon, feature, detail: null };
       const alert = state.firing.get(subjectKey(subject));
-      // The number of seats is back to its value before the alert.
+      // The number of seats is the same as before the alert.
       if (alert !== undefined && (change.to ?? null) === alert.threshold) end(subject);
       else happen(TOTALS_CHANGED, change, subject, "raised");
     }
@@ -294,8 +295,8 @@ export function createEvaluation(
 
     /**
      * Evaluates a denial. Denials that ended before `now`, e.g. while the daemon was down, are ignored. A
-     * denial without free seats waits for the next reading: if seats are short, the alert about seats
-     * covers it.
+     * denial without free seats waits for the next reading: if seats are short then, the alert about seats
+     * covers the denial.
      */
     denial(denied: Denied, now: number) {
       const { server, daemon, feature, count } = denied;

@@ -117,7 +117,7 @@ export function createNotifier(
   };
 }
 
-/** Returns the holders of most seats; among equals, those who hold them longest. */
+/** Returns the holders of most seats. Among equal holders, those who have held seats longest come first. */
 function topHolders(checkouts: readonly CheckoutPicture[]): NotedHolder[] {
   const byHolder = Map.groupBy(checkouts, ({ user, host }) => `${userKey(user)}\0${host ?? ""}`);
   return [...byHolder.values()]

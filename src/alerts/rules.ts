@@ -38,7 +38,7 @@ export type Finding = Pick<Alert, "severity" | "message" | "value" | "threshold"
 export interface Rule<Thing> {
   readonly rule: AlertRule;
   readonly patience: Patience;
-  /** 0 is fine, higher is worse; null means unknown, which neither fires nor resolves an alert. */
+  /** Returns 0 for fine and more for worse. Null means unknown, which neither fires nor resolves an alert. */
   level(thing: Thing, settings: SubjectSettings, at: number, watch: Watch): number | null;
   /** `level` is the alert's level, at least 1; this observation may be worse. */
   finding(thing: Thing, level: number, settings: SubjectSettings, at: number, watch: Watch): Finding;
@@ -51,7 +51,7 @@ export interface PictureRule<Thing> extends Rule<Thing> {
 
 type SettingsOfFeature = (daemon: string, feature: string) => SubjectSettings;
 
-/** A rule about events, which end after `lastsMs` without another one. */
+/** A rule about events. Its alert ends if no further event follows within `lastsMs`. */
 export interface HappeningRule<Thing> {
   readonly rule: AlertRule;
   readonly lastsMs: number;
@@ -63,8 +63,8 @@ export interface HostLook {
   /** By how much the clock is ahead of the stored time; negative means behind, null means trusted. */
   readonly clockDoubtMs: number | null;
   /**
-   * Outbox of the fleet: percent in use, and whether facts were dropped since the hub answered; null without
-   * a fleet.
+   * Outbox of the fleet: how much of it is in use, in percent, and whether facts were dropped since the hub
+   * last answered; null without a fleet.
    */
   readonly outbox: { readonly percent: number; readonly dropped: boolean } | null;
 }
@@ -77,7 +77,10 @@ export const THE_SERVER: About = { daemon: null, feature: null, detail: null };
 const SERVER = { of: (picture: ServerPicture) => [picture], about: () => THE_SERVER };
 const aboutFeature = ({ daemon, name }: FeaturePicture): About => ({ daemon, feature: name, detail: null });
 
-/** Seats of a feature; for a seat group, those of all members under the first name. */
+/**
+ * Seats of a feature. For a seat group, this is one entry with the seats of all members, under the first
+ * name.
+ */
 interface Seats extends FeaturePicture {
   /** Names of all members of the group. */
   readonly members?: readonly string[];

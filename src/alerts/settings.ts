@@ -58,7 +58,7 @@ export interface Occurrence {
 export function occurrences({ startAt, durationMs, every }: MaintenanceWindow, at: number, zone: string) {
   const periodMs = every === "day" ? DAY_MS : 7 * DAY_MS;
   const about = every === null ? 0 : Math.max(0, Math.floor((at - startAt) / periodMs));
-  // A clock change may shift the occurrence by an hour, so check its neighbors too.
+  // A clock change may shift an occurrence by an hour, so check its neighbors, too.
   const counts =
     every === null ? [0] : [about - 1, about, about + 1, about + 2].filter((count) => count >= 0);
   const isEndless = every !== null && durationMs >= periodMs;

@@ -75,7 +75,7 @@ interface Unstored {
 export function createAlertStore(deps: AlertStoreDeps, notifier: Notifier, now: number) {
   const { rows, commit, outbox, clock } = deps;
   const state = load(deps);
-  /** Silences outlive their alert, because it may fire again. */
+  /** Silences by subject. A silence outlives its alert, because the alert may fire again. */
   const silences = new Map(rows.silencedPast(now).map((alert) => [subjectKey(alert), alert.silencedUntil]));
   /** Newest version of each row that is not stored yet. A retry never writes an older version. */
   const unstored = new Map<string, Unstored>();

@@ -1,8 +1,9 @@
 import type { SubjectSettings } from "./settings.ts";
 
 /**
- * Delays alerts against short disturbances. An alert has a level (0 = none, higher = worse); it rises after
- * enough consecutive observations at least that bad, and falls after enough below it. Pure.
+ * Delays alerts against short disturbances. An alert has a level (0 = none, higher = worse). The level
+ * rises after enough consecutive observations that are at least as bad, and falls after enough observations
+ * below it. Pure.
  */
 
 export interface Watch {
@@ -35,7 +36,10 @@ export interface Needs {
   readonly failures: number;
   /** Consecutive observations required to resolve, at least 1. */
   readonly recoveries: number;
-  /** Minimum duration of the condition before the alert fires; it resolves after twice this time. */
+  /**
+   * Minimum duration of the condition before the alert fires. The alert resolves after twice this time
+   * without the condition.
+   */
   readonly forMs: number;
 }
 

@@ -17,8 +17,8 @@ import type { Store } from "../store/open/open.ts";
 import { createKnownHostsStore } from "../store/servers.ts";
 
 /**
- * Runs vendor tools with the daemon's $PATH and $HOME and no other environment variables. Running tools are killed when the
- * daemon exits at once, after a second signal or a shutdown timeout.
+ * Runs vendor tools with the daemon's $PATH and $HOME and no other environment variables. If the daemon
+ * exits at once, after a second signal or a shutdown timeout, running tools are killed.
  */
 export function createToolRunner({ PATH = "", HOME = "/" }: Environment) {
   const runner = createCommandRunner({ path: PATH, home: HOME });

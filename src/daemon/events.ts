@@ -73,7 +73,7 @@ export function createEventBus(store: Store, clock: Clock, log: Log) {
   };
 }
 
-/** Logs each denial, without its user and host, which the denial itself contains. */
+/** Logs each denial without its user and host, which only the denial's event contains. */
 export function createDenialLog(log: Log): (batch: readonly Published[]) => void {
   return (batch) => {
     for (const { event } of batch) {

@@ -40,8 +40,9 @@ interface FleetParts {
 export type Fleet = ReturnType<typeof createFleet>;
 
 /**
- * Manages the connection to a hub if the config has one. Created before anything is stored, because it records facts from
- * then on. Code for sending is loaded only if needed: most daemons are not part of a fleet.
+ * Manages the connection to a hub if the config has one. Must be created before anything is stored, because
+ * it records facts from then on. Code for sending is loaded only if needed, because most daemons are not
+ * part of a fleet.
  */
 export function createFleet({ store, config, clock, timers, log, build }: FleetDeps) {
   const startedAt = clock.now();

@@ -40,7 +40,10 @@ interface HttpParts extends Omit<AppDeps, "settings" | "health" | "streams" | "d
   readonly reload: (print: (problem: Problem) => string) => Reloaded;
 }
 
-/** Returns the settings for HTTP, made once per config: every request reads them several times. */
+/**
+ * Returns the settings for HTTP. They are made once per config, because every request reads them several
+ * times.
+ */
 export function createSettings({ current }: Pick<RunningConfig, "current">, ofSite?: null) {
   let config: Config | null = null;
   let settings: HttpSettings;

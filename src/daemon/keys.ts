@@ -12,9 +12,9 @@ import { createSignIns } from "../store/sign-ins.ts";
 
 /** Interval at which changes by other processes are detected: changes to keys are logged within 5 s. */
 export const KEY_WATCH_MS = 2_000;
-/** Interval at which uses of keys are written; a kill may lose the last ones. */
+/** Interval at which uses of keys are written. A kill may lose the uses of the last interval. */
 const KEY_FLUSH_MS = 10_000;
-/** Interval at which quota counts are written, which `kill -9` may lose. */
+/** Interval at which quota counts are written. `kill -9` may lose the counts of the last interval. */
 const QUOTA_FLUSH_MS = 1_000;
 
 export function createKeyService(store: Store, clock: Clock, log: LogOf) {
@@ -52,8 +52,9 @@ export function createKeyService(store: Store, clock: Clock, log: LogOf) {
 }
 
 /**
- * Writes an audit trail (`log`) of changes to keys by the command line, including those while no daemon ran. Commands have
- * no event ids, so the daemon finds their changes in the database, which also stores the position of the trail.
+ * Writes an audit trail (`log`) of changes that commands make to keys, including changes made while no
+ * daemon ran. Commands have no event ids, so the daemon finds their changes in the database, which also
+ * stores how far the trail has been written.
  */
 export function createKeyWatch({ state }: Pick<Store, "state">, keys: Keys, log: Log, timers: Timers) {
   const marks = createMarks(state);

@@ -102,14 +102,14 @@ interface RemoteWriteDeps {
   readonly config: () => Config["remoteWrite"];
   readonly snapshot: () => Snapshot;
   readonly meters: Pick<Meters, "emit" | "add">;
-  /** `host:port` of this daemon, as a scraper names it. */
+  /** `host:port` of this daemon, the name that a scraper would use. */
   readonly instance: string;
   readonly clock: Clock;
   readonly timers: Timers;
   readonly log: Log;
 }
 
-/** Pushes metrics if the config asks for it. Code is loaded only then: most daemons are scraped. */
+/** Pushes metrics if the config says so. The code is loaded only then, because most daemons are scraped. */
 export function createRemoteWrite(deps: RemoteWriteDeps) {
   const { config, meters, instance, log } = deps;
   let writer: Writer | null = null;

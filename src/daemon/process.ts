@@ -28,7 +28,7 @@ export interface ProcessDeps {
   readonly build: BuildInfo;
   readonly logging: Logging;
   readonly configFile: string | null;
-  /** Reloads the config; null = not from a file. */
+  /** Reloads the config; null if the config does not come from a file. */
   readonly loadConfig: (() => LoadedConfig) | null;
 }
 
@@ -63,7 +63,10 @@ export function createProcess(
     log,
     /** Reloads the config and TLS files. Keeps the running config if the new one is invalid. */
     reload: () => frame.reload(),
-    /** Throws StoreError, or an Error with a fix, if it cannot start. Leaves nothing behind then. */
+    /**
+     * Throws StoreError, or an Error with a fix, if the process cannot start. Leaves nothing behind in that
+     * case.
+     */
     start: () =>
       startDespiteDamage(start, async (reason) => {
         frame.manager?.failed(reason);

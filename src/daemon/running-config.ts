@@ -8,14 +8,15 @@ import type { DaemonStatus } from "../http/deps.ts";
 
 export interface Reloaded {
   readonly outcome: "applied" | "refused";
-  /** One line each; empty after success. */
+  /** One line per problem; empty after success. */
   readonly problems: readonly string[];
   readonly needRestart: readonly string[];
 }
 
 /**
- * Prepares the parts of the daemon for a new config. The returned function applies it. `afterRestart`: the file's config,
- * including settings that need a restart. Throws an Error if the config cannot be applied; nothing has changed then.
+ * Prepares the parts of the daemon for a new config. The returned function applies the config.
+ * `afterRestart`: the file's config, including settings that need a restart. If the config cannot be
+ * applied, throws an Error and changes nothing.
  */
 type Prepare = (next: Config, afterRestart: Config) => () => void;
 

@@ -13,7 +13,10 @@ import type { OpeningStep } from "../store/open/prepare.ts";
 import type { Logging, LogSink } from "../system/log.ts";
 import type { ServiceManager } from "../system/service-manager.ts";
 
-/** Opens the daemon's databases. Moves a damaged one aside: monitoring without history is better than none. */
+/**
+ * Opens the daemon's databases. A damaged database is moved aside, because monitoring without history is
+ * better than no monitoring.
+ */
 export function openDaemonStore(
   { directory, backupBeforeUpgrade }: Pick<Config["storage"], "directory" | "backupBeforeUpgrade">,
   logging: Logging,
@@ -38,10 +41,13 @@ export function openDaemonStore(
   }
 }
 
-/** Maximum time that a write blocks the event loop while another program locks the database, at most once a second. */
+/**
+ * Maximum time that a write waits, blocking the event loop, while another program locks the database.
+ * Writes wait at most once a second.
+ */
 const BUSY_WAIT_MS = 100;
 
-/** Minimum speed of work over the whole database, on a slow disk. */
+/** Minimum speed at which work over a whole database proceeds, on a slow disk. */
 const BYTES_A_MS = 20_000;
 const WORDS: Readonly<Record<OpeningStep, string>> = {
   check: "Checking the damaged database",

@@ -11,7 +11,7 @@ export interface OutboxRow {
   readonly key: string | number;
 }
 
-/** A day that must be sent to the hub; `whole`: rows of all tables, not only the packed ones. */
+/** A day that must be sent to the hub. `whole`: with the rows of all tables, not only the packed ones. */
 export interface DueDay {
   readonly day: number;
   readonly whole: boolean;

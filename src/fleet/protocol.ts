@@ -40,7 +40,7 @@ export const MAX_UNPACKED_BYTES = 8 * 1024 * 1024;
 /** Maximum time between pushes; after three missed heartbeats the site is silent. */
 export const HEARTBEAT_MS = 10_000;
 
-/** Instance of the hello that `licmond check` sends; the hub stores nothing of it. */
+/** Instance of the hello that `licmond check` sends. The hub stores nothing of such a hello. */
 export const NO_INSTANCE = "0000000000000000";
 
 export const SiteName = text(siteName);
@@ -51,7 +51,7 @@ const DayNumber = Type.Integer({ minimum: -1, maximum: MAX_DAY });
 const Name = Type.String();
 const Seats = nullable(Count);
 const OfFeature = { server: Name, daemon: Name, feature: Name };
-/** Unit of a feature's counts (default: seats), and the seats that it shares with other features. */
+/** Unit of a feature's counts (default: seats), and the group of features that share its seats. */
 const OfCounts = { unit: Type.Optional(words(UNITS)), seatGroup: Type.Optional(Name) };
 
 /** A row of `sessions` without `display` and `qualifier`. Imported sessions have negative ids. */
@@ -86,7 +86,7 @@ export const CoverageRow = Type.Object({
 });
 export type CoverageRow = Static<typeof CoverageRow>;
 
-/** A period of one server status, see `outages.ts`. The end of the newest ones is in `known.statuses`. */
+/** A period of one server status, see `outages.ts`. The newest periods have their end in `known.statuses`. */
 export const StatusRow = Type.Object({
   server: Name,
   from: Time,
@@ -157,13 +157,13 @@ export const FACT_SCHEMAS = {
   status: fact("status", StatusRow.properties),
   denial: fact("denial", DenialRow.properties),
   /**
-   * An event that the site published, with its id there: alerts, statuses, and with `[fleet] logs` audit
-   * lines and warnings.
+   * An event that the site published, with its id at the site: alerts, statuses, and with `[fleet] logs`
+   * also audit lines and warnings.
    */
   event: fact("event", { id: Count, event: Type.Union([AlertEvent, ServerStatusEvent, LogEvent]) }),
   /**
    * Outcome of a hub command. `code` is an API error code. `begun`: the command is running and will not be
-   * started again; its outcome follows.
+   * started again; another fact with its outcome follows.
    */
   outcome: fact("outcome", {
     command: Type.String(),
@@ -213,7 +213,7 @@ const Expiry = Type.Object({
   permanent: Type.Boolean(),
 });
 const Person = { user: nullable(Name), host: nullable(Name) };
-/** `collectedAt` is omitted if it equals that of the head. */
+/** `collectedAt` is omitted if it is the same as in the head. */
 export type FeatureState = Omit<FeaturePicture, "collectedAt"> & Partial<Pick<FeaturePicture, "collectedAt">>;
 const Feature = Type.Unsafe<FeatureState>(
   Type.Object({
@@ -240,7 +240,8 @@ const state = <const Kind extends string, Fields extends TProperties>(kind: Kind
   Type.Object({ kind: Type.Literal(kind), ...fields });
 
 /**
- * Schema of each kind of state. The hub ignores unknown kinds, and sets aside states that it cannot store.
+ * Schema of each kind of state. The hub ignores unknown kinds, and sets aside states that its database
+ * refuses.
  */
 export const STATE_SCHEMAS = {
   site: state("site", {
@@ -256,9 +257,9 @@ export const STATE_SCHEMAS = {
     servers: Type.Array(Name),
   }),
   /**
-   * The newest picture of a server. `from`: number of the picture that `features` and `gone` are relative to;
-   * null = this picture is complete. A hub that has another number lists the server in `wanted` of its
-   * answer.
+   * The newest picture of a server. `from`: number of the picture that `features` and `gone` are relative
+   * to; null = this picture is complete. If the hub has a picture with another number, it lists the server
+   * in `wanted` of its answer.
    */
   picture: state("picture", {
     server: Name,
@@ -267,9 +268,9 @@ export const STATE_SCHEMAS = {
     head: Head,
     features: Type.Array(Feature),
     gone: Type.Array(Key),
-    /** All features in the order of the tool; null = as in `from`. */
+    /** All features in the order of the tool; null = in the order of the picture `from`. */
     order: nullable(Type.Array(Key)),
-    /** More parts of this picture follow; the next one has this one's `to` as its `from`. */
+    /** More parts of this picture follow. The `from` of the next part is the `to` of this part. */
     more: Type.Boolean(),
   }),
   /** All alerts that are firing; alerts missing here are not firing. */
@@ -283,8 +284,8 @@ export const STATE_SCHEMAS = {
     coverage: Type.Array(CoverageRow),
     statuses: Type.Array(StatusRow),
     /**
-     * Spans in which denials could be seen; null = unchanged. `to`: null while a span is open. `counted`:
-     * seen by counters, which name no feature unless `byFeature`.
+     * Spans in which denials could be seen; null = unchanged. `to` is null while a span is open. `counted`:
+     * denials were seen by counters, which name no feature unless `byFeature`.
      */
     denialSpans: nullable(
       Type.Array(
@@ -309,8 +310,8 @@ const Packed = Type.String({ contentEncoding: "base64" });
 const PackedRow = Type.Object({ ...OfFeature, ...OfCounts, data: Packed });
 
 /**
- * Rows of each table of a day. A session belongs to the day it ended, or to day -1 while it is open; denials,
- * coverages, status periods and alerts belong to the day they began.
+ * Rows of each table of a day. A session belongs to the day on which it ended, or to day -1 while it is
+ * open. Denials, coverages, status periods and alerts belong to the day on which they began.
  */
 export const DAY_ROWS = {
   sessions: SessionRow,
@@ -351,20 +352,23 @@ export type Day = { [Table in DayTable]: Static<(typeof DAY_SCHEMAS)[Table]> }[D
  */
 export const Push = Type.Object({
   site: SiteName,
-  /** Random; created with the site's database, whose ids are only valid within it. */
+  /** Random id, created with the site's database. Ids of rows are only valid within this database. */
   epoch: Type.String({ pattern: "^[0-9a-f]{16}$" }),
-  /** Random, one per process; reveals two daemons with the key of one site. */
+  /** Random id, one per process. It reveals if two daemons use the key of one site. */
   instance: Type.String({ pattern: "^[0-9a-f]{16}$" }),
   /** The facts are complete for [from, to]; `to` is `from - 1` if the push has no facts. */
   from: Type.Integer({ minimum: 1 }),
   to: Type.Integer({ minimum: 0 }),
   /**
-   * The site has dropped the facts before `from` that the hub lacks; days replace them. If false, `from >
+   * The site has dropped facts before `from` that the hub lacks, and sends days instead. If false, `from >
    * cursor + 1` is a CONFLICT.
    */
   gap: Type.Boolean(),
   sentAt: Time,
-  /** The site's newest fact, and the time of the oldest one after `to`; shows how far the hub is behind. */
+  /**
+   * `head`: the site's newest fact. `waitingSince`: the time of the oldest fact after `to`. Both show how
+   * far the hub is behind.
+   */
   head: Count,
   waitingSince: nullable(Time),
   /** Days still to come; null = no past day is missing. */
@@ -372,8 +376,8 @@ export const Push = Type.Object({
   /** First push of a process. Asks for the cursor, has no content and changes nothing. */
   hello: Type.Boolean(),
   /**
-   * The hub has acknowledged nothing of this epoch except hellos; a hub that does not know the epoch starts
-   * at cursor `from - 1`. If false, an unknown epoch is a CONFLICT: the hub lost its data.
+   * The hub has acknowledged nothing of this epoch except hellos. A hub that does not know the epoch starts
+   * at cursor `from - 1`. If false, an unknown epoch is a CONFLICT, because the hub has lost its data.
    */
   begins: Type.Boolean(),
   /** Former name of the site. On a hello, the hub gives the site the data of that name in the same epoch. */
@@ -404,7 +408,10 @@ export type Push = Omit<Static<typeof Push>, "facts" | "states" | "days"> & {
 const command = <const Name extends string, Fields extends TProperties>(name: Name, fields: Fields) =>
   Type.Object({
     command: Type.Literal(name),
-    /** Opaque id from the hub. A command may be sent again until its outcome arrives, but runs once. */
+    /**
+     * Opaque id from the hub. The same command may be sent several times until its outcome arrives, but is
+     * run once.
+     */
     id: Type.String({ minLength: 1, maxLength: 64 }),
     by: Type.Object({ key: Type.String(), name: Type.String(), role: words(["operator", "admin"]) }),
     expiresInMs: Count,

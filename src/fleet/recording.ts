@@ -107,8 +107,9 @@ const triggers = (logs: boolean): readonly (readonly [when: string, work: string
 ];
 
 /**
- * Records each fact of this connection in the outbox, within its transaction. Uses TEMP triggers, so a
- * database without a fleet has none. `logs`: also record audit lines and warnings. Throws StoreError.
+ * Records each fact that this connection writes in the outbox, within the same transaction. Uses TEMP
+ * triggers, so a database without a fleet has no triggers. `logs`: also record audit lines and warnings.
+ * Throws StoreError.
  */
 export function recordFacts({ sqlite }: Pick<Store, "sqlite">, logs: boolean): void {
   stopRecording({ sqlite });

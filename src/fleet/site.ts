@@ -47,7 +47,7 @@ export interface SiteDeps {
 
 export type Site = ReturnType<typeof createSite>;
 
-/** Runs this licmond as a site of a fleet, by its current config. A config change replaces it. */
+/** Runs this licmond as a site of a fleet, with its current config. A config change replaces the site. */
 export function createSite(deps: SiteDeps) {
   const { store, settings, snapshot, clock, timers, random = systemRandom } = deps;
   const { people: audience } = settings;

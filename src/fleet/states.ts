@@ -146,7 +146,10 @@ export function createStates({ store, snapshot, people, site, now }: StatesDeps)
   }
 
   return {
-    /** Takes states up to this many characters, at least one. `isAll`: nothing else is waiting. */
+    /**
+     * Takes states up to this many characters, but at least one state. `isAll`: no facts and no days are
+     * waiting.
+     */
     take(chars: number, isAll: boolean): TakenStates {
       const texts: string[] = [];
       const nextTold = new Map<string, string>();

@@ -7,12 +7,13 @@ export interface KnownFeature extends CountedFeature {
 }
 
 /**
- * In the order of their keys. `held` and `site` combine all features, the others have one row per feature.
+ * In the order of their keys. Packed rows of `held` and `site` combine all features; the other kinds have
+ * one row per feature.
  */
 export const PACKED_KINDS = ["samples", "hours", "rollups", "held", "site"] as const;
 export type PackedKind = (typeof PACKED_KINDS)[number];
 
-/** Feature ids and days since 1970-01-01 UTC are below these, so that a key is one safe integer. */
+/** Upper limits of feature ids and of days since 1970-01-01 UTC, chosen so that a key is one safe integer. */
 const FEATURES = 2 ** 24;
 const DAYS = 2 ** 26;
 
@@ -21,7 +22,7 @@ export function packedKey(kind: PackedKind, day: number, featureId = 0): number 
   return (PACKED_KINDS.indexOf(kind) * DAYS + day) * FEATURES + featureId;
 }
 
-/** Returns the first key of some days, and the first after them. */
+/** Returns the first key of some days, and the first key after these days. */
 export function packedKeys(kind: PackedKind, first: number, behind = DAYS): [number, number] {
   return [packedKey(kind, first), packedKey(kind, behind)];
 }

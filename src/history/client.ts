@@ -58,7 +58,7 @@ export function createHistoryClient<Queries extends QueryTable>({
   const waiting = new Map<number, Waiting>();
   /** Ids of queries not posted yet, by client. The first client is served next. */
   const queues = new Map<string, number[]>();
-  /** The unanswered query of the worker, abandoned or not; 0 means none. */
+  /** Id of the query that the worker has not answered, abandoned or not; 0 means none. */
   let posted = 0;
   const ending = new Set<Worker>();
   let worker: Worker | null = null;

@@ -15,8 +15,8 @@ import { type Interval, stepsOf } from "./sample-reader.ts";
 const GRACE_MS = 60_000;
 
 /**
- * Packs the samples of past hours, and rolls up hours and days. Each call does one slice in a transaction
- * of about the given ms, and reports whether there is more. A failed slice is repeated.
+ * Packs the samples of past hours, and rolls up hours and days. Each call does one slice of work in a
+ * transaction of about the given ms, and reports whether there is more to do. A failed slice is repeated.
  */
 function createPacker(
   { sqlite, transaction }: Store,
@@ -102,7 +102,7 @@ function createPacker(
   }
 
   let ofSlice: Reader | null = null;
-  /** Caches names and coverage for one slice. */
+  /** Returns the reader of the current slice, which caches names and coverage. */
   const reader = () => {
     ofSlice ??= createReader(sqlite, { now: clock.now() });
     return ofSlice;
@@ -150,8 +150,8 @@ export interface HistoryDeps {
 const IDLE_MS = 30_000;
 
 /**
- * Records polls and packs them in the background. Without `days`, it packs no days of all features
- * together.
+ * Records polls and packs them in the background. Without `days`, rows that combine all features are not
+ * packed.
  */
 export function createHistory({
   store,

@@ -4,7 +4,7 @@ import { allOf, type Condition, compared, noneOf, oneOf } from "../store/conditi
 import { lineMatcher, mayHave, parseLine, wordsOf } from "../store/log-words.ts";
 import type { HistorySource } from "./reader.ts";
 
-/** Selects log lines; null means all. Times are epoch ms, [start, end). */
+/** Selects log lines; in each field, null means all. Times are epoch ms, [start, end). */
 export interface LogFilter {
   readonly sites?: readonly string[] | null;
   readonly levels: readonly LogLevel[] | null;

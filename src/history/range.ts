@@ -17,8 +17,9 @@ export async function historyBegins(
 }
 
 /**
- * Returns the features that match a filter, followed by the `uncounted` ones. Features without known counts
- * in the range are included if features are named. `known` is null if no count of the feature was ever read.
+ * Returns the features that match a filter, followed by the `uncounted` ones. If the filter names features,
+ * those without known counts in the range are included. `known` is null if no count of the feature was ever
+ * read.
  */
 export async function featuresOver(
   source: Pick<HistorySource, "features" | "rollups" | "reach">,
@@ -42,8 +43,8 @@ type Reading = Pick<HistorySource, "series" | "hours" | "days" | "reach">;
 type Grain = "step" | "hour" | "day";
 
 /**
- * Feeds a range with the largest pieces that its grain allows, and steps at the edges; where samples are
- * deleted, only with hours.
+ * Feeds a range with the largest pieces that its grain allows, and steps at the edges. Where samples are
+ * deleted, it uses only hours.
  */
 export async function feed(
   read: Reading,

@@ -60,15 +60,18 @@ export type HistorySource = Pick<Reader, "checkpoint"> & {
   readonly [Name in Exclude<keyof Reader, OfSqlite>]: Later<Reader[Name]>;
 };
 
-/** Users of parts of hours: none, those of the part, or (for old times, at no cost) those of the whole hour. */
+/**
+ * Which users to add for a part of an hour: none, those of the part, or those of the whole hour (for old
+ * times, at no cost).
+ */
 type Users = "none" | "exact" | "hours";
 type SinkOf = (at: number) => RollupSink | null;
 
 const SLICE_DAYS = 15_000;
 
 /**
- * Caches are valid for one state of the database: use one reader per transaction. Times after `now` are
- * unknown. `checkpoint` throws if the client has gone or the time is up.
+ * Creates a reader for one transaction, because its caches are valid for one state of the database. Times
+ * after `now` are unknown. `checkpoint` throws if the client has gone or the time is up.
  */
 export function createReader(
   sqlite: Database,
@@ -148,9 +151,9 @@ export function createReader(
     );
 
   /**
-   * Adds the part of [from, until) outside whole days: stored whole hours, and the rest from samples, never
-   * across an hour, so that the users counted do not depend on how the range is split. For a part of an old
-   * hour, finding its users would search everything after it.
+   * Adds the part of [from, until) outside of whole days: stored whole hours, and the rest from samples. No
+   * piece crosses an hour, so that the users counted do not depend on how the range is split. For a part of
+   * an old hour, finding its users would search all later sessions.
    */
   function addEdge(feature: KnownFeature, from: number, until: number, users: Users): void {
     if (from >= until) return;
@@ -220,9 +223,9 @@ export function createReader(
     },
     /**
      * Returns one rollup of the range per feature, in the order of the features: stored days and hours, and
-     * steps at the edges. If only rollups are kept, the range is widened to whole hours. `users` only on
-     * request: those with a session in a UTC hour of the range, clipped to it, in which the server was read.
-     * For ranges of more than a day, the hours at both ends count in full.
+     * steps at the edges. If only rollups are kept, the range is widened to whole hours. `withUsers` adds
+     * the users with a session in a UTC hour of the range (clipped to the range) in which the server was
+     * read. For ranges of more than a day, the hours at both ends count in full.
      */
     rollups(features: readonly KnownFeature[], from: number, to: number, withUsers = false): Rollup[] {
       const { start, end } = resolveRange({ start: from, end: to }, reach());

@@ -9,8 +9,9 @@ import { gapAt, sameCounts } from "./sample-reader.ts";
 
 interface Recording {
   /**
-   * Stores the changes in the caller's transaction; called again if that failed. Hours in which `opened`
-   * sessions began may already be over: they are rolled up again, as far as the server was read then.
+   * Stores the changes in the caller's transaction; called again if the transaction failed. Hours in which
+   * `opened` sessions began may already be over: they are rolled up again, as far as the server was read
+   * then.
    */
   write(opened?: readonly Pick<Session, "beganAt">[]): void;
   committed(): void;
@@ -24,7 +25,9 @@ interface Known extends Required<Shared> {
 }
 
 interface ServerState {
-  /** Start of the coverage that the next good reading continues; null if it starts a new one. */
+  /**
+   * Start of the coverage that the next good reading continues; null if the next one begins a new coverage.
+   */
   readonly from: number | null;
   readonly features: ReadonlyMap<string, Known>;
 }
@@ -75,7 +78,10 @@ export function createRecorder({ sqlite }: Store, dirty: Pick<Dirty, "touch">) {
     dirty.touch(first, Math.max(first, Math.max(until, old?.until ?? 0) - 1));
   }
 
-  /** Marks the hours before that of `at` in which sessions began. */
+  /**
+   * Marks the covered time from the earliest start of the sessions up to `at`. Does nothing if all began in
+   * the hour of `at`.
+   */
   function touchBegins(serverId: string, opened: readonly Pick<Session, "beganAt">[], at: number): void {
     const began = opened.reduce((first, { beganAt }) => Math.min(first, beganAt), at);
     if (began >= hourStart(at)) return;
@@ -98,7 +104,8 @@ export function createRecorder({ sqlite }: Store, dirty: Pick<Dirty, "touch">) {
       return {
         write(opened = []) {
           statuses.write(picture);
-          // A failure ends the current coverage even if the clock was set back to before its start.
+          // A failure ends the current coverage, even if the clock was set back to before the start of this
+          // coverage.
           const around = coverageAround(serverId, look.good ? at : Math.max(at, state?.from ?? at));
           const looked = takeLook(state?.from, look, around);
           for (const row of looked.rows) {
@@ -133,7 +140,7 @@ function isShared(a: Shared, b: Shared): boolean {
 }
 
 /**
- * Returns counts that differ from the stored ones, or have another unit. A feature missing from the picture
+ * Returns the counts whose value or unit differs from the stored ones. A feature missing from the picture
  * becomes a gap.
  */
 function changesOf(
@@ -175,7 +182,7 @@ export interface Coverage {
   readonly from: number;
   readonly readAt: number;
   readonly until: number;
-  /** A poll in time continues it: it has not ended. */
+  /** True while the next poll may continue this coverage. */
   readonly running: boolean;
 }
 
@@ -193,14 +200,14 @@ interface Around {
 }
 
 /**
- * Derives a server's coverage from a poll. A reading holds until the next poll ends if that is
+ * Derives a server's coverage from a poll. A reading holds until the next poll ends if the next poll comes
  * within 2 × interval + timeout, else for one interval. A failed or late poll ends the coverage; the next
- * good reading starts a new one. Covered time is never changed: after a clock was set back, nothing is
- * recorded until it passes the covered time.
+ * good reading starts a new one. Covered time is never changed: if the clock was set back, nothing is
+ * recorded until it passes the covered time again.
  *
  * `own` is the start of the coverage that this process continues; undefined at its first poll. Returns the
- * rows to write, and that start for the next poll: `at` if a coverage begins, null if nothing is to be
- * recorded.
+ * rows to write, and the value of `own` for the next poll: `at` if a coverage begins, null if the next poll
+ * cannot continue one.
  */
 export function takeLook(
   own: number | null | undefined,
@@ -216,7 +223,7 @@ export function takeLook(
   if (good && inTime && own === before.from) return { from: own, rows: [{ ...next, from: own }] };
   // Coverage that an earlier process left running is continued without a gap if this poll is in time.
   const holds = inTime && (!good || own === undefined);
-  // After the clock was set back, nothing is proven after the last reading.
+  // If the clock was set back, nothing is proven after the last reading.
   const proven = isBack ? (running ? readAt : before.until) : holds ? at : Math.min(before.until, at);
   const isChanged = running || proven !== before.until;
   const ended = isChanged ? [{ ...before, until: proven, running: false }] : [];

@@ -61,7 +61,7 @@ export function createRetention({ store, watch, timers, log, keep }: RetentionDe
       logs.indexStep()
     );
   };
-  // Keep deleting when the disk is full: the next round retries.
+  // Do not stop when the disk is full: the next round retries, and deleting makes room.
   return createLoop(
     () => {
       const isMore = step() > 0;
@@ -107,7 +107,7 @@ export function createHistoryRetention(store: Store): (samplesFrom: number, roll
   };
 }
 
-/** A correct clock stores nothing later than this after the current time. */
+/** With a correct clock, no stored time is further ahead than this. */
 const AHEAD_MS = DAY_MS;
 
 export function createTakeBack(store: Store) {
@@ -153,9 +153,9 @@ export function createTakeBack(store: Store) {
 
   return {
     /**
-     * Takes one step once the clock is right. Sessions that a doubted clock dated to the future get correct
-     * times; other history of the future is deleted, and rows that reach into the future are cut. Returns the
-     * number of changed rows; 0 means done.
+     * Takes one step; called once the clock is right. Sessions that a doubted clock dated to the future get
+     * correct times. Other history in the future is deleted, and rows that reach into the future are cut.
+     * Returns the number of changed rows; 0 means done.
      */
     step(now: number): number {
       const after = now + AHEAD_MS;
@@ -169,8 +169,8 @@ export function createTakeBack(store: Store) {
       });
     },
     /**
-     * Corrects a retention mark in the future: sessions are kept from the oldest stored one, or without any,
-     * from now on if the clock is trusted.
+     * Corrects the mark from which sessions are kept if it is in the future. It becomes the time of the
+     * oldest stored session; without sessions it becomes the current time if the clock is trusted.
      */
     mendMark: (now: number, isTrusted: boolean): void => void mend.run(now, isTrusted),
   };

@@ -12,9 +12,10 @@ export interface Interval {
 }
 
 /**
- * Combines samples and coverage of [start, end) into steps: the first at `start`, gaps included, no two equal
- * neighbors. Samples hold only within the coverage in which they were taken, which begins with one sample per
- * feature read. Both inputs are ascending, and intervals do not overlap.
+ * Combines samples and coverage of [start, end) into steps. The first step is at `start`, gaps are steps,
+ * too, and no two neighbors are equal. A sample holds only within the coverage in which it was taken; each
+ * coverage begins with one sample per feature read. Both inputs are ascending, and intervals do not
+ * overlap.
  */
 export function stepsOf(
   samples: readonly Step[],
@@ -69,7 +70,7 @@ export function sameCounts(a: Step, b: Step): boolean {
 
 type Unsettled = ReturnType<typeof createUnsettled>;
 
-/** The stored rollups of these hours and days are not final. */
+/** Finds hours and days whose stored rollups are not final. */
 export function createUnsettled({ all }: Rows) {
   const of = (kind: DirtyKind) =>
     oncePerRange((start, end): ReadonlySet<number> => {
@@ -88,7 +89,7 @@ export function createSampleReader({ all }: Rows, open: Unsettled, now: number) 
 
   const coverage = (serverId: string, start: number, end: number): Interval[] =>
     coverages.getOrInsertComputed(`${start} ${end} ${serverId}`, () =>
-      // Intervals do not overlap: all that end after the start come after the last one that begins before it.
+      // Intervals do not overlap, so the search can begin at the last one that begins before the start.
       all<Interval>(
         `SELECT from_at AS "from", min(until_at, ?4) AS until FROM coverage WHERE server_id = ?1 AND from_at < ?3
            AND from_at >= ifnull((SELECT max(from_at) FROM coverage WHERE server_id = ?1 AND from_at <= ?2), ?2)
@@ -102,7 +103,7 @@ export function createSampleReader({ all }: Rows, open: Unsettled, now: number) 
 
   let known: Gaps | null = null;
   /**
-   * Returns gaps in the reading of servers. The time between another monitor's counts and the first own
+   * Returns gaps in the reading of servers. The time between another monitor's counts and licmond's first
    * reading is not a gap: only logs show who held seats then.
    */
   function gaps(): Gaps {
@@ -133,8 +134,8 @@ export function createSampleReader({ all }: Rows, open: Unsettled, now: number) 
   ): readonly Step[] {
     const first = intervals.find(({ until }) => until > start);
     if (first === undefined) return [];
-    // A packed day begins with the state at its start; if its first hour is not packed yet, the state is in
-    // the day before.
+    // A packed day begins with the state at its start. If the first hour of the day is not packed yet, that
+    // state is in the day before.
     const isOpen = (day: number) => open.hours(day * DAY_MS, day * DAY_MS + 1).size > 0;
     let day = dayOf(start);
     while (isOpen(day) && day > dayOf(first.from)) day--;

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { MIGRATIONS } from "../store/migrations/migrations.ts";
 import { createReader, type Reader } from "./reader.ts";
 
-/** Tables of the daemon that its history reader uses and a hub fills. */
+/** Tables of the daemon that the history reader uses. A hub fills them. */
 const TABLES = [
   ...["coverage", "samples", "packed_days", "dirty", "history_users"],
   ...["sessions", "denials", "denial_spans", "denial_cursors", "server_statuses", "event_marks"],

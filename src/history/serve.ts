@@ -24,7 +24,7 @@ export interface ToWorker {
   readonly params: unknown;
   readonly now: number;
   readonly timeoutMs: number;
-  /** One number, set to 1 when the query is abandoned: a busy worker reads no messages. */
+  /** One number, which is set to 1 when the query is abandoned, because a busy worker reads no messages. */
   readonly cancelled: SharedArrayBuffer;
 }
 
@@ -104,7 +104,7 @@ export function serveHistory<Source>(
     };
     checkpoint();
     if (!Object.hasOwn(queries, name)) throw new Error(`Unknown history query ${name}`);
-    // The client's types tie each name to its parameters; here any name may arrive.
+    // The client's types tie each name to its parameters, but here any name may arrive.
     const query = queries[name] as (source: Source, params: unknown) => unknown;
     return backend.run(asked, checkpoint, (source) => query(source, params));
   }

@@ -118,9 +118,12 @@ export function unpackSessionDay(day: number, data: Uint8Array, filter: SessionF
   };
 }
 
-/** Splits the names in a day's JSON. Lists are parsed on demand: most queries need one of the three. */
+/**
+ * Splits the names in a day's JSON. Each list is parsed on demand, because most queries need only one of
+ * the three.
+ */
 function namesIn(json: string): HeldNames {
-  // Quotes within names are escaped in JSON, so these match only the lists' own keys.
+  // Quotes within names are escaped in JSON, so these texts match only the keys of the lists.
   const users = json.indexOf(',"users":[');
   const hosts = json.indexOf(',"hosts":[', users);
   const lists: { -readonly [Key in keyof HeldNames]?: HeldNames[Key] } = {};

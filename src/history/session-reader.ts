@@ -19,13 +19,16 @@ import { dayOf, type KnownFeature, packedKeys } from "./buckets.ts";
 import { createFeatureCounts, oncePerRange } from "./feature-counts.ts";
 import { unpackSessionDay } from "./session-day.ts";
 
-/** Ids above this belong to users who are in no rollup yet; stored ids are lower. */
+/** Ids above this are for users who are in no stored rollup; stored ids are lower. */
 const UNSTORED_USERS = 2 ** 40;
 
 export const HELD_COLUMNS = `id, server_id AS server, daemon, feature, user, host, count,
   began_at AS beganAt, first_seen_at AS firstSeenAt, last_seen_at AS lastSeenAt, ended_at AS endedAt, end_reason AS endReason`;
 
-/** The same for sessions whose names are known: strings take longer to read than numbers. */
+/**
+ * Columns for sessions of a known feature. Names are left out, because reading strings takes longer than
+ * reading numbers.
+ */
 const FEATURE_COLUMNS = `count, first_seen_at AS firstSeenAt, last_seen_at AS lastSeenAt, ended_at AS endedAt,
   end_reason AS endReason`;
 
@@ -33,15 +36,16 @@ function ofFeature({ server, daemon, feature }: FeatureId): Condition {
   return { sql: "server_id = ? AND daemon = ? AND feature = ?", values: [server, daemon, feature] };
 }
 
-/** Must match the index `sessions_long` literally, or SQLite does not use it. */
+/** Must match the index `sessions_long` literally, or SQLite does not use this index. */
 const IS_LONG = "ended_at - began_at > 86400000";
 
 /**
- * Selects sessions that overlap a range, judged by their stored rows: an open one has no end yet. Returns a
- * table in parentheses with the given columns. With a start, it consists of several SELECTs that exclude each
- * other, because each uses its own index; an OR would read every session. Sessions that began before the
- * range's start and ended more than a day after it are long sessions. There are at most as many of them as
- * seats, because all were held at one moment. Sessions open at `now` do not count for later times.
+ * Selects sessions that overlap a range, judged by their stored rows, in which open sessions have no end
+ * yet. Returns a table in parentheses with the given columns. With a start, the table consists of several
+ * SELECTs that exclude each other, because each uses its own index; an OR would read every session.
+ * Sessions that began before the range's end and ended more than a day after this end are long sessions.
+ * There are at most as many of them as seats, because all were held at one moment. Sessions open at `now`
+ * do not count for later times.
  */
 export function sessionsOverlapping(
   columns: string,
@@ -73,9 +77,9 @@ const COUNTED = `SELECT count(*) FROM sessions INDEXED BY sessions_by_feature
   WHERE server_id = ?1 AND daemon = ?2 AND feature = ?3`;
 /**
  * Counts a feature's sessions that ended in or after a range and began before its end. Over years there are
- * many: those that ended in the range are counted in an index; of those that ended later, only the next day's
- * and the few long ones are read. Sessions first seen before the end also began before it, which the index
- * knows.
+ * many: those that ended in the range are counted in an index. Of those that ended later, only the sessions
+ * of the next day and the few long ones are read. A session first seen before the end also began before the
+ * end, and the index contains the first sight.
  */
 const ENDED_IN = `SELECT (${COUNTED} AND ended_at > ?4 AND ended_at < ?5)`;
 const ENDED = `${ENDED_IN} AS count`;
@@ -102,7 +106,7 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
     { all },
     "sessions WHERE ended_at IS NULL AND began_at >= ? AND began_at < ?",
   );
-  // If the range ends now, nothing ended later, and a count takes a third of the time.
+  // If the range ends now, no session ended later; then the count takes a third of the time.
   const endsLater = oncePerRange(
     (end) => all("SELECT 1 FROM sessions WHERE ended_at >= ? LIMIT 1", end).length > 0,
   );
@@ -121,8 +125,8 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
   }
 
   function sessions(start: number, end: number, filter: SessionFilter | null): HeldSession[] {
-    // Sessions that ended more than a day after they were seen are long. There are at most as many long and
-    // open ones as seats, because all were held at one moment.
+    // A session that ended more than a day after it was seen is a long one. There are at most as many long
+    // and open sessions as seats, because all were held at one moment.
     const soon = start + DAY_MS;
     const parts = [
       ["sessions_by_end", "ended_at >= ? AND ended_at <= ? AND first_seen_at < ?", start, soon, start],
@@ -159,7 +163,7 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
     },
     featureSessions(feature: FeatureId, start: number, end: number): FeatureSession[] {
       checkpoint();
-      // A session that ended at the start may have held its seats at that moment.
+      // Begin 1 ms earlier: a session that ended at the start may have held its seats at that moment.
       const { sql, values } = sessionsOverlapping(
         FEATURE_COLUMNS,
         ofFeature(feature),
@@ -175,8 +179,8 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
     held: (from: number, to: number, filter: SessionFilter, holdingOf: (session: HeldSession) => Holding) =>
       heldDay(dayOf(from), filter) ?? heldSeatsOf(sessions(from, to, filter), holdingOf),
     /**
-     * Reports whether a part of the range has another monitor's counts, for which only logs show who held
-     * seats.
+     * Reports whether another monitor's counts cover a part of the range. For such times, only logs show
+     * who held seats.
      */
     hasOthersCounts(server: string, start: number, end: number): boolean {
       const sql =

@@ -19,7 +19,10 @@ export const QUARTER_MS = 900_000;
 const QUARTERS = DAY_MS / QUARTER_MS;
 const NUMBERS = 5;
 const SUMS_BYTES = QUARTERS * NUMBERS * 8;
-/** Days of features read at once if not packed: each has hundreds of steps in memory. */
+/**
+ * Maximum number of feature days read at once where days are not packed: each has hundreds of steps in
+ * memory.
+ */
 const FEATURE_DAYS = 5_000;
 
 export async function seriesOf(
@@ -93,7 +96,7 @@ export function eachQuarter(
 
 export type VisitFullTime = (from: number, until: number, cut: boolean) => void;
 
-/** `of` returns the visitor of a feature's id. */
+/** Visits the full times of a packed day. `of` returns the visitor for a feature id. */
 export function eachFullTime(
   day: number,
   data: Uint8Array,
@@ -114,7 +117,10 @@ export function eachFullTime(
   }
 }
 
-/** Splits a range into packed days and, in between, as many days at once as fit in memory. */
+/**
+ * Splits a range into pieces: each packed day is one piece, and unpacked days in between form pieces that
+ * fit in memory.
+ */
 export function* dayPieces(
   { start, end }: Range,
   made: ReadonlyMap<number, Uint8Array>,
@@ -125,7 +131,8 @@ export function* dayPieces(
     const day = dayOf(from);
     const data = from % DAY_MS === 0 && from + DAY_MS <= end ? made.get(day) : undefined;
     let behind = day + 1;
-    // Samples are stored by day: a piece that ends within one would unpack it twice.
+    // End pieces at midnight: samples are stored by day, so a piece that ends within a day would unpack it
+    // twice.
     while (data === undefined && behind < day + most && !made.has(behind)) behind++;
     to = Math.min(behind * DAY_MS, end);
     yield { start: from, end: to, day, data };

@@ -21,7 +21,7 @@ import { type PushPort, pushRoutes } from "./routes/push.ts";
 import { siteRoutes } from "./routes/sites.ts";
 
 export interface HubAppDeps extends Omit<AppDeps, "pictures" | "execute"> {
-  /** Picture numbers are stored with the pictures. */
+  /** Without the numbers of pictures, which a hub stores with the pictures. */
   readonly pictures: Pick<AppDeps["pictures"], "anonymous">;
   readonly execute: Pick<AppDeps["execute"], "enabled" | "list">;
   readonly push: PushPort;
@@ -46,7 +46,7 @@ export function createHubApp(deps: HubAppDeps, counters: RequestCounters = creat
   });
   return app
     .onRequest(async ({ request }) => {
-      // A browser that signed in at one hub may send its next request to another.
+      // Look up the cookie: a browser that signed in at another hub may send its next request here.
       const id = cookie.exec(request.headers.get("cookie") ?? "")?.[1];
       if (id !== undefined) await deps.signIns.known(id);
     })
@@ -57,7 +57,7 @@ export function createHubApp(deps: HubAppDeps, counters: RequestCounters = creat
 }
 
 function apiRoutes(http: HubAppDeps, limits: Limits, counters: RequestCounters, audit: Audit) {
-  // The routes below never use the missing ports.
+  // The cast is safe, because the routes below never use the missing ports.
   const deps = createRouteDeps(http as HubAppDeps & AppDeps, limits, audit, counters);
   return sharedRoutes(deps, {
     lists: createHubLists(deps, http),

@@ -44,7 +44,8 @@ export function hubDepsOf(parts: HubParts): HubAppDeps {
     collector: { ...collectorPort(directory), rescan: createRescan(parts.commands, directory) },
     pictures: { anonymous: parts.anonymous },
     streams: streams.port,
-    // Sites have their own catalogs; a hub knows the commands that every license manager has.
+    // Only sites know the commands of their configs; a hub knows the commands that every license manager
+    // has.
     execute: {
       enabled: true,
       list: () => [
@@ -127,7 +128,7 @@ function collectorPort(directory: Directory): Omit<HubAppDeps["collector"], "res
   };
 }
 
-/** Replaces `site` in a query by servers, for routes without that parameter. */
+/** Replaces the parameter `site` by the site's servers, for routes that know only servers. */
 function narrowed(
   directory: Directory,
   { site, ...sent }: Sent,

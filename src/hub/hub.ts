@@ -134,11 +134,10 @@ async function start(frame: Frame): Promise<Started> {
   return { host: name, port, activeKeys: access.keys.count() };
 }
 
-/** Interval of looks without a notification; notifications are lost with their connection. */
+/** How often to look even without a notification, because a lost connection loses notifications. */
 const LOOK_MS = 1_000;
 /**
- * Minimum time between looks after many of them: 300 sites notify thirty times a second. An idle hub looks
- * at once.
+ * Minimum time between looks under load: 300 sites notify thirty times a second. An idle hub looks at once.
  */
 const REST_MS = 100;
 const SAVED_MS = 3_000;

@@ -97,7 +97,7 @@ async function withWords({ sql, checkpoint }: Question, asked: LogsAsked, words:
   for (;;) {
     const conditions = conditionsOf(asked);
     conditions.add(`id < ${conditions.use(before)}`);
-    // In a line of ASCII, a word of these characters is not escaped.
+    // These words have no characters that JSON escapes, so a line of ASCII contains them literally.
     for (const word of words.filter((one) => /^[!#-[\]-~]+$/.test(one)))
       conditions.add(
         `(octet_length(body) <> length(body) OR strpos(upper(body), ${conditions.use(word)}) > 0)`,
@@ -164,7 +164,7 @@ function conditionsOf({
   oneOf("level", levels);
   oneOf("source", sources);
   conditions.servers(null, serverIds);
-  // An id is the time of publication. A site's clock may be ahead of it, but hardly by a day.
+  // An id is the time of publication. A site's clock may be ahead of this time, but hardly by a day.
   if (start !== null) add(`at >= ${use(start)} AND id >= ${use(start - DAY_MS)}`);
   if (end !== null) add(`at < ${use(end)}`);
   return conditions;

@@ -8,7 +8,7 @@ import { LOCK, LOCKS } from "./database/migrate.ts";
 import type { Partitioned, Partitions } from "./database/partitions.ts";
 import { dropEvents } from "./streams/publish.ts";
 
-/** How long steps wait for their packed day; a site may be offline this long. */
+/** How long steps wait for their packed day, which arrives late from a site that was offline. */
 const STEPS_MS = 30 * DAY_MS;
 
 type FirstDays = ReturnType<typeof firstDays>;
@@ -65,7 +65,7 @@ export function createHubRetention({ pool, partitions, clock, keep, log }: Reten
   }
 
   async function step(): Promise<void> {
-    // The lock belongs to this connection, so it is released if the hub is killed.
+    // The lock belongs to this connection, so PostgreSQL releases it if the hub is killed.
     const connection = await pool.reserve();
     try {
       const [lock] =
@@ -94,7 +94,7 @@ interface Brought {
 
 const PACKED: ReadonlySet<string> = new Set(["samples", "hours", "rollups", "held"]);
 
-/** Returns the partitioned table of a fact or day, and its day there; null for other tables. */
+/** Returns the partitioned table of a fact or day, and the number of its day; null for other tables. */
 function placeOf(item: Fact | Day): readonly [keyof FirstDays, number] | null {
   const dayOf = (at: number) => Math.floor(at / DAY_MS);
   if ("table" in item) {
@@ -121,8 +121,8 @@ export function daysIn({ facts, days }: Brought): Partial<Record<Partitioned, Se
 }
 
 /**
- * Removes rows that retention would delete within the hour: they would need a partition per day, and
- * thousands of partitions slow every query.
+ * Removes rows that retention would delete within the hour anyway. Each of their days would need a
+ * partition, and thousands of partitions slow down every query.
  */
 export function withinRetention<B extends Brought>(brought: B, first: FirstDays): B {
   const isKept = (item: Fact | Day) => {

@@ -9,22 +9,23 @@ import { type Clock, iso, type Timers } from "../domain/time/clock.ts";
 import type { Audience } from "../domain/words.ts";
 import type { Events } from "../store/events.ts";
 
-/** Maximum difference to the clock at which an id still serves as the event's time. */
+/** An id counts as its event's time if it differs from the clock by at most this much. */
 const TRUSTED_AHEAD_MS = 1_000;
-/** Ids reserved at a time: one small write a second under load, none when idle. */
+/** Number of ids reserved at a time. This makes one small write a second under load, and none when idle. */
 const RESERVE_STEP = 1_000;
 
 type Ids = ReturnType<typeof createIds>;
 
 interface IdsDeps {
   readonly clock: Clock;
-  /** Highest id that an earlier process may have used: the highest it had reserved. 0 for a new store. */
+  /** Highest id that an earlier process reserved and may have used; 0 for a new store. */
   readonly start: number;
   /** Records durably that ids up to `highest` may be used. Must not throw: the store reports its failures. */
   readonly reserve: (highest: number) => void;
   /**
-   * Called once when ids run ahead of the clock: the clock was set back, or more than one event per
-   * millisecond was published for a long time. The id is not used yet, so queue an event about this.
+   * Called once when ids run ahead of the clock, because the clock was set back or more than one event per
+   * millisecond was published for a long time. The current id is not used yet, so an event about this must
+   * be queued, not published.
    */
   readonly onAhead: (aheadMs: number) => void;
 }
@@ -89,8 +90,8 @@ interface BusDeps {
   readonly sink: Pick<Events, "transaction" | "insert" | "insertHole">;
   readonly timers: Timers;
   /**
-   * Reports whether to retry a failed group because the store is busy; otherwise it is published without
-   * being stored.
+   * Reports whether to retry a failed group because the store is busy. If not, the group is published
+   * without being stored.
    */
   readonly isWorthWaiting?: (error: unknown) => boolean;
   /** Called once when the store fails and once when it works again, never per event. */
@@ -115,7 +116,7 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
   let cancel: (() => void) | null = null;
   let failing = false;
   let lastPublished = ids.last();
-  /** Published events whose gap is not recorded in the store yet. */
+  /** Ids of events that were published without being stored; the store has no record of this hole yet. */
   let hole: Hole | null = null;
   let isDelivering = false;
   const listeners = new Set<(batch: readonly Published[]) => void>();
@@ -172,7 +173,7 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
     );
     const [first] = lost;
     if (first !== undefined) hole = { from: hole?.from ?? first.id, to: lost.at(-1)?.id ?? first.id };
-    // A metrics sample proves nothing, because it is not stored.
+    // Metrics samples alone do not prove that the store works, because samples are not stored.
     const works =
       (error === null && owesNote) ||
       items.some((item, index) => errors[index] === null && hasToBeStored(item));
@@ -192,7 +193,7 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
       const batch = commitGroup(items, mayWait);
       if (batch === null) {
         queue = items.concat(queue);
-        // The failure may have been logged, which queued another event.
+        // Cancel the timer: logging the failure may have queued another event, which set it.
         (cancel as (() => void) | null)?.();
         cancel = timers.after(BUSY_RETRY_MS, flushWhenFree);
         return;
@@ -209,7 +210,8 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
       try {
         listener(batch);
       } catch (error) {
-        // A bug in one reader must not keep the event from the others; it surfaces as an uncaught exception.
+        // A bug in one listener must not keep the event from the other listeners; the bug surfaces as an
+        // uncaught exception.
         queueMicrotask(() => {
           throw error;
         });
@@ -218,7 +220,10 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
     isDelivering = false;
   }
 
-  /** Publishes an event that is not stored: at once, or after the events and the hole that wait to be stored. */
+  /**
+   * Publishes an event that is not stored. It is published at once, unless events or a hole wait to be
+   * stored: then it follows them.
+   */
   const publish = (event: Published) => {
     if (queue.length === 0 && hole === null && !isDelivering) deliver([event]);
     else enqueue({ work: null, events: [event], done: null });
@@ -228,14 +233,14 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
 
   return {
     emit: (input: EventInput): void => enqueue({ work: null, events: [encoded(input, true)], done: null }),
-    /** Publishes a metrics sample: it takes an id and a place in the order, but is not stored. */
+    /** Publishes a metrics sample: the sample takes an id and a place in the order, but is not stored. */
     sample: (event: Omit<MetricsEvent, "id" | "timestamp">): void => publish(encoded(event, false)),
     /** Publishes a picture event, which is not stored either; `patch` is called when a client needs it. */
     pass: (notice: Omit<PictureNotice, "id" | "timestamp">, patch: (audience: Audience) => string): void =>
       publish({ ...encoded(notice, false), patch }),
     /**
-     * Queues facts with their events in one transaction. Resolves after the commit; rejects if `work` could
-     * not be stored. Then only events outside of `NEVER_UNSTORED` are published.
+     * Queues facts with their events in one transaction. Resolves after the commit. If `work` could not be
+     * stored, rejects, and publishes only the events outside of `NEVER_UNSTORED`.
      */
     commit: (work: () => void, events: readonly EventInput[]): Promise<void> =>
       new Promise((resolve, reject) => {

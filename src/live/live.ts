@@ -55,7 +55,7 @@ export function createLive(deps: LiveDeps) {
   const tracker = createTracker(store, deps.orderIds);
   const listeners = new Set<(change: Change) => void>();
   const running = new Map<string, Promise<unknown>>();
-  /** Servers that a reload removed; one of their polls may still be running. */
+  /** Servers that a reload removed. A poll of such a server may still be running. */
   const former = new Map<string, MonitoredServer>();
   let configured = deps.servers;
   let noted = false;
@@ -70,9 +70,9 @@ export function createLive(deps: LiveDeps) {
   let snapshot: Snapshot = { version: 0, servers: [] };
 
   /**
-   * Processes one poll: merge it with the previous picture, compare it with the stored sessions, commit,
-   * publish. If the store cannot be read or written, the picture is updated anyway; sessions and counts stay
-   * unchanged, and the next poll is compared with the stored ones.
+   * Processes one poll: merges it with the previous picture, compares it with the stored sessions, commits
+   * and publishes. If the store cannot be read or written, the picture is updated anyway; sessions and
+   * counts stay unchanged, and the next poll is compared with the stored ones.
    */
   async function take(outcome: PollOutcome, nextPollAt: number | null): Promise<ServerPicture> {
     const before = pictures.get(outcome.serverId);
@@ -126,7 +126,10 @@ export function createLive(deps: LiveDeps) {
     }
   }
 
-  /** Shows a polled picture, unless the config or the time changed while the poll was being stored. */
+  /**
+   * Shows a polled picture. Adapts it first if the config changed, or if it became too old, while the poll
+   * was being stored.
+   */
   function show(polled: ServerPicture): ServerPicture {
     const before = pictures.get(polled.server.id);
     if (before === undefined || before.server.manager !== polled.server.manager) return polled;
@@ -179,17 +182,17 @@ export function createLive(deps: LiveDeps) {
     });
   }
 
-  /** Releases a server after its running poll, if any. */
+  /** Releases a server after its running poll, if there is one. */
   function releaseInTurn(id: string): void {
     void inTurn(id, async () => {
       // A site may remove many servers at once: let the event loop run in between.
       await nextTurn();
-      // It may have been added again.
+      // A reload may have added the server again.
       if (!pictures.has(id)) release(id);
     });
   }
 
-  /** Runs a server's polls, and its release, one after the other. */
+  /** Runs the polls of a server, and its release, one after the other. */
   function inTurn<T>(id: string, turn: () => Promise<T>): Promise<T> {
     const done = (running.get(id) ?? Promise.resolve()).then(turn, turn);
     running.set(id, done);
@@ -206,8 +209,8 @@ export function createLive(deps: LiveDeps) {
   }
 
   /**
-   * Runs work on the store; false means that it wrote nothing. A failure is logged once until a write
-   * succeeds.
+   * Runs work on the store; `work` returns false if it wrote nothing. A failure is logged once until a
+   * write succeeds.
    */
   function attempt(work: () => unknown): void {
     try {
@@ -262,15 +265,15 @@ export function createLive(deps: LiveDeps) {
     snapshot: (): Snapshot => snapshot,
 
     /**
-     * Stores a poll, then shows it. Polls of one server are processed in call order. A failing store does not
-     * reject.
+     * Stores a poll, then shows it. Polls of one server are processed in call order. Does not reject if the
+     * store fails.
      */
     record: (outcome: PollOutcome, nextPollAt: number | null): Promise<ServerPicture> =>
       inTurn(outcome.serverId, () => take(outcome, nextPollAt)),
 
-    /** Applies a reload: adds new servers, removes missing ones, and keeps the numbers of the others. */
+    /** Applies a reload: adds new servers, removes missing ones, and keeps the numbers of those that stay. */
     setServers(next: readonly MonitoredServer[]): void {
-      // The removed ones were configured until now.
+      // Note the servers first: the removed ones were configured until now.
       attempt(note);
       const before = pictures;
       for (const server of configured) former.set(server.id, server);
@@ -309,7 +312,10 @@ export function createLive(deps: LiveDeps) {
   };
 }
 
-/** Removes sessions that could not be stored from the checkouts: the next poll assigns other ids. */
+/**
+ * Removes the ids of sessions that could not be stored from the checkouts, because the next poll assigns
+ * other ids.
+ */
 function withoutSessions(picture: ServerPicture, opened: readonly Session[]): ServerPicture {
   if (opened.length === 0) return picture;
   const unstored = new Set(opened.map(({ id }) => id));
@@ -330,9 +336,9 @@ function restored(server: MonitoredServer, picture: ServerPicture | undefined): 
 }
 
 /**
- * Adapts a picture to the server's current config. Another manager means another server, so the old numbers
- * are dropped. Another address usually is the same server (a member moved or joined): its numbers stay, as
- * stale, until the next poll.
+ * Adapts a picture to the server's current config. With another manager it is another server, so the old
+ * numbers are dropped. With another address it usually is the same server (a member moved or joined): its
+ * numbers stay, as stale, until the next poll.
  */
 function underConfig(server: MonitoredServer, picture: ServerPicture): ServerPicture {
   const before = picture.server;

@@ -4,7 +4,7 @@ import type { Bus, Published } from "./bus.ts";
 
 /** Shortest time between two samples, regardless of the number of clients. */
 const SAMPLE_SPACING_MS = 250;
-/** For clients that resume, one sample per span is kept for an hour. */
+/** Time between two samples that are kept for clients that resume; samples are kept for an hour. */
 const RING_STEP_MS = 10_000;
 const RING_LENGTH = 360;
 

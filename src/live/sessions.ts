@@ -14,15 +14,15 @@ import { inSlices } from "../domain/time/slices.ts";
 import { createSessions } from "../history/sessions/sessions.ts";
 import type { Store } from "../store/open/open.ts";
 
-/** If the features are unknown (null), each open session was last seen when its server was last read. */
+/** If the features are unknown (null), each open session counts as seen when its server was last read. */
 interface LastPicture extends Pick<ServerPicture, "collectedAt"> {
   readonly server: { readonly id: string };
   readonly features: ServerPicture["features"] | null;
 }
 
 /**
- * Stored sessions of all servers; changes by a poll apply after its commit. `order` shuffles new ids before
- * they are assigned to a feature's rows, see `NextIds`.
+ * Tracks the stored sessions of all servers. The changes of a poll apply after its commit. `order` shuffles
+ * new ids before they are assigned to a feature's rows, see `NextIds`.
  */
 export function createTracker(store: Store, order = (ids: number[]) => ids) {
   const sessions = createSessions(store);
@@ -68,14 +68,16 @@ export function createTracker(store: Store, order = (ids: number[]) => ids) {
     },
     withSessions: sessions.openServers,
     /**
-     * Compares a new picture with the stored open sessions, in slices. Polls of one server come one after the
-     * other. `aheadMs` is how far the clock may be ahead. Rejects with StoreError if the store must be read
-     * and cannot be.
+     * Compares a new picture with the stored open sessions, in slices. Polls of one server must come one
+     * after the other. `aheadMs` is how far the clock may be ahead. Rejects with StoreError if the sessions
+     * must be read from the store and cannot be.
      */
     track: async (picture: ServerPicture, aheadMs: number | null = null): Promise<Tracked> =>
       inSlices(trackSessions(trackingOf(picture.server.id), picture, nextIds, aheadMs)),
     write: sessions.write,
-    /** Called after the commit of `track`'s result: the next poll is compared with it. */
+    /**
+     * Called after the result of `track` was committed, so that the next poll is compared with this result.
+     */
     committed(id: string, { tracking }: Tracked): void {
       known.set(id, tracking);
       unread.delete(id);

@@ -16,7 +16,7 @@ import type { Period } from "./period.ts";
 
 export interface ReportRequest {
   readonly period: Period;
-  /** Epoch ms. An unfinished period ends here. */
+  /** Current time, epoch ms. A period that is not over ends here. */
   readonly now: number;
   readonly zone: string;
   readonly servers: readonly ServerPicture[];
@@ -95,8 +95,8 @@ function longestHolders(read: Reader, asked: ReportAsked) {
     ...values,
     end,
     end,
-    // Sorted by stored times. An unfinished session ends at its server's last reading, which is looked up below and may be
-    // before the range, hence the larger limit.
+    // The order uses stored times. The real end of an open session is its server's last reading, which is
+    // looked up below and may be before the range, hence the larger limit.
     LONGEST * 10,
   );
   const { holdingOf, shownBegin } = holdingsAt(read.lastReadings(), asked);
@@ -124,7 +124,7 @@ export async function readFigures(
   const intervals = Object.fromEntries(servers.map(({ server }) => [server.id, server.intervalMs]));
   const [start, end] = [period.start, Math.min(period.end, now)];
   const known = await ask({ start, end, now, intervals, filter, products, anonymize });
-  // Skip products of other servers.
+  // With labels, skip products that only other servers have.
   const isOfAll = Object.keys(labels).length === 0;
   const own = known.products.filter(({ features }) => isOfAll || features > 0);
   return { ...request, labels, end, servers, ...known, products: own };

@@ -32,7 +32,10 @@ const mondayOf = (day: Temporal.PlainDate) => day.subtract({ days: day.dayOfWeek
 const onClocks = (epochMs: number, zone: string) =>
   Temporal.Instant.fromEpochMilliseconds(epochMs).toZonedDateTimeISO(zone).toPlainDateTime();
 
-/** Parses `2026-10` or `2026-W43`; null if invalid, also for a week that the year does not have. */
+/**
+ * Parses `2026-10` or `2026-W43`. Returns null if the text is invalid, e.g. names a week that the year does
+ * not have.
+ */
 export function parsePeriod(text: string, zone: string): Period | null {
   const [, year, month, week] = /^(\d{4})-(?:(0[1-9]|1[0-2])|W(\d\d))$/.exec(text) ?? [];
   if (year === undefined) return null;
@@ -43,7 +46,10 @@ export function parsePeriod(text: string, zone: string): Period | null {
   return period.name === text ? period : null;
 }
 
-/** Returns the week or month before the latest due time: `dueMs` after Monday 00:00; for months after the first such weekday. */
+/**
+ * Returns the latest week or month whose report is due. A week is due `dueMs` after the following Monday
+ * 00:00. A month is due at the same weekday and time, on its first occurrence in the following month.
+ */
 export function lastDue(every: Every, dueMs: number, zone: string, now: number): Period {
   const today = onClocks(now, zone).toPlainDate();
   const [weekday, plainTime] = [Math.floor(dueMs / DAY_MS), onClocks(dueMs, "UTC").toPlainTime()];

@@ -68,7 +68,10 @@ function contextOf(figures: ReportFigures) {
   };
 }
 
-/** Creates a section with the first rows of a list, or `none` without rows, and a note below. `total`: length of the full list. */
+/**
+ * Creates a section with the first rows of a list and a note below, or with the text `none` if there are no
+ * rows. `total`: length of the full list.
+ */
 function table<Row>(
   title: string,
   about: string,
@@ -201,7 +204,8 @@ function expirySection({ servers, now, featureCell, at }: Context): Section {
 }
 
 function unusedSection({ rows, during, featureCell, ofCounts }: Context): Section {
-  // A reserved seat without a holder is unused. If sessions have been deleted, use the counts.
+  // Count sessions: a feature whose seats were only reserved, never held, is unused. If sessions have been
+  // deleted, use the counts.
   const isUnused = (row: (typeof rows)[number]) =>
     row.coverage > 0 && (row.sessions === null ? row.peakUsed === 0 : row.sessions === 0);
   return table(
@@ -243,7 +247,7 @@ function availabilitySection({ availability, now, during, nameOf, at }: Context)
       nameOf(server),
       percentage === null ? UNKNOWN : percent(percentage / 100),
       decimal(coverage === 0 ? null : degradedMs / HOUR_MS),
-      // Without polls nothing is known.
+      // Without polls, the number of outages is unknown.
       whole(coverage === 0 && outages === 0 ? null : outages),
       longest === null
         ? UNKNOWN

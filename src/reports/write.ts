@@ -37,7 +37,7 @@ const isNumber = (head = "") => head.startsWith(">");
 const nameOf = (head: string) => head.replace(/^>/, "");
 const wrapped = (text: string) => Bun.wrapAnsi(escapeControls(text), TEXT_WIDTH, { hard: true });
 
-/** Formats each row as two lines, so that tables of any width fit: names, and below them the numbers in columns. */
+/** Formats each row as two lines, names above numbers in columns, so that tables of any width fit. */
 function textOf({ title, about, heads, rows, notes }: Section): string {
   const cells = rows.map((row) =>
     row.map(partsOf).map(({ main, beside }) => plain(main) + (beside ? ` (${plain(beside)})` : "")),

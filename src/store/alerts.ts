@@ -72,7 +72,7 @@ function createBodies({ sqlite, read }: Store["state"], table: string, key: stri
   };
 }
 
-/** Null means any. */
+/** In each field, null matches everything. */
 export interface AlertFilter {
   readonly filter: Named;
   /** Alerts that began before the end and were not resolved at the start; epoch ms. */

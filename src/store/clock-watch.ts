@@ -8,7 +8,7 @@ export type ClockWatch = ReturnType<typeof createClockWatch>;
 export interface ClockLook {
   readonly now: number;
   readonly retentionNow: number;
-  /** True if the clock is right: later times in the data come from a wrong clock. */
+  /** True if the clock counts as right; later times in the data then come from a wrong clock. */
   readonly isTrusted: boolean;
   /** How often this process has doubted the clock. */
   readonly doubts: number;
@@ -41,24 +41,27 @@ interface Doubt {
 /**
  * Compares the clock with the stored time, so that a wrong clock deletes nothing.
  *
- * `trusted_time` advances while the daemon runs, and follows the clock while both are within a day. A clock
- * further away is doubted until the kernel reports it as synchronized or the daemon has run with it for a
- * day.
+ * `trusted_time` advances while the daemon runs, and follows the clock while both are within a day. If the
+ * clock is further away, it is doubted until the kernel reports the clock as synchronized or the daemon has
+ * run with this clock for a day.
  *
  * `retention_time` is the current time for retention: never ahead of the clock, and at most 24 times as
- * fast as the daemon runs. After a host was off for weeks, it catches up at the same speed.
+ * fast as the daemon runs. If the host was off for weeks, `retention_time` catches up at this speed.
  */
 export function createClockWatch({ store, clock, elapsed, isSynchronised, log }: ClockWatchDeps) {
   const marks = createMarks(store);
   let lastMs = elapsed();
-  // Databases without marks: use the time of the newest stored data.
+  // In databases without marks, begin with the time of the newest stored data.
   let trusted = marks.get("trusted_time") || newestStored(store) || clock.now();
   let retained = marks.get("retention_time") || trusted;
   let saved = { trusted: 0, retained: 0 };
   let doubt: Doubt | null = null;
   let doubts = 0;
 
-  /** Accounts for the elapsed time. Call it often; the first call is the start. */
+  /**
+   * Accounts for the time elapsed since the last call. Must be called often; the first call marks the
+   * start.
+   */
   function look(): ClockLook {
     const now = clock.now();
     const ms = elapsed();

@@ -6,7 +6,10 @@ export interface Rows {
   all<Row>(sql: string, ...parameters: (string | number | null)[]): Row[];
 }
 
-/** Filter of sessions or denials; null means any. Several names are alternatives. Hosts ignore case. */
+/**
+ * Filter of sessions or denials; in each field, null matches everything. Any of several names matches.
+ * Hosts ignore case.
+ */
 export interface SessionFilter {
   readonly sites?: readonly string[];
   readonly servers: readonly string[] | null;
@@ -31,7 +34,10 @@ export function allOf(conditions: readonly (Condition | null)[]): Condition {
   };
 }
 
-/** Uses one bound list of any length, because SQLite limits the number of parameters. Null means any name. */
+/**
+ * Matches any of the names; null matches every name. Binds the list as one parameter, because SQLite limits
+ * the number of parameters.
+ */
 export function oneOf(column: string, names: readonly string[] | null | undefined): Condition | null {
   if (names == null) return null;
   return { sql: `${column} IN (SELECT value FROM json_each(?))`, values: [JSON.stringify(names)] };

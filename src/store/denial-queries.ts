@@ -30,7 +30,7 @@ export interface DenialPage {
   readonly total: number;
 }
 
-/** Columns that are read as a denial; '' means an unknown name. */
+/** Columns that make up a denial; '' means an unknown name. */
 export const DENIAL_COLUMNS = `at, server_id AS server, daemon, nullif(feature, '') AS feature, nullif(user, '') AS user,
   host, count, reason, code, attempts, until, outcome`;
 
@@ -67,7 +67,7 @@ function conditionOf({ start, end, ...filter }: DenialFilter): Condition {
   return allOf([sessionCondition(named), compared("at >=", start), compared("at <", end)]);
 }
 
-/** SQL for sort fields that are not simply a non-null column. */
+/** SQL for sort fields that are nullable or whose column has another name. */
 const COLUMNS: Partial<Record<DenialSort, string>> = {
   timestamp: "at",
   server: "server_id",
@@ -81,6 +81,6 @@ function orderOf(sort: DenialQuery["sort"]): string {
   const column = COLUMNS[sort.field] ?? sort.field;
   const way = sort.descending ? "DESC" : "ASC";
   if (sort.field === "timestamp") return `at ${way}, id ${way}`;
-  // Not sorted by user: anonymized keys read this order too.
+  // Do not sort by user, because anonymized keys read this order, too.
   return `${column} ${sqlNullsLast(sort.descending)}, at, server_id, daemon, feature, id`;
 }

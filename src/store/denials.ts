@@ -22,7 +22,10 @@ export function createDenials(store: Pick<Store, "sqlite" | "read" | "transactio
        until = excluded.until, count = excluded.count, attempts = excluded.attempts, outcome = excluded.outcome,
        told = max(told, excluded.told)`,
   );
-  /** Rows of one user and feature rarely overlap: only the last few that began before the end can. */
+  /**
+   * Finds an overlapping row. Rows of one user and feature rarely overlap, so only the last few that began
+   * before the end are examined.
+   */
   const overlappingRow = sqlite.query<
     { id: number; at: number; until: number; attempts: number; outcome: string },
     [string, string, string, string, number, number | null, string | null, number]
@@ -52,16 +55,16 @@ export function createDenials(store: Pick<Store, "sqlite" | "read" | "transactio
     all: <Row>(sql: string, ...parameters: (string | number | null)[]): Row[] =>
       read(() => sqlite.query<Row, (string | number | null)[]>(sql).all(...parameters)),
     /**
-     * Writes the current state of rows; server, daemon, feature, user, first attempt and reason identify a
-     * row. Runs in the caller's transaction.
+     * Writes the current state of rows. A row is identified by server, daemon, feature, user, first attempt
+     * and reason. Runs in the caller's transaction.
      */
     write(list: readonly StoredDenial[]): void {
       for (const each of list) put(each);
     },
     /**
-     * Writes a row from an old log, with the times of all its attempts. Known attempts are not counted
-     * twice: an overlapping row is extended. Rows that end at `liveFrom` or later may belong to a running
-     * daemon and do not change. Runs in the caller's transaction.
+     * Writes a row from an old log, with the times of all its attempts. If a stored row overlaps, that row
+     * is extended instead, so that known attempts are not counted twice. Stored rows that end at `liveFrom`
+     * or later may belong to a running daemon and do not change. Runs in the caller's transaction.
      */
     absorb(denial: Denial, times: readonly number[], liveFrom: number): "added" | "widened" | "known" {
       const { server, daemon, feature, user, at, until, reason, code, outcome } = denial;
@@ -84,7 +87,8 @@ export function createDenials(store: Pick<Store, "sqlite" | "read" | "transactio
       return "widened";
     },
     /**
-     * Returns rows that may continue, or whose event was not published: those that ended at `since` or later.
+     * Returns rows that ended at `since` or later. They may continue, or their event may not be published
+     * yet.
      */
     unfinished: (since: number): StoredDenial[] =>
       read(() => unfinished.all(since)).map(({ told, ...denial }) => ({ denial, told: told === 1 })),

@@ -65,7 +65,10 @@ export function createEvents(store: Store) {
     page: (after: number, limit: number, only?: EventType): EventRow[] =>
       read(() => (only === undefined ? anyPage : typePage).all(after, only ?? "", limit)),
     oldestId: (): number | null => read(() => edges.get())?.oldest ?? null,
-    /** Returns the newest id deleted by retention or clearing, or 0. `log` considers only log lines. */
+    /**
+     * Returns the newest id deleted by retention or clearing; 0 if none was deleted. `log` considers only
+     * log lines.
+     */
     deletedThrough: (only?: "log"): number =>
       Math.max(marks.get("deleted_logs"), only === "log" ? 0 : marks.get("deleted_events")),
     holesAbove: (after: number): { readonly from: number; readonly to: number }[] =>
@@ -74,12 +77,15 @@ export function createEvents(store: Store) {
     highestReserved: (): number =>
       Math.max(reserved.get("reserved"), marks.get("reserved_beside"), read(() => edges.get())?.newest ?? 0),
     reserve: (highest: number): void => store.state.transaction(() => reserved.set("reserved", highest)),
-    /** Does the same in licmond.db while state.db cannot be written. Runs in the caller's transaction. */
+    /**
+     * Same as `reserve`, but in licmond.db, for times when state.db cannot be written. Runs in the caller's
+     * transaction.
+     */
     reserveBeside: (highest: number): void => marks.raise("reserved_beside", highest),
   };
 }
 
-/** Repeats a line of the audit trail in state.db, from which a new licmond.db takes the newest ones. */
+/** Stores a line of the audit trail also in state.db. A new licmond.db takes the newest lines from there. */
 function keepAuditLine({ state }: Store, row: Row): void {
   try {
     state.write(() => {
@@ -89,7 +95,8 @@ function keepAuditLine({ state }: Store, row: Row): void {
       );
     });
   } catch {
-    // The line itself is stored; the check of state.db reports why it cannot be written.
+    // The line is stored in licmond.db anyway, and the check of state.db reports why state.db cannot be
+    // written.
   }
 }
 
@@ -107,8 +114,9 @@ type MarkName =
   | `report:${string}`;
 
 /**
- * Counters stored with the events, in their transactions; `reserved` and `keys_told` in state.db, the others in licmond.db.
- * Absent is 0. `deleted_sessions`: those that ended before it.
+ * Counters that are stored with the events, in the same transactions: `reserved` and `keys_told` in
+ * state.db, the others in licmond.db. Absent counters are 0.
+ * `deleted_sessions`: sessions that ended before this time are deleted.
  * `report:…`: the end of the period that was sent last, see `daemon/reports.ts`.
  * `trusted_time`, `retention_time`: see `clock-watch.ts`.
  */
@@ -129,8 +137,9 @@ export function createMarks({ sqlite, read }: Pick<DatabaseFile, "sqlite" | "rea
 }
 
 /**
- * Keeps the number of stored log lines by hour, level and source, so that statistics cost no scan. `by` may be negative;
- * runs in the caller's transaction. Prepared SQL: each stored log line is counted.
+ * Keeps the number of stored log lines by hour, level and source, so that statistics need no scan. `by` may
+ * be negative. Runs in the caller's transaction. Uses prepared SQL, because each stored log line is
+ * counted.
  */
 export function createLogCounter({ sqlite }: Pick<DatabaseFile, "sqlite">) {
   const add = sqlite.query<null, [number, string, string, number]>(

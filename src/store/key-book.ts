@@ -11,7 +11,10 @@ import {
 } from "../domain/keys.ts";
 import { type Clock, DAY_MS } from "../domain/time/clock.ts";
 
-/** Result of a presented key. `invalid` gives no reason: only the owner of the secret learns that a key has expired or was revoked. */
+/**
+ * Result of checking a presented key. `invalid` gives no reason, because only the owner of the secret may
+ * learn that a key has expired or was revoked.
+ */
 export type KeyCheck =
   | { readonly outcome: "valid" | "expired" | "revoked"; readonly key: KeyRecord }
   | { readonly outcome: "invalid" };
@@ -43,7 +46,10 @@ interface KeyBookDeps {
   readonly ofSites: boolean;
 }
 
-/** Compared with when no key has the presented id, so that both cases take the same path. Ids are not secret. */
+/**
+ * Placeholder to compare with if no key has the presented id, so that both cases take the same path. Ids
+ * are not secret.
+ */
 export const NO_HASH = new Uint8Array(32);
 
 /** Verifies keys, finds them and records their uses, for any storage. */
@@ -69,7 +75,10 @@ export function createKeyBook({ rows, clock, random = systemRandom, ofSites }: K
     list,
     count: (): number => list().filter(({ state }) => state === "active").length,
 
-    /** Finds a key by id, else by name: the active key with the name, else the newest. */
+    /**
+     * Finds a key by id or else by name. Of several keys with the name, returns the active one, else the
+     * newest.
+     */
     find(idOrName: string): KeyRecord | null {
       const named = () => list().filter(({ name }) => name === idOrName);
       return get(idOrName) ?? named().findLast(({ state }) => state === "active") ?? named().at(-1) ?? null;
@@ -94,7 +103,7 @@ export function createKeyBook({ rows, clock, random = systemRandom, ofSites }: K
       return { outcome: key.state === "active" ? "valid" : key.state, key };
     },
 
-    /** Records a use in memory until it is written, so that a request costs no write. */
+    /** Records a use in memory. It is written later, so that a request costs no write. */
     touch(id: string, at: number): void {
       uses.set(id, laterUse(at, uses.get(id) ?? rows.usedAt(id) ?? 0));
     },
@@ -107,7 +116,10 @@ export function createKeyBook({ rows, clock, random = systemRandom, ofSites }: K
   };
 }
 
-/** Returns the later of two uses; a known one more than a day ahead came from a wrong clock. */
+/**
+ * Returns the later of two uses. A known use more than a day ahead is ignored, because it came from a wrong
+ * clock.
+ */
 export function laterUse(at: number, known: number): number {
   return known > at && known - at <= DAY_MS ? known : at;
 }

@@ -39,8 +39,8 @@ export function createKeys({ store, clock, random }: KeysDeps) {
   const all = state.sqlite.query(`SELECT ${columns} FROM api_keys ORDER BY created_at, id`);
 
   /**
-   * Rows cached until the file changes, so that a change by another process applies at once. Checking for a change costs
-   * a fifth of reading a row, which takes 25 µs.
+   * Rows cached until the file changes, so that a change by another process applies at once. Checking for a
+   * change takes 5 µs; reading a row takes 25 µs.
    */
   const kept = new Map<string, Row>();
   let keptVersion = -1;
@@ -53,7 +53,10 @@ export function createKeys({ store, clock, random }: KeysDeps) {
     return row;
   }
 
-  /** Changes the table. The data version reveals only changes by other connections, so the cache is cleared. */
+  /**
+   * Changes the table. Clears the cache, because the data version reveals only changes by other
+   * connections.
+   */
   const change: typeof state.change = (work) => {
     kept.clear();
     return state.change(work);
@@ -80,7 +83,9 @@ export function createKeys({ store, clock, random }: KeysDeps) {
     verify,
     touch,
 
-    /** Creates a key. Throws RangeError if `keyProblem` refuses it; callers ask that first. */
+    /**
+     * Creates a key. Throws RangeError if `keyProblem` refuses it, so callers must ask `keyProblem` first.
+     */
     create(wanted: NewKey, parts?: Parameters<typeof book.make>[1]): CreateKeyResult {
       const { row, presented } = book.make(wanted, parts);
       const now = clock.now();

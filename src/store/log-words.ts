@@ -2,7 +2,9 @@ import type { LogEvent } from "../domain/events.ts";
 import { DamagedValue } from "./database/store-error.ts";
 import type { Store } from "./open/open.ts";
 
-/** Lines per index row: collecting their words takes a few ms, and a few tens of kB. */
+/**
+ * Number of lines per row of the index. Collecting the words of a row takes a few ms and a few tens of kB.
+ */
 const RUN_LINES = 500;
 
 const BLANKS = /[\s\0]+/;
@@ -20,12 +22,13 @@ export function mayHave(indexed: string, words: readonly string[]): boolean {
 
 /**
  * Returns a function that reports whether a log line (JSON) contains every word in its message or metadata,
- * ignoring case and accents. A word that begins or ends with a letter or digit must match at a word
- * boundary there.
+ * ignoring case and accents. Where a word begins or ends with a letter or digit, the match must begin or
+ * end at a word boundary.
  */
 export function lineMatcher(words: readonly string[]): (json: string) => boolean {
   const isMatch = wordMatcher(words);
-  // ASCII words without quotes and backslashes appear literally in JSON; parsing would triple the cost.
+  // ASCII words without quotes and backslashes appear literally in JSON. Look for them first, because
+  // parsing would triple the cost.
   const literal = words.filter((word) => /^[!#-[\]-~]+$/.test(word));
   return (json) => {
     if (typeof json !== "string") throw new DamagedValue("A stored log line is not a text");
@@ -76,7 +79,7 @@ export function createLogIndex({ sqlite, transaction }: Pick<Store, "sqlite" | "
   };
 }
 
-/** Parses a stored log line. Throws DamagedValue if it is malformed. */
+/** Parses a stored log line. Throws DamagedValue if the line is malformed. */
 export function parseLine(json: string): LogEvent {
   try {
     const line = JSON.parse(json) as LogEvent | null;
@@ -94,7 +97,10 @@ function searchedText(json: string): string {
   return [message, ...values].join("\n");
 }
 
-/** Removes case and accents. Upper case, because it does not depend on the following characters. */
+/**
+ * Removes accents and converts to upper case. Lower case would depend on the context (the Greek final
+ * sigma).
+ */
 function folded(text: string): string {
   // Most text is ASCII, which has no accents.
   if (isAscii(text)) return text.toUpperCase();

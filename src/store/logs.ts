@@ -5,7 +5,7 @@ import { createLogCounter, createMarks } from "./events.ts";
 import { createLogIndex } from "./log-words.ts";
 import type { Store } from "./open/open.ts";
 
-/** Rows per step, oldest first: 100,000 rows blocked the event loop for 83 ms. */
+/** Number of rows per step, oldest first. A step of 100,000 rows blocked the event loop for 83 ms. */
 const LOOKED_AT = 1_000;
 
 const OF_IDS = "FROM events WHERE id IN (SELECT value FROM json_each(?))";
@@ -13,8 +13,8 @@ const OF_IDS = "FROM events WHERE id IN (SELECT value FROM json_each(?))";
 const DOMAIN_EVENTS = Object.keys(EVENT_SCHEMAS).filter((type) => type !== "log");
 
 /**
- * Finds the ids of the oldest events of some types or sources, ascending. Each is looked up in its own part
- * of an index, so that deleting never scans events that stay.
+ * Finds the ids of the oldest events of some types or sources, ascending. Each type or source is looked up
+ * in its own part of an index, so that deleting never scans events that stay.
  */
 function createOldest(
   { sqlite, read }: Store,
@@ -37,8 +37,8 @@ function createOldest(
   return {
     any: () => idsWhere("true"),
     /**
-     * Returns events published before an instant. Ids are times unless the clock was ahead; then the
-     * event's own time counts.
+     * Returns events published before an instant. Ids are times, unless the clock was ahead when they were
+     * assigned; for such ids, the event's own time counts.
      */
     publishedBefore(before: number, now: number): number[] {
       const through = read(() => newestBehind.get(JSON.stringify(words), before))?.id ?? null;
@@ -63,9 +63,9 @@ export function createEventRetention(store: Store, limit: number) {
     });
 }
 
-/** Lines deleted in one transaction: a few milliseconds. */
+/** Number of lines deleted in one transaction, which takes a few milliseconds. */
 const STEP_ROWS = 100;
-/** The audit trail: neither clearing nor size limits delete it. */
+/** Source of the audit trail, which neither clearing nor size limits delete. */
 const AUDIT: LogSource = "audit";
 const NOT_AUDIT = LOG_SOURCES.filter((source) => source !== AUDIT);
 

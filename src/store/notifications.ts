@@ -8,8 +8,8 @@ export type NotificationRow = typeof notifications.$inferSelect;
 export type Notifications = ReturnType<typeof createNotifications>;
 
 /**
- * The persistent queue of notifications. Ids start at the current time, so that receivers see no id twice
- * although delivered rows are deleted.
+ * The persistent queue of notifications. Delivered rows are deleted, so ids start at the current time; this
+ * way receivers see no id twice.
  */
 export function createNotifications({ state }: Pick<Store, "state">, now: number) {
   const { sqlite, read } = state;

@@ -6,8 +6,8 @@ import { inSlices } from "../domain/time/slices.ts";
 import type { Store } from "./open/open.ts";
 
 /**
- * Increase when the shape of ServerPicture changes: pictures of another format are ignored, and the next poll
- * makes new ones.
+ * Increase this when the shape of ServerPicture changes. Stored pictures of another format are ignored, and
+ * the next poll makes new ones.
  */
 export const PICTURE_FORMAT = 1;
 
@@ -31,7 +31,7 @@ type Head = Omit<ServerPicture, "features">;
 /** The last picture of each server, so that a restart shows it at once. */
 export function createPictures({ sqlite, read }: Store, clock: Clock, log: Log) {
   const stored = new Map<string, Timeless>();
-  // Prepared SQL: each poll writes a row. Null features keep the stored ones.
+  // Prepared SQL, because each poll writes a row. If `features` is null, the stored features stay.
   const write = sqlite.query<null, [string, number, string, Uint8Array | null]>(
     `INSERT INTO pictures (server_id, saved_at, head, features) VALUES (?, ?, ?, ?)
      ON CONFLICT (server_id) DO UPDATE SET saved_at = excluded.saved_at, head = excluded.head,
@@ -52,7 +52,7 @@ export function createPictures({ sqlite, read }: Store, clock: Clock, log: Log) 
     },
     write: ({ serverId, head, features }: PictureRow): void =>
       void write.run(serverId, clock.now(), head, features),
-    /** Called after the commit: unchanged features need not be written again. */
+    /** Called after the commit, so that unchanged features are not written again. */
     committed: ({ serverId, compared }: PictureRow): void => void stored.set(serverId, compared),
     load(): ReadonlyMap<string, ServerPicture> {
       const loaded = new Map<string, ServerPicture>();
@@ -67,7 +67,7 @@ export function createPictures({ sqlite, read }: Store, clock: Clock, log: Log) 
         }
       };
       attempt(undefined, () => {
-        // One by one, so that a damaged page affects no other picture.
+        // Read one row at a time, so that a damaged page affects no other picture.
         for (const { id } of read(() => ids.all()))
           attempt(id, () => {
             const row = read(() => rows.get(id));
@@ -85,9 +85,9 @@ interface StoredRow {
 }
 
 /**
- * Returns the features without the time of the last good reading, which is stored in the head: it would
- * change them at every poll. Checkouts that a poll found unchanged are the previous objects, so comparing
- * them is free.
+ * Returns the features without the time of the last good reading, which would change them at every poll;
+ * the head stores this time. Checkouts that a poll found unchanged are the same objects as before, so
+ * comparing them is free.
  */
 function timeless({ features, collectedAt }: ServerPicture) {
   return features.map(({ collectedAt: own, ...feature }) =>

@@ -24,8 +24,8 @@ export function createQuotaBook(clock: Clock) {
     const [dayAt, monthAt] = [now - (now % DAY_MS), monthStart(now)];
     const counter = counters.get(keyId);
     if (counter === undefined) return { dayAt, dayCount: 0, monthAt, monthCount: 0 };
-    // A clock that was set back over midnight must not renew the daily quota; one that was wrong by more than
-    // a day may.
+    // If the clock was set back over midnight, keep the daily quota. If the clock was wrong by more than a
+    // day, begin anew.
     if (counter.dayAt > now && counter.dayAt - now <= DAY_MS) return counter;
     if (counter.monthAt !== monthAt) Object.assign(counter, { monthAt, monthCount: 0 });
     if (counter.dayAt !== dayAt) Object.assign(counter, { dayAt, dayCount: 0 });
@@ -38,7 +38,7 @@ export function createQuotaBook(clock: Clock) {
     take(keyId: string, { daily, monthly }: QuotaLimits): QuotaRefusal | null {
       const counter = current(keyId);
       const { dayAt, dayCount, monthAt, monthCount } = counter;
-      // Check the month first: if both are exhausted, it lasts longer.
+      // Check the month first: if both quotas are exhausted, the monthly one is exhausted for longer.
       if (monthly !== null && monthCount >= monthly)
         return { period: "month", limit: monthly, until: monthStart(monthAt, 1) };
       if (daily !== null && dayCount >= daily) return { period: "day", limit: daily, until: dayAt + DAY_MS };
@@ -53,7 +53,10 @@ export function createQuotaBook(clock: Clock) {
 
 export type Quotas = ReturnType<typeof createQuotas>;
 
-/** The daemon calls `flush` every second, so a kill loses at most one second. */
+/**
+ * Counts requests by key. `flush` stores the counts. The daemon calls `flush` every second, so a kill loses
+ * the counts of at most one second.
+ */
 export function createQuotas({ store, clock }: { readonly store: Store; readonly clock: Clock }) {
   const { sqlite } = store;
   const stored = sqlite.query<Counter & { keyId: string }, []>(

@@ -24,15 +24,15 @@ export function installationSecret(
   });
 }
 
-/** Reads the secret in a worker that has attached state.db; null if it was never created. */
+/** Reads the secret in a worker that has attached state.db; null if the secret was never created. */
 export function storedSecret(read: Rows): Uint8Array | null {
   const [found] = read.all<{ value: Uint8Array }>(`SELECT value FROM state.${THE_SECRET}`);
   return found?.value ?? null;
 }
 
 /**
- * Returns the id of the installation in a storage directory; null if it has none yet or its database cannot
- * be read.
+ * Returns the id of the installation in a storage directory. Returns null if there is no id yet or the
+ * database cannot be read.
  */
 export function storedInstallationId(directory: string): string | null {
   try {

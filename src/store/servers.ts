@@ -29,13 +29,14 @@ export function createServers({ store, clock }: { readonly store: Store; readonl
   };
 }
 
-/** Same limit as in the parsers; of a longer list, the newest are stored. */
+/** Same limit as in the parsers. Of a longer list, only the newest hosts are stored. */
 const MAX_HOSTS = 50_000;
 
 export type KnownHostsStore = ReturnType<typeof createKnownHostsStore>;
 
 /**
- * Client hosts learned from each server's output: they show where a user's name ends, also after a restart.
+ * Client hosts learned from each server's output. They are stored, because parsers need them to find where
+ * a user's name ends.
  */
 export function createKnownHostsStore(store: Store, log: Log) {
   const write = store.sqlite.query<null, [string, string]>(
@@ -49,7 +50,10 @@ export function createKnownHostsStore(store: Store, log: Log) {
       const hosts = JSON.stringify(list.slice(-MAX_HOSTS));
       store.transaction(() => void write.run(serverId, hosts));
     },
-    /** Oldest first; empty if none are known. Unreadable lists are logged and learned again. */
+    /**
+     * Returns the hosts, oldest first; empty if no hosts are known. An unreadable list is logged and
+     * learned again.
+     */
     load(serverId: string): readonly string[] {
       try {
         const row = store.read(() => stored.get(serverId));

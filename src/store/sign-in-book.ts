@@ -3,15 +3,15 @@ import { type Clock, DAY_MS, HOUR_MS, MINUTE_MS } from "../domain/time/clock.ts"
 import type { Role } from "../domain/words.ts";
 import { hashOf, laterUse, NO_HASH } from "./key-book.ts";
 
-/** A sign-in ends after this time without use, unless it is to stay. */
+/** A sign-in ends after this time without use, unless it was made to stay. */
 const IDLE_MS = 12 * HOUR_MS;
-/** A sign-in that is to stay ends this long after it began. */
+/** A sign-in that was made to stay ends this long after it began. */
 const STAY_MS = 30 * DAY_MS;
 /** A link of `licmond open` is valid for this long. */
 export const CODE_MS = 10 * MINUTE_MS;
 /**
- * Above these limits, a new sign-in of a key ends its least recently used one, and a new code replaces the
- * oldest.
+ * Limits of sign-ins per key and of codes. Above them, a new sign-in ends the key's least recently used
+ * one, and a new code replaces the oldest.
  */
 const MAX_OF_KEY = 1_000;
 export const MAX_CODES = 1_000;
@@ -21,7 +21,7 @@ export interface Grant {
   /** Id of the key, or of the socket through which a link was requested. */
   readonly keyId: string;
   readonly role: Role | null;
-  /** Latest end; null means that only the key's end counts. */
+  /** Latest end of the sign-in; null means that the sign-in ends only with its key. */
   readonly expiresAt: number | null;
 }
 
@@ -37,7 +37,10 @@ export interface SignIn extends Omit<Grant, "expiresAt"> {
   readonly caller: KeyRecord;
 }
 
-/** Result of checking a cookie. `ended`: unknown here, signed out, or idle for too long. */
+/**
+ * Result of checking a cookie. `ended`: the sign-in is unknown here, was signed out, or was idle for too
+ * long.
+ */
 export type SignInCheck =
   | { readonly outcome: "valid"; readonly signIn: SignIn; readonly key: KeyRecord }
   | { readonly outcome: "expired" | "revoked"; readonly key: KeyRecord }
@@ -53,7 +56,7 @@ export interface SignInRow extends Grant {
 }
 
 export interface SignInBookDeps {
-  /** Returns the key of an id, or its substitute; null if unknown. */
+  /** Returns the key with an id, or a substitute for the key; null if the id is unknown. */
   readonly keyOf: (id: string) => KeyRecord | null;
   readonly clock: Clock;
   readonly random?: RandomBytes;
@@ -75,16 +78,16 @@ export function createSignInBook({ keyOf, clock, random = systemRandom }: SignIn
   }
 
   return {
-    /** Replaces the known sign-ins with stored ones, keeping later uses that are not written. */
+    /** Replaces the known sign-ins with stored ones, but keeps later uses that are not written yet. */
     show(rows: readonly SignInRow[]): void {
       const used = ({ id, lastUsedAt }: SignInRow) => Math.max(lastUsedAt, uses.get(id) ?? 0);
       known = new Map(rows.map((row) => [row.id, { ...row, lastUsedAt: used(row) }]));
     },
 
     /**
-     * Makes a sign-in that replaces the browser's previous one. Returns the row to store and the ids that it
-     * ends. `token` is the cookie's value, returned only once, here; `maxAge` is how many seconds the browser
-     * may keep it. Throws Error if the grant has ended.
+     * Makes a sign-in that replaces the browser's previous one. Returns the row to store and the ids of the
+     * sign-ins that it ends. `token` is the cookie's value, which is returned only here; `maxAge` is how
+     * many seconds the browser may keep the cookie. Throws Error if the grant has ended.
      */
     make({ keyId, role, expiresAt }: Grant, stay: boolean, browser: string | null, replaced: string | null) {
       const { id, secret } = makeKey(random);
@@ -137,12 +140,12 @@ export function createSignInBook({ keyOf, clock, random = systemRandom }: SignIn
       for (const [id, at] of noted) if (uses.get(id) === at) uses.delete(id);
     },
 
-    /** Makes a code that signs in one browser, once, until `until`; stored by its hash. */
+    /** Makes a code that signs in one browser, once, until `until`. Only the code's hash is stored. */
     makeCode() {
       const code = makeKey(random).secret;
       return { code, hash: codeHash(code), until: clock.now() + CODE_MS };
     },
-    /** Returns the grant and caller of a code; null if its key has ended. */
+    /** Returns the grant of a code with its caller; null if the key of the grant has ended. */
     granted(grant: Grant): { readonly grant: Grant; readonly caller: KeyRecord } | null {
       const caller = keyOf(grant.keyId);
       return caller?.state === "active" ? { grant, caller } : null;

@@ -10,7 +10,7 @@ export interface SignInsDeps extends SignInBookDeps {
 
 export type SignIns = ReturnType<typeof createSignIns>;
 
-/** Signed-in browsers. All are in memory, because only the daemon writes them. */
+/** Signed-in browsers. All sign-ins are in memory, because no process other than the daemon writes them. */
 export function createSignIns({ state, ...deps }: SignInsDeps) {
   const { clock } = deps;
   const book = createSignInBook(deps);
@@ -21,7 +21,7 @@ export function createSignIns({ state, ...deps }: SignInsDeps) {
   const noteUse = state.sqlite.query<null, [number, string]>(
     "UPDATE sign_ins SET last_used_at = ? WHERE id = ?",
   );
-  /** Unused links by the hash of their code. They end with the daemon. */
+  /** Unused links by the hash of their code. They are only in memory, so they end with the daemon. */
   const codes = new Map<string, Grant & { readonly until: number }>();
 
   return {
@@ -49,7 +49,7 @@ export function createSignIns({ state, ...deps }: SignInsDeps) {
       book.remove(id);
     },
 
-    /** Writes the recorded uses. After a StoreError they stay recorded. */
+    /** Writes pending uses. After a StoreError they stay pending. */
     flush(): void {
       const noted = book.uses();
       if (noted.length === 0) return;
@@ -68,8 +68,8 @@ export function createSignIns({ state, ...deps }: SignInsDeps) {
     },
 
     /**
-     * Uses up a code and returns its grant and caller; null if it is unknown, used or expired, or if its key
-     * has ended.
+     * Uses up a code and returns its grant and caller. Returns null if the code is unknown, used or
+     * expired, or if its key has ended.
      */
     takeCode(code: string) {
       const hash = codeHash(code);

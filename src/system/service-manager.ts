@@ -116,7 +116,10 @@ export async function connectServiceManager(
   }
 }
 
-/** Returns `$WATCHDOG_USEC` in milliseconds; null if unset or for another process (`$WATCHDOG_PID`). */
+/**
+ * Returns `$WATCHDOG_USEC` in milliseconds; null if it is unset or meant for another process
+ * (`$WATCHDOG_PID`).
+ */
 export function watchdogOf({ WATCHDOG_USEC, WATCHDOG_PID }: Environment, pid: number): number | null {
   if (WATCHDOG_PID !== undefined && WATCHDOG_PID !== "" && WATCHDOG_PID !== String(pid)) return null;
   if (!/^[1-9]\d{0,15}$/.test(WATCHDOG_USEC ?? "")) return null;

@@ -31,8 +31,8 @@ const MAX_OUTPUT_BYTES = 64 * 1024;
 const MAX_WORDS = 300;
 
 /**
- * Runs a command for each message, with the JSON of the template `json` on its stdin: arguments contain no
- * data.
+ * Runs a command for each message, with the JSON of the template `json` on its stdin. Arguments never
+ * contain data of the message.
  */
 export function createCommand(argv: readonly string[], run: RunCommand): Send {
   return async (message, signal) => {

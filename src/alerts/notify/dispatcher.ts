@@ -9,7 +9,10 @@ export const FIRST_PAUSE_MS = 5_000;
 export const LONGEST_PAUSE_MS = 15 * 60_000;
 const SEND_TIMEOUT_MS = 30_000;
 const MAX_NOTES = 100;
-/** Maximum number of queued notes per target: the oldest are dropped, and the next message mentions it. */
+/**
+ * Maximum number of queued notes per target. Above it, the oldest notes are dropped, and the next message
+ * mentions this.
+ */
 export const MAX_WAITING = 1_000;
 /** Undelivered notes are dropped after this time. */
 const GIVE_UP_MS = 3 * 86_400_000;

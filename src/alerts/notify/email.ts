@@ -62,7 +62,7 @@ export function createMailer(options: EmailOptions, trust: { readonly ca?: strin
       });
       sending.catch(() => {});
       const { rejected } = await Promise.race([sending, late.promise]);
-      // The other recipients have received it: a retry would reach them twice.
+      // Do not retry: the other recipients have received the mail and would get it twice.
       return rejected.length > 0 ? `${rejected.length} of ${to.length} recipients were refused` : null;
     } catch (error) {
       throw error instanceof DeliveryError ? error : explained(error, pass);

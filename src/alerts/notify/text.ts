@@ -44,13 +44,14 @@ export function paragraphs(message: Message, zone = hostZone()): Paragraph[] {
 }
 
 /**
- * Returns the last note of each alert: one that fired and resolved while its message was queued is resolved.
+ * Returns the last note of each alert: an alert that fired and resolved while its message was queued is
+ * shown as resolved.
  */
 export function newest({ notes, test }: Message): readonly Note[] {
   if (test) return notes;
   return [...Map.groupBy(notes, ({ alert }) => alert.id).values()].flatMap((own) => {
     const last = own.at(-1);
-    // Targets that do not know about the alert see it as fired, not as raised.
+    // A target that has not been told about the alert sees it as fired, not as raised.
     const isNew = last?.kind === "raised" && own.some(({ kind }) => kind === "fired");
     return last === undefined ? [] : [isNew ? { ...last, kind: "fired" } : last];
   });
@@ -163,7 +164,10 @@ function holder(
   return `${holderName(who)}: ${amountOf(seats, unit)}${since === null ? "" : ` since ${wallTime(Date.parse(since), zone, at)}`}`;
 }
 
-/** Formats a time in a zone, e.g. `2026-03-02 13:15`, without the day if it is that of `besides`. */
+/**
+ * Formats a time in a zone, e.g. `2026-03-02 13:15`. The day is left out if it is the same as that of
+ * `besides`.
+ */
 function wallTime(at: number, zone: string, besides: number | null = null): string {
   const shown = (instant: number) => dateTime(zone, instant);
   const isSameDay = besides !== null && shown(besides).slice(0, 10) === shown(at).slice(0, 10);

@@ -15,9 +15,9 @@ const MAX_RETRY_AFTER_MS = 15 * 60_000;
 
 /**
  * Posts messages to a URL. With a secret, `X-Licmond-Signature` is `sha256=` and the hex HMAC-SHA256 of
- * `<X-Licmond-Timestamp>.<body>`; the timestamp is in seconds, and receivers should reject old ones. Only 2xx
- * means success; redirects are not followed, and certificates are always verified, regardless of the
- * environment.
+ * `<X-Licmond-Timestamp>.<body>`. The timestamp is in seconds, and receivers should reject old timestamps.
+ * Only 2xx means success; redirects are not followed, and certificates are always verified, regardless of
+ * the environment.
  */
 export function createWebhook(options: WebhookOptions, clock: Clock): Send {
   const { secretFile, template } = options;
@@ -53,7 +53,7 @@ export function createWebhook(options: WebhookOptions, clock: Clock): Send {
 }
 
 /**
- * Returns the URL, or the current content of its file. Messages do not contain it, because it may be a
+ * Returns the URL, or the current content of its file. Messages never contain the URL, because it may be a
  * secret.
  */
 async function urlOf({ url, urlFile }: WebhookOptions): Promise<string> {
@@ -88,7 +88,7 @@ export function render(template: keyof typeof TEMPLATES, message: Message): Body
   return TEMPLATES[template](message);
 }
 
-/** Returns the complete data for programs; commands get it on stdin. Names are unchanged. */
+/** Returns the complete data for programs; commands get this data on stdin. Names are unchanged. */
 export function payload({ notes, test, at, dropped }: Message) {
   return {
     type: test ? "test" : "alerts",
@@ -113,7 +113,7 @@ function json(value: unknown): Body {
  */
 function slack(message: Message) {
   const [first = "", ...others] = lines(message);
-  // The subject of a single alert is its shortened line, so it is not repeated.
+  // The subject of a single alert is its shortened line, so the body does not repeat the subject.
   const head = newest(message).length === 1 ? [`[licmond] ${first}`] : [subject(message), "", first];
   const text = [...head, ...others].map(slackText).join("\n");
   return { text, mrkdwn: false, link_names: false };
@@ -127,7 +127,7 @@ function slackText(text: string): string {
     .replace(/(?<![\p{L}\p{N}])@(?=(?:all|channel|everyone|here)\b)/giu, "\uff20");
 }
 
-/** An adaptive card with text runs, which are shown literally: text blocks would interpret Markdown. */
+/** An adaptive card with text runs, which are shown literally; text blocks would interpret Markdown. */
 function teams(message: Message) {
   const run = (text: string, more: object = {}, block: object = {}) => ({
     type: "RichTextBlock",

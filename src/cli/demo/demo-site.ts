@@ -197,8 +197,8 @@ interface BackFillDeps {
   /** Same as in `createLive`. */
   readonly orderIds?: (ids: number[]) => number[];
   /**
-   * Called after each round with its pictures, before its hours are packed, to store data that belongs to
-   * them.
+   * Called after each round with its pictures, before the round's hours are packed; stores data that
+   * belongs to the pictures.
    */
   readonly looked?: (pictures: readonly ServerPicture[], now: number) => Promise<void>;
 }
@@ -207,9 +207,9 @@ function hasHistory({ read, sqlite }: Pick<Store, "read" | "sqlite">): boolean {
   return read(() => sqlite.query("SELECT 1 FROM coverage LIMIT 1").get() !== null);
 }
 
-/** Takes past polls as the daemon takes polls (counts, sessions, rollups), but without events. */
+/** Processes past polls as the daemon processes polls (counts, sessions, rollups), but without events. */
 function createBackFill({ store, servers, log, orderIds, looked }: BackFillDeps) {
-  // Time comes from the polls: an hour ends when they are past it.
+  // The time is that of the last poll, so an hour ends once the polls have passed it.
   const clock = { time: 0, now: () => clock.time };
   const history = createHistory({ store, clock, log, timers: { after: () => () => {} } });
   const tracker = createTracker(store, orderIds);
@@ -232,7 +232,8 @@ function createBackFill({ store, servers, log, orderIds, looked }: BackFillDeps)
         const server = known.get(serverId);
         if (server === undefined) throw new Error(`A poll of a server that is not configured: ${serverId}`);
         const tracked = await tracker.track(applyPoll(pictures.get(serverId) ?? null, server, outcome, null));
-        // The next poll is compared with this one. If the transaction fails, everything fails.
+        // The next poll is compared with this one even before the commit: if the transaction fails, the
+        // whole run fails.
         tracker.committed(serverId, tracked);
         pictures.set(serverId, tracked.picture);
         polls.push(tracked);
@@ -253,7 +254,7 @@ function createBackFill({ store, servers, log, orderIds, looked }: BackFillDeps)
       packedAt = clock.time;
     },
 
-    /** Packs the rest and stores the last pictures, from which the daemon continues. */
+    /** Packs the rest and stores the last pictures, so that the daemon continues from them. */
     async finish(): Promise<void> {
       history.packAll();
       const stored = createPictures(store, clock, log);

@@ -22,7 +22,7 @@ export type CountsCsv = Awaited<ReturnType<typeof readCountsCsv>>;
 const REQUIRED = ["time", "server", "feature", "used"] as const;
 const COLUMNS = [...REQUIRED, "total", "daemon"] as const;
 const TIME = /^(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d(?::\d\d)?)(?:\.\d+)?$/;
-/** Empty cells, and NULL as `mysql --batch` prints it. */
+/** Texts that mean an empty cell, including NULL as `mysql --batch` prints it. */
 const NULLS = new Set(["", "NULL", "\\N"]);
 const CELLS = {
   ",": /("(?:[^"]|"")*"|[^",]*)(?:,|$)/y,
@@ -34,8 +34,9 @@ const MAX_LINE = 64 * 1024;
 const USUAL_MINUTES = 10;
 
 /**
- * Reads counts from CSV (RFC 4180, also with semicolons or tabs), with the column names in the first line. Keeps them in a
- * temporary table, because years of counts may be larger than memory. Throws CountsError with the line of a mistake.
+ * Reads counts from CSV (RFC 4180, also with semicolons or tabs), with the column names in the first line.
+ * The counts are kept in a temporary table, because years of counts may be larger than memory. Throws
+ * CountsError with the line number of a mistake.
  */
 export async function readCountsCsv(pieces: AsyncIterable<Uint8Array>, name: string) {
   const sqlite = new Database(":memory:");

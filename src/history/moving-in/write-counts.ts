@@ -95,7 +95,10 @@ export function createUnread(covered: readonly Interval[]) {
   };
 }
 
-/** A count ends if the next reading is later than two intervals plus this, as for licmond's own polls. */
+/**
+ * A count ends if the next reading comes later than two intervals plus this time, as for licmond's own
+ * polls.
+ */
 const SLACK_MS = 30_000;
 
 type Counts = Pick<Step, "used" | "total">;

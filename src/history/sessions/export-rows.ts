@@ -102,7 +102,7 @@ function* byId<Row>(
 
 /** Yields counts where they changed, feature by feature; a gap is a row without counts. */
 function* sampleSlices(sqlite: Database, query: ExportQuery): Generator<Slice> {
-  // A reader's caches are valid for one state of the database: use one per slice.
+  // Make a reader for each slice, because a reader's caches are valid for one state of the database only.
   const reader = () => createReader(sqlite, { now: query.now });
   const read = reader();
   const start = query.start ?? read.reach().samplesFrom ?? query.now;
@@ -116,7 +116,7 @@ function* sampleSlices(sqlite: Database, query: ExportQuery): Generator<Slice> {
       const rows: object[] = [];
       for (const { at, ...counts } of reader().series(known, from, until).steps) {
         const what = JSON.stringify(counts);
-        // A slice repeats the last row of the previous one.
+        // Skip the first row of a slice if it repeats the last row of the previous slice.
         if (what === before || (before === "" && counts.used === null)) continue;
         before = what;
         rows.push({ server, daemon, feature, timestamp: iso(at), ...counts });

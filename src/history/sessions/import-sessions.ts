@@ -3,7 +3,7 @@ import type { EndReason } from "../../domain/session.ts";
 import type { Store } from "../../store/open/open.ts";
 import { createDirty } from "../buckets.ts";
 
-/** Makes features from old logs known by name. Runs in the caller's transaction. */
+/** Adds features from old logs to the known names. Runs in the caller's transaction. */
 export function createImportedFeatures({ sqlite }: Pick<Store, "sqlite">) {
   const add = sqlite.query<null, [string, string, string]>(
     "INSERT OR IGNORE INTO history_features (server_id, daemon, name) VALUES (?, ?, ?)",
@@ -24,9 +24,12 @@ export interface OldSession {
   readonly host: string | null;
   readonly version: string | null;
   readonly handle: string | null;
-  /** Part of its identity; stored nowhere else. */
+  /** Part of the session's identity; stored nowhere else. */
   readonly data: string | null;
-  /** Distinguishes seats that one user took in one second, and the parts in which a seat was returned. */
+  /**
+   * `ordinal` distinguishes seats that one user took in the same second; `part` distinguishes the parts in
+   * which a seat was returned.
+   */
   readonly ordinal: number;
   readonly part: number;
   readonly count: number;
@@ -36,8 +39,9 @@ export interface OldSession {
 }
 
 /**
- * Imports sessions next to a running daemon, which numbers its sessions upwards in memory. Imported ones
- * get negative ids derived from their content, so that importing a log again finds its rows.
+ * Imports sessions next to a running daemon, which numbers its own sessions upwards in memory. Imported
+ * sessions get negative ids derived from their content, so that importing the same log again finds their
+ * rows.
  */
 export function createSessionImport({ sqlite, read }: Store) {
   const finish = sqlite.query<null, [number, number, EndReason, number]>(
@@ -60,7 +64,7 @@ export function createSessionImport({ sqlite, read }: Store) {
     `SELECT end_reason FROM sessions WHERE id = ? AND server_id = ? AND daemon = ? AND feature = ? AND user = ?
        AND host IS ? AND began_at = ?`,
   );
-  /** Start of the current server's counts; earlier times need no rollup. */
+  /** Start of the current server's counts; earlier hours have no rollups to update. */
   let polledFrom = Number.POSITIVE_INFINITY;
 
   function rollUpAgain({ startedAt, endedAt }: OldSession): void {
@@ -79,7 +83,7 @@ export function createSessionImport({ sqlite, read }: Store) {
       }
       const same = findSame.get(id, ...named, startedAt);
       if (same === null) continue;
-      // A longer log may contain an end that a shorter one lacked.
+      // A longer log may contain the end of a session whose end a shorter log lacked.
       if (same.end_reason === "unobserved") {
         finish.run(count, endedAt, endReason, id);
         rollUpAgain(session);
@@ -89,12 +93,15 @@ export function createSessionImport({ sqlite, read }: Store) {
   }
 
   return {
-    /** Without a running daemon, the write-ahead log may grow and is written back less often. */
+    /** Lets the write-ahead log grow further between write-backs. Only without a running daemon. */
     alone(): void {
       sqlite.run("PRAGMA wal_autocheckpoint = 16384");
       sqlite.run("PRAGMA cache_size = -131072");
     },
-    /** With a running daemon, only `writeBack` writes the write-ahead log back, outside of transactions. */
+    /**
+     * Leaves all writing back of the write-ahead log to `writeBack`, outside of transactions. For imports
+     * next to a running daemon.
+     */
     beside: (): void => void sqlite.run("PRAGMA wal_autocheckpoint = 0"),
     /** Writes the write-ahead log back as far as possible without waiting. */
     writeBack: (): void => void sqlite.run("PRAGMA wal_checkpoint(PASSIVE)"),
@@ -110,14 +117,17 @@ export function createSessionImport({ sqlite, read }: Store) {
 }
 
 const SLOTS = 2 ** 21;
-/** Distance between ids of equal sessions in one second; their parts, and other sessions, fit in between. */
+/**
+ * Distance between the ids of two equal sessions that start in the same second; their parts and colliding
+ * other sessions use the ids between.
+ */
 const PARTS = 2 ** 10;
 const SECONDS = 2 ** 32;
 
 /**
  * Returns a negative id within the exact range of a double: seconds of 1970 to 2106, then a slot. Equal
- * sessions in one second never share a slot (up to 2048 seats in 1024 parts each); colliding other sessions
- * use the next free slot.
+ * sessions that start in one second never share a slot (up to 2048 seats in 1024 parts each). Other
+ * sessions whose slot is taken use the next free slot.
  */
 function numberOf(server: string, session: OldSession): number {
   const { daemon, feature, user, host, data, startedAt, ordinal, part } = session;

@@ -38,8 +38,8 @@ export function seenBefore(read: Reader, { filter }: Pick<PeopleQuery, "filter">
 
 /**
  * Lists users and hosts that held seats, were denied or wait, sorted and paged; `total` counts all matches.
- * `shown` returns the displayed names for a caller who may not see the real ones; only those are searched and
- * sorted.
+ * For a caller who may not see the real names, `shown` returns the displayed names, and only these are
+ * searched and sorted.
  */
 export function peopleQuery(
   before: SeenBefore,
@@ -76,7 +76,7 @@ interface SeenOn extends Seen {
   readonly server: string;
 }
 const ENDED = "SELECT kind, name, server_id AS server, at AS lastSeenAt FROM last_seen";
-/** Polls do not update an open session's row: it was present at the last reading. */
+/** Polls do not update the row of an open session, which was present at the last reading. */
 const OPEN = `WITH readings AS (SELECT server_id, max(read_at) AS at FROM coverage GROUP BY server_id),
   held AS (SELECT user, host, server_id, max(last_seen_at, ifnull(readings.at, 0)) AS at
     FROM sessions LEFT JOIN readings USING (server_id) WHERE ended_at IS NULL)

@@ -18,8 +18,8 @@ export interface SessionsQuery extends Asked {
 }
 
 /**
- * Returns a page of sessions. Nulls come last; ties are sorted by id. `shown` returns the pseudonym of a
- * name for a caller who may not see names, and sorting by user or host then uses pseudonyms.
+ * Returns a page of sessions. Nulls come last; ties are sorted by id. For a caller who may not see names,
+ * `shown` returns the pseudonym of a name, and sorting by user or host uses pseudonyms.
  */
 export function sessionsQuery(
   read: Pick<Reader, "all" | "checkpoint" | "lastReadings" | "now">,

@@ -47,12 +47,15 @@ const NULLABLE: readonly SessionOrder[] = [
   ...(["startedAt", "endedAt", "endReason"] as const),
 ];
 
-/** Sorts by the field as records show it. Binds the values of `head` in text order. */
+/**
+ * Returns SQL that sorts by the field as records show it. The values of `head` are bound in the order of
+ * the text.
+ */
 export function sessionOrder(sql: Dialect, sort: SessionSort, known: Known): OrderParts {
   const { field, descending } = sort;
   const { column, larger } = sql;
   const direction = descending ? "DESC" : "ASC";
-  // Without NULLS LAST, SQLite can sort a non-null column by its index.
+  // For non-null columns, leave out NULLS LAST, so that SQLite can sort by an index.
   const way = NULLABLE.includes(field) ? sqlNullsLast(descending) : direction;
   const plain = (...terms: readonly string[]): OrderParts => ({
     head: "",
@@ -67,9 +70,9 @@ export function sessionOrder(sql: Dialect, sort: SessionSort, known: Known): Ord
         joins: `LEFT JOIN places ON name = ${column(field)}`,
         terms: [`place ${way}`],
       };
-    // Hidden from these callers, so all are equal.
+    // These callers do not see displays, so all rows are equal.
     if (field === "display") return plain();
-    // The id of an imported session depends on its user.
+    // Imported sessions (negative ids) count as equal, because their ids depend on the user.
     if (field === "id") return plain(`${larger}(${column("id")}, 0)`, column("firstSeenAt"));
   }
   if (!needsReadings(sort)) return plain(column(field as SessionField));
@@ -90,7 +93,9 @@ function seenIn({ column, larger }: Dialect): string {
   return `CASE WHEN ${column("endedAt")} IS NULL THEN ${larger}(${seen}, coalesce(read_at, 0)) ELSE ${seen} END`;
 }
 
-/** SQL for the record's `durationSeconds`, as `holdingOf` and `shownBegin` compute it. */
+/**
+ * Returns SQL for a record's `durationSeconds`. Must give the same result as `holdingOf` and `shownBegin`.
+ */
 function durationIn(sql: Dialect): string {
   const [startedAt, beganAt, firstSeenAt] = [
     sql.column("startedAt"),

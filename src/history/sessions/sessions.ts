@@ -20,7 +20,7 @@ export function createSessions(store: Store) {
   const open = sqlite.query<Session, [string]>(
     `SELECT ${SESSION_COLUMNS} FROM sessions WHERE server_id = ? AND ended_at IS NULL ORDER BY id`,
   );
-  // Named parameters are bound by the session's own fields.
+  // The fields of the session are bound as named parameters.
   const insert = sqlite.query<null, [Required<Session>]>(
     `INSERT INTO sessions (id, server_id, daemon, feature, user, host, display, qualifier, version, count, handle,
        started_at, began_at, first_seen_at, last_seen_at, ended_at, end_reason, doubt_ms)
@@ -89,9 +89,10 @@ export function createSessions(store: Store) {
 }
 
 /**
- * Returns the ages of a server's newest 500 open sessions at their first sight. Those of the first poll are
- * left out, because they may have begun at any time. Null: no others. `least` is the age of the youngest in
- * ms; negative means that it began later than it was seen. `polls` is the number of polls with new sessions.
+ * Examines the ages of a server's newest 500 open sessions at their first sight. Sessions of the first poll
+ * are left out, because they may have begun at any time; without other sessions the result is null. `least`
+ * is the age of the youngest in ms; a negative age means that the session began later than it was seen.
+ * `polls` is the number of polls with new sessions.
  */
 export function sessionAges(sqlite: Database, serverId: string) {
   const found = sqlite

@@ -25,7 +25,7 @@ export async function efficiencyQuery(source: HistorySource, query: EfficiencyQu
   const range = resolveRange(query, await source.reach());
   const { start, end } = range;
   const { holdingOf } = holdingsAt(await source.lastReadings(), query);
-  // Once samples are deleted, it is unknown whom fewer seats would have affected.
+  // Where sessions are deleted, it is unknown whom fewer seats would have affected.
   const kept = start >= (await source.sessionsFrom());
   const found = await featuresOver(source, filter, range, false);
   const rows: EfficiencyRecord[] = [];
@@ -42,7 +42,8 @@ export async function efficiencyQuery(source: HistorySource, query: EfficiencyQu
     const { server, daemon, feature, unit = "seats" } = known;
     const series = await source.series(known, start, end);
     const { total } = rollup;
-    // Rollups do not contain queues; denials have the retention of sessions.
+    // Rollups contain no queues, and denials are kept only as long as sessions, so otherwise the demand is
+    // unknown.
     const { demand, asked } =
       kept && range.resolution === "exact"
         ? demandOf(
@@ -73,7 +74,7 @@ export async function efficiencyQuery(source: HistorySource, query: EfficiencyQu
   }
 }
 
-/** The log must cover this share of the covered time; a restart may leave out seconds. */
+/** Share of the covered time that the log must cover; a restart may leave out seconds. */
 const LOGGED_SHARE = 0.95;
 
 async function isLogged(

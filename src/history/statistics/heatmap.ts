@@ -15,9 +15,10 @@ export interface HeatmapQuery extends Range {
 }
 
 /**
- * Returns use by hour and weekday. Several features are added up: at any moment, the sum of the known ones,
- * which requires steps; where samples are deleted, several features have no coverage. `features` is the
- * number of features added up: those that count seats, or a single feature with any unit.
+ * Returns use by hour and weekday. Several features are added up: at any moment, the result is the sum of
+ * the features that are known then. This requires steps, so where samples are deleted, several features
+ * have no coverage. `features` is the number of features added up: those that count seats, or a single
+ * feature with any unit.
  */
 export async function heatmapQuery(source: HistorySource, query: HeatmapQuery) {
   const range = resolveRange(query, await source.reach());

@@ -17,7 +17,7 @@ import { statsQuery } from "./stats.ts";
 import { daysOf } from "./usage.ts";
 
 export interface ProductsAsked {
-  /** The first product that matches a feature owns it. */
+  /** If several products match a feature, the first of them owns the feature. */
   readonly products: readonly Product[];
   readonly product: readonly string[] | null;
 }
@@ -72,7 +72,7 @@ export async function productFigures(source: HistorySource, query: ProductsQuery
       heldSeatHours: figures.usedSeatHours,
       idleSeatHours,
       ...people,
-      // More seats are not tried: it is unknown which features would get them.
+      // Do not compute the effect of more seats: it is unknown which features would get them.
       ...efficiencyOf(histogramOfRollup(rollup), total, rising, null),
       costPerSeatYear,
       idleCost: isPriced ? Math.round((100 * costPerSeatYear * idleSeatHours) / HOURS_A_YEAR) / 100 : null,
@@ -88,8 +88,8 @@ function largestTotal(members: readonly { readonly total: number | null }[]): nu
 }
 
 /**
- * Returns the seats held of each product, and its users; empty if sessions or samples of the range are
- * deleted.
+ * Returns the seats held of each product, and the product's users; empty if sessions or samples of the
+ * range are deleted.
  */
 async function heldTogether(own: HistorySource, query: ProductsQuery) {
   const { start, end, resolution } = resolveRange(query, await own.reach());
@@ -108,7 +108,8 @@ async function heldTogether(own: HistorySource, query: ProductsQuery) {
     const users = new Set<string>();
     const levels: number[] = [];
     for (const { from, to } of daysOf(begin, end)) {
-      // By name only: daemons of other servers may have the same name.
+      // The filter is by name only, so drop sessions of other products: daemons of other servers may have
+      // the same name.
       const sessions = (await own.sessions(from, to, filter)).filter(
         (session) => productOf(session) === product,
       );
@@ -127,8 +128,9 @@ async function heldTogether(own: HistorySource, query: ProductsQuery) {
 }
 
 /**
- * Returns the held seats of several features as steps over the range of the series, which is the sum of their
- * counts; its gaps are unknown. A seat returned at a moment is free at that moment.
+ * Returns the held seats of several features as steps over the range of the series. The series is the sum
+ * of the features' counts; where it has gaps, the result is unknown. A seat returned at a moment is free at
+ * that moment.
  */
 function heldSteps(
   { steps, start, end }: Pick<Series, "steps" | "start" | "end">,

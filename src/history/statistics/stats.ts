@@ -30,8 +30,8 @@ export interface StatsQuery extends Range, Asked {
 
 /**
  * Returns figures of features and their series. `total` counts the features that matched. `points` is the
- * number of points in the answer: above {@link MAX_POINTS} rows are left out. A row's `points` are null if no
- * series was requested.
+ * number of points in the answer; rows that would exceed {@link MAX_POINTS} are left out. A row's `points`
+ * are null if no series was requested.
  */
 export async function statsQuery(source: HistorySource, query: StatsQuery) {
   const { filter, timezone, limit, offset } = query;
@@ -49,12 +49,14 @@ export async function statsQuery(source: HistorySource, query: StatsQuery) {
   for (const { feature: id, known, rollup } of found) {
     source.checkpoint();
     const others = rollup.users.length === 0 && (await source.hasOthersCounts(id.server, start, end));
-    // Only licmond's own readings prove that a feature had no users: other monitors' counts name none.
+    // Only licmond's own readings prove that a feature had no users, because other monitors' counts name no
+    // users.
     const looked = coveredMs(rollup) > 0 && !others;
     const sessions = kept ? await source.sessionCount(id, start, end) : 0;
-    // Logs show sessions in times without polls, but do not prove that there were none.
+    // Sessions from logs also count at times without polls. If logs show no session, this does not prove
+    // that there was none.
     const told = kept && (looked || sessions > 0);
-    // Imported logs cover the time before the first poll, which has no rollups.
+    // Imported logs also have denials from before the first poll, for which there are no rollups.
     const until = known === null ? end : begin;
     const earlier = kept && start < until ? await source.denials(id, start, until) : null;
     const denials = earlier === null ? rollup.denials : earlier + (rollup.denials ?? 0);

@@ -46,10 +46,10 @@ export const USAGE_ORDERS = [
 export type UsageOrder = (typeof USAGE_ORDERS)[number];
 
 /**
- * Returns usage by group, sorted and paged. `shown` returns a name as the caller may see it: groups contain
- * it and are ordered by it, so that the order does not reveal hidden names. The returned range begins where
- * sessions are kept; `total` counts all groups; `coverage` is the mean over the servers whose seats are
- * counted.
+ * Returns usage by group, sorted and paged. `shown` returns a name as the caller may see it. Groups contain
+ * this name and are ordered by it, so that the order does not reveal hidden names. The returned range
+ * begins where sessions are kept. `total` counts all groups; `coverage` is the mean over the servers whose
+ * seats are counted.
  */
 export async function usageQuery(
   source: HistorySource,
@@ -62,12 +62,12 @@ export async function usageQuery(
   const productOf = createProductOf(query.products ?? []);
   const features = await source.features(filter);
   const units = new Map(features.map((feature) => [featureIdKey(feature), feature.unit ?? "seats"]));
-  // A single feature is counted in its own unit, several only in seats.
+  // A single feature is counted in its own unit; several features are counted only if their unit is seats.
   const isOfOne = groupBy.includes("feature");
   const common = features.length === 1 ? (features[0]?.unit ?? "seats") : "seats";
   const isCounted = (feature: FeatureId) => (units.get(featureIdKey(feature)) ?? "seats") === common;
   const isMixed = !isOfOne && [...units.values()].some((unit) => unit !== common);
-  // A product may contain a component without its package.
+  // Find packages within each product, because a product may contain a component without its package.
   const together = Map.groupBy(features, groupBy.includes("product") ? productOf : () => null);
   const sets = [...together.values()].flatMap((of) => sharedSets(of, ({ server }) => server));
   const apart = new Set(sets.flat());

@@ -16,7 +16,10 @@ export interface WaitsQuery extends Range {
   readonly offset: number;
 }
 
-/** The lengths of one feature's full times, ms, in a growing list: a large site has a million a year. */
+/**
+ * Collects the lengths of one feature's full times, ms, in a growing list: a large site has a million a
+ * year.
+ */
 function createLengths(start: number, end: number) {
   const lengths: number[] = [];
   let before = 0;
@@ -25,7 +28,7 @@ function createLengths(start: number, end: number) {
     const from = Math.max(stretchFrom, start);
     const until = Math.min(stretchUntil, end);
     if (from >= until) return;
-    // Days are cut at midnight, or where a gap reaches it.
+    // A full time that spans days is cut at midnight, or where a gap reaches midnight: join the parts.
     if (wasCut && from - before <= BRIDGED_MS) lengths.push((lengths.pop() ?? 0) + until - before);
     else lengths.push(until - from);
     before = until;
@@ -62,7 +65,7 @@ export async function waitsQuery(source: HistorySource, query: WaitsQuery) {
     return { server, daemon, feature, ...waits, coverage: covered.get(server) ?? 0 };
   };
   const page = <Row>(rows: readonly Row[]) => rows.slice(offset, offset + limit);
-  // Without sorting, the figures of features on other pages are not needed.
+  // Without sorting, compute figures only for the features of this page.
   const rows = sort === null ? page(full).map(rowOf) : page(sortedBy(full.map(rowOf), sort));
   return { rows, total: full.length };
 }

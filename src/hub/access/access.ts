@@ -10,7 +10,10 @@ import { isAway, type Pool } from "../database/connect.ts";
 import { createHubKeys } from "./keys.ts";
 import { createHubSignIns } from "./sign-ins.ts";
 
-/** Interval at which uses of keys and sign-ins are written; a killed hub loses the last ones. */
+/**
+ * Interval at which uses of keys and sign-ins are written. A killed hub loses the uses of the last
+ * interval.
+ */
 const FLUSH_MS = 10_000;
 const AWAY_SECONDS = 5;
 
@@ -62,9 +65,12 @@ function retriedQuietly(log: Log, message: string, work: () => Promise<void>): (
   };
 }
 
-/** Converts an error of an unavailable, full or read-only database to an API error; null for other errors. */
+/**
+ * Converts an error to an API error if the database is unavailable, full or read-only; returns null for
+ * other errors.
+ */
 export function databaseTrouble(error: unknown): ApiError | null {
-  // The history worker reports such errors as StoreError.
+  // The history worker reports trouble with the database as StoreError.
   if (!isAway(error) && !(error instanceof StoreError)) return null;
   return new ApiError("SERVICE_UNAVAILABLE", "The hub's database is not available.", {
     retryAfterSeconds: AWAY_SECONDS,
@@ -74,7 +80,8 @@ export function databaseTrouble(error: unknown): ApiError | null {
 
 /**
  * Counts requests of keys across all hubs: each hub counts in memory, and `renew` adds its counts to
- * PostgreSQL once a second. A quota can be exceeded by what other hubs answer within that second.
+ * PostgreSQL once a second. A key may exceed its quota by the requests that other hubs answer within that
+ * second.
  */
 export async function createHubQuotas(pool: Pool, clock: Clock) {
   const book = createQuotaBook(clock);

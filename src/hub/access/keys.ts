@@ -10,7 +10,7 @@ export type HubKeys = Awaited<ReturnType<typeof createHubKeys>>;
 /** API keys in PostgreSQL, with a copy in memory so that requests do not wait for the database. */
 export async function createHubKeys(pool: Pool, clock: Clock, random?: RandomBytes) {
   let kept = new Map<string, Kept>();
-  /** Changes with every change to the table. */
+  /** Fingerprint of the table, which changes with every change to the table. */
   let seen = "";
   const book = createKeyBook({
     rows: {
@@ -77,7 +77,7 @@ export async function createHubKeys(pool: Pool, clock: Clock, random?: RandomByt
       return "revoked";
     },
 
-    /** Writes recorded uses. They stay recorded if PostgreSQL fails. */
+    /** Writes pending uses to PostgreSQL. If that fails, they stay pending. */
     async flush(): Promise<void> {
       const noted = book.unwritten();
       if (noted.length === 0) return;

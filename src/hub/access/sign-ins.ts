@@ -9,7 +9,10 @@ import {
 } from "../../store/sign-in-book.ts";
 import { fromRow, type Pool, type Sql, whole } from "../database/connect.ts";
 
-/** How long a request with an unknown cookie waits: another hub may have created the sign-in. */
+/**
+ * How long a request with an unknown cookie waits for the database, because another hub may have created
+ * the sign-in.
+ */
 const PATIENCE_MS = 2_000;
 
 export type HubSignIns = Awaited<ReturnType<typeof createHubSignIns>>;
@@ -22,7 +25,7 @@ export async function createHubSignIns(pool: Pool, deps: SignInBookDeps) {
   const { clock } = deps;
   const book = createSignInBook(deps);
   const { verify, holds, list, touch } = book;
-  /** Changes with every change to the table. */
+  /** Fingerprint of the table, which changes with every change to the table. */
   let seen = "";
   let running: Promise<void> | null = null;
   let next: Promise<void> | null = null;
@@ -36,7 +39,7 @@ export async function createHubSignIns(pool: Pool, deps: SignInBookDeps) {
     seen = mark;
   }
 
-  /** Loads changes made up to this call; concurrent callers share one query. */
+  /** Loads at least the changes made before this call; concurrent callers share one query. */
   function renew(): Promise<void> {
     if (running === null) {
       running = read().finally(() => {
@@ -92,7 +95,7 @@ export async function createHubSignIns(pool: Pool, deps: SignInBookDeps) {
       await renew();
     },
 
-    /** Writes recorded uses. They stay recorded if PostgreSQL fails. */
+    /** Writes pending uses to PostgreSQL. If that fails, they stay pending. */
     async flush(): Promise<void> {
       const noted = book.uses();
       if (noted.length === 0) return;

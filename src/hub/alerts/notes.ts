@@ -27,8 +27,8 @@ interface NotesDeps {
 
 /**
  * Decides which notifications to send: for the hub's own alerts, and for alerts of sites with `[fleet]
- * notify = "hub"`. Columns `noted` and `told` record what was sent, so that no hub sends it twice. A site
- * that was cut off has sent its own notifications up to `told_until`.
+ * notify = "hub"`. The columns `noted` and `told` record which notifications were sent, so that no hub
+ * sends one twice. A site that was cut off from the hub has sent its own notifications up to `told_until`.
  */
 export function createNotes({ directory, settings, nextId, clock }: NotesDeps) {
   let shown: Snapshot = { version: 0, servers: [] };
@@ -36,7 +36,7 @@ export function createNotes({ directory, settings, nextId, clock }: NotesDeps) {
   let remindedAt = 0;
 
   /**
-   * Reads the pictures of servers with alerts, with features only for firing alerts whose message names
+   * Reads the pictures of servers with alerts. Features are read only for firing alerts whose message names
    * holders.
    */
   async function readPictures(tx: Sql, rows: readonly AlertAtHubRow[]): Promise<void> {
@@ -94,11 +94,12 @@ export function createNotes({ directory, settings, nextId, clock }: NotesDeps) {
   return { look };
 }
 
-/** Identifies the news of an alert; each new total of `totals_changed` is news. */
+/** Value that changes whenever an alert has news. For `totals_changed`, each new total is news. */
 const MARK = "a.severity || CASE a.rule WHEN 'totals_changed' THEN coalesce(' ' || a.value, '') ELSE '' END";
 
 /**
- * Selects alerts that the hub notifies about and that may have news. Must match the index `alerts_to_tell`.
+ * Selects alerts that may have news and about which the hub notifies. Must match the index
+ * `alerts_to_tell`.
  */
 const OF_HUB = `
   SELECT a.* FROM alerts a JOIN sites s ON s.site = a.site

@@ -19,7 +19,7 @@ import { createJudge } from "./site-rules.ts";
 const EVERY_MS = 5_000;
 
 interface HubAlertDeps {
-  /** A separate connection, because it holds a lock. */
+  /** A separate connection, because it holds the lock. */
   readonly connection: Pool;
   readonly directory: Pick<Directory, "snapshot" | "isSilent">;
   readonly config: () => Pick<Config, "alerts" | "http" | "maintenance" | "notifications">;
@@ -89,7 +89,7 @@ async function openQueue(sql: Pool, clock: Clock, log: Log) {
     load: () => rows,
     nextId: () => ++last,
     write() {},
-    /** If removal fails, the next hub sends the notification again: better than never. */
+    /** If removal fails, the next hub sends the notification again, which is better than never. */
     remove(ids: readonly number[]): void {
       if (ids.length === 0) return;
       void sql`
@@ -108,7 +108,7 @@ interface HubWork {
 }
 
 interface OneHubWorkDeps {
-  /** A single connection that holds the lock; if it is lost, another hub takes over. */
+  /** A single connection that holds the lock. If the connection is lost, another hub takes over. */
   readonly connection: Pool;
   readonly lock: number;
   readonly everyMs: number;
@@ -117,7 +117,7 @@ interface OneHubWorkDeps {
   readonly log: Log;
 }
 
-/** Runs work on one hub at a time. The other hubs try to get the lock at each turn. */
+/** Runs work on one hub at a time. At each turn, the other hubs try to get the lock. */
 function createOneHubWork({ connection, lock, everyMs, begin, timers, log }: OneHubWorkDeps) {
   let work: HubWork | null = null;
   let isFailing = false;
@@ -126,7 +126,8 @@ function createOneHubWork({ connection, lock, everyMs, begin, timers, log }: One
   let cancel = () => {};
 
   /**
-   * Reports whether this connection still holds the lock: Bun reconnects silently after a connection is lost.
+   * Reports whether this connection still holds the lock. Bun reconnects silently after losing a
+   * connection, and the new connection has no lock.
    */
   async function holds(): Promise<boolean> {
     const [row] = await connection`
@@ -165,7 +166,7 @@ function createOneHubWork({ connection, lock, everyMs, begin, timers, log }: One
     } catch (error) {
       if (!isFailing) log.error("Cannot evaluate alerts", { error: messageOf(error) });
       isFailing = true;
-      // The lock may be lost.
+      // Stop the work, because the lock may be lost.
       await end();
       await connection`SELECT pg_advisory_unlock_all()`.catch(() => {});
     }

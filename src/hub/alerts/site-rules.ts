@@ -11,9 +11,9 @@ import { type AlertAtHubRow, type News, publish } from "./stored-alerts.ts";
 export interface SiteLook {
   readonly site: string;
   readonly lastPushAt: number | null;
-  /** When it announced its shutdown; null once it has pushed again. */
+  /** When the site announced its shutdown; null once the site has pushed again. */
   readonly stoppedAt: number | null;
-  /** Time of the site's oldest waiting fact, by its clock; null = none. */
+  /** Time of the site's oldest waiting fact, by the site's clock; null = no fact is waiting. */
   readonly waitingSince: number | null;
   readonly waitingFacts: number;
   readonly clockOffsetMs: number | null;
@@ -32,7 +32,7 @@ interface SiteFinding {
   readonly message: string;
   readonly value: number | null;
   readonly threshold: number | null;
-  /** Null = since first seen. */
+  /** Start of the condition; null = when this hub first saw it. */
   readonly since: number | null;
 }
 
@@ -40,17 +40,17 @@ interface SiteRule {
   readonly rule: SiteRuleName;
   /** How long the condition must last before it fires. */
   readonly patienceMs: number;
-  /** Returns null if all is well; `unknown` neither fires nor resolves an alert. */
+  /** Returns null if all is well. The result `unknown` neither fires nor resolves an alert. */
   look(site: SiteLook, now: number, hubVersion: string): SiteFinding | null | "unknown";
 }
 
-/** Alerts about facts that were set aside end this long after the last one. */
+/** How long an alert about facts that were set aside fires after the last such fact. */
 const REFUSED_MS = 24 * HOUR_MS;
 const BEHIND_MINUTES = 10;
 const CLOCK_SECONDS = 60;
-/** Minor versions older than the hub's that it still supports. */
+/** Number of minor versions by which a supported site may be older than the hub. */
 const OLDER_MINORS = 2;
-/** A second process retries once a minute. */
+/** Longer than the minute after which a refused process retries. */
 const CLONE_MS = 90_000;
 
 const finding = (
@@ -64,7 +64,8 @@ const finding = (
 export const SITE_ALERT_RULES: readonly SiteRule[] = [
   {
     rule: "site_silent",
-    // Plus the 30 s after which a site counts as silent: 2 minutes, enough for a restart or an update.
+    // With the 30 s after which a site counts as silent, this makes 2 minutes, enough for a restart or an
+    // update.
     patienceMs: 90_000,
     look(look, now) {
       const { site, lastPushAt, stoppedAt } = look;
@@ -77,7 +78,7 @@ export const SITE_ALERT_RULES: readonly SiteRule[] = [
   },
   {
     rule: "site_behind",
-    // A backlog after an outage is sent within minutes.
+    // Allow for a backlog after an outage, which is sent within minutes.
     patienceMs: 2 * MINUTE_MS,
     look(look, now) {
       const { site, waitingSince, waitingFacts, clockOffsetMs } = look;
@@ -126,7 +127,7 @@ export const SITE_ALERT_RULES: readonly SiteRule[] = [
   },
   {
     rule: "site_clone",
-    // After a kill, the next process of a site is refused for half a minute.
+    // Allow for a kill, after which the next process of the same site is refused for half a minute.
     patienceMs: 2 * MINUTE_MS,
     look({ site, address, refusedAt, refusedAddress }, now) {
       if (refusedAt === null || now - refusedAt > CLONE_MS) return null;
@@ -141,14 +142,14 @@ function numbersOf(version: string): { readonly major: number; readonly minor: n
   return major === undefined ? null : { major: Number(major), minor: Number(minor) };
 }
 
-/** After a longer gap between looks, conditions count as new. */
+/** If more time than this passes between two looks, conditions count as new. */
 const GAP_MS = 60_000;
 
 export type Judge = ReturnType<typeof createJudge>;
 
 /**
  * Applies the rules to all sites. Firing alerts are in PostgreSQL, so another hub can continue. Conditions
- * that are not alerts yet are in memory, and count as new after a restart.
+ * that have not fired yet are only in memory, and count as new after a restart.
  */
 export function createJudge(hubVersion: string) {
   const since = new Map<string, number>();
@@ -169,7 +170,7 @@ export function createJudge(hubVersion: string) {
         firing.delete(key);
       }
     }
-    // These sites no longer exist.
+    // The remaining alerts are about sites that no longer exist.
     for (const row of firing.values()) news.push(await resolve(tx, row, now));
     return news.filter((one) => one !== null);
   }
@@ -214,7 +215,7 @@ async function looksOf(tx: Sql, now: number): Promise<SiteLook[]> {
   });
 }
 
-/** Fires an alert. A silence of the former alert still applies if the condition returns. */
+/** Fires an alert. If the condition had fired before, a silence of that earlier alert still applies. */
 async function fire(
   tx: Sql,
   { rule }: SiteRule,

@@ -48,7 +48,7 @@ export async function publish(tx: Sql, row: AlertAtHubRow, change: AlertChange, 
   return { alert: { ...own, site: row.site }, change };
 }
 
-/** How long a request waits for the site of its alert. */
+/** How long a request waits for the site that the alert belongs to. */
 const WAIT_MS = 20_000;
 const OVER: Partial<Record<ErrorCode, "unknown" | "resolved">> = {
   NOT_FOUND: "unknown",
@@ -62,10 +62,13 @@ interface HandleDeps {
 }
 
 type Change = "acknowledged" | "silenced";
-/** Changes one of the hub's own alerts; returns no row if it no longer fires. */
+/** Changes one of the hub's own alerts; returns no row if the alert no longer fires. */
 type Edit = (tx: Sql, now: number) => Promise<AlertAtHubRow[]>;
 
-/** Acknowledges and silences alerts: those of sites at their site, the hub's own here. */
+/**
+ * Acknowledges and silences alerts. An alert of a site is changed at the site; the hub's own alerts are
+ * changed here.
+ */
 export function createAlertHandling({ pool, commands, clock }: HandleDeps): HttpDeps["alerts"] {
   const find = async (id: number): Promise<AlertAtHubRow | undefined> =>
     (await pool`SELECT * FROM alerts WHERE id = ${id}`)[0];
@@ -88,7 +91,7 @@ export function createAlertHandling({ pool, commands, clock }: HandleDeps): Http
       if (outcome === undefined) throw error;
       return { outcome };
     }
-    // The changed alert arrives before or with the outcome of the command.
+    // The site sends the changed alert before or together with the outcome of the command.
     return done(await find(id));
   }
 

@@ -9,20 +9,20 @@ export function personConditions(conditions: Conditions, filter: SessionFilter):
   conditions.oneOf("daemon", filter.daemons);
   conditions.oneOf("feature", filter.features);
   conditions.oneOf("user_name", filter.users);
-  // Like SQLite at the sites: other letters than a to z are case-sensitive.
+  // Ignores the case of a to z only, as SQLite does at the sites.
   conditions.oneOf(
     "lower(host)",
     filter.hosts?.map((host) => host.toLowerCase()),
   );
 }
 
-/** Formats a PostgreSQL array. Unlike JSON, it tells the planner the number of items. */
+/** Formats a PostgreSQL array. Unlike JSON, an array tells the planner the number of items. */
 export const arrayText = (texts: readonly string[]): string =>
   `{${texts.map((text) => `"${text.replaceAll(/["\\]/g, "\\$&")}"`).join(",")}}`;
 
 /**
- * Adds a filter by site or server. Only a filter by site matches rows of removed servers and rows without
- * one.
+ * Adds a filter by site or server. Rows of removed servers, and rows without a server, match only a filter
+ * by site.
  */
 export function ofSites(
   conditions: Conditions,
@@ -35,8 +35,8 @@ export function ofSites(
 const NOBODY = { users: [] as string[], hosts: [] as string[] };
 
 /**
- * Returns the stored names that an anonymized caller's filter may refer to; pseudonyms cannot be reversed.
- * Empty if the filter names no people.
+ * Returns the stored names that an anonymized caller's filter may refer to, because pseudonyms cannot be
+ * reversed. Empty if the filter names no people.
  */
 export async function peopleIn(
   pool: Pool,

@@ -24,7 +24,7 @@ import { fromRow, type Pool } from "../database/connect.ts";
 import { createConditions, readPage } from "../lists/conditions.ts";
 import { ofSites, peopleIn, personConditions, placesIn } from "./people.ts";
 
-/** Answers sessions; ties are in the order of the sites' own ids. */
+/** Answers sessions; equal rows are in the order of the sites' own ids. */
 export async function sessionsAnswer(
   pool: Pool,
   asked: QueryParams<HistoryAnswers, "sessions">,
@@ -121,7 +121,10 @@ function sessionOf({ site, epoch: _, site_id, user_name: user = null, ...row }: 
   return { site, siteId: Number(site_id), session };
 }
 
-/** Returns the last good reading of each server (null = all): polls do not update the rows of open sessions. */
+/**
+ * Returns the last good reading of each server (null = all), because polls do not update the rows of open
+ * sessions.
+ */
 async function lastReadings(
   pool: Pool,
   servers: readonly string[] | null,
@@ -162,7 +165,7 @@ export async function denialsAnswer(
     joins = `LEFT JOIN places ON name = ${DENIAL_COLUMNS[sort.field] ?? sort.field}`;
     order = `place ${sqlNullsLast(sort.descending)}, at, site, server, site_id DESC`;
   } else if (pseudonyms !== null && sort?.field === "reason") {
-    // Hidden reasons are all equal.
+    // These callers do not see reasons, so all rows are equal.
     order = denialOrder({ field: "timestamp", descending: false });
   }
   const text = `${head} SELECT d.* FROM (SELECT * FROM ${from}) d ${joins} ORDER BY ${order} ${conditions.page(asked)}`;

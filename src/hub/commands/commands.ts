@@ -14,7 +14,7 @@ import type { Pool } from "../database/connect.ts";
 import { partsOf } from "../lists/conditions.ts";
 import type { Directory } from "../lists/directory.ts";
 
-/** A command expires if its site has not fetched it by then. */
+/** A command expires if its site has not fetched it within this time. */
 const EXPIRY_MS = 5 * MINUTE_MS;
 const RETRY_SECONDS = 30;
 
@@ -44,8 +44,8 @@ interface CommandDeps {
 export type Commands = ReturnType<typeof createCommands>;
 
 /**
- * Sends commands to sites. A command is a row, sent with the answer to the site's next push at any hub. Its
- * outcome returns as a fact.
+ * Sends commands to sites. A command is stored as a row and sent with the answer to the site's next push,
+ * at whichever hub that push arrives. Its outcome returns as a fact.
  */
 export function createCommands({ pool, directory, clock, timers }: CommandDeps) {
   const waiting = new Map<string, (row: Row) => void>();
@@ -122,7 +122,7 @@ function outcomeOf({ outcome, code, message, results, run }: Row, site: string, 
   } as Outcome;
 }
 
-/** Returns the error code of a site, which may be newer than the hub. */
+/** Converts the error code of a site. A newer site may have codes that this hub does not know. */
 function errorCodeOf(code: string | null): ErrorCode {
   return code !== null && Object.hasOwn(ERROR_STATUS, code) ? (code as ErrorCode) : "UPSTREAM_ERROR";
 }
@@ -138,8 +138,8 @@ function late(site: string, waitMs: number, expiresAt: number): ApiError {
 }
 
 /**
- * Polls servers through their sites, one command per site. If a whole site fails, its servers get the
- * error; a single site's error is thrown.
+ * Polls servers through their sites, one command per site. If a command fails as a whole, its servers get
+ * the error; if there is only one site, the error is thrown.
  */
 export function createRescan(
   commands: Pick<Commands, "ask">,
@@ -189,7 +189,7 @@ export function commandsAtSites(
     ofSites: true,
     plan(exchange, { command, server, args = {}, timeoutMs = null, dryRun = false }) {
       const entry = execute.list().find(({ name }) => name === command);
-      // Commands from a site's config are unknown here; the site checks the role.
+      // The hub does not know commands from a site's config; for these, the site checks the role.
       if (entry !== undefined) requireCommand(exchange, entry);
       if (server === undefined)
         throw new ApiError(

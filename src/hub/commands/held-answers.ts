@@ -3,13 +3,14 @@ import { type Command, HEARTBEAT_MS } from "../../fleet/protocol.ts";
 import type { Pool, Sql } from "../database/connect.ts";
 
 /**
- * Takes the commands to send with the answer to a push. A command is sent again until its outcome arrives.
+ * Returns the commands to send with the answer to a push. A command is sent with every answer until its
+ * outcome arrives.
  */
 export async function takeCommands(sql: Sql, site: string, now: number): Promise<Command[]> {
   const rows: { id: string; body: string; expires_at: string }[] = await sql`
     UPDATE commands SET handed_at = coalesce(handed_at, ${now})
     WHERE site = ${site} AND done_at IS NULL AND expires_at > ${now} RETURNING id, body, expires_at`;
-  // Command ids sort by time.
+  // The ids of commands sort by time.
   return rows
     .sort((a, b) => (a.id < b.id ? -1 : 1))
     .map(({ body, expires_at }) => ({ ...JSON.parse(body), expiresInMs: Number(expires_at) - now }));
@@ -31,7 +32,7 @@ export function createHeldAnswers({ pool, clock, timers }: HeldAnswersDeps) {
   let isEnding = false;
 
   return {
-    /** Waits for a command, at most one heartbeat: the site must not look silent. */
+    /** Waits for a command, but at most one heartbeat, so that the site does not look silent. */
     async wait(site: string, holdMs: number, signal: AbortSignal): Promise<Command[]> {
       if (isEnding || holdMs <= 0) return [];
       const { promise, resolve } = Promise.withResolvers<void>();

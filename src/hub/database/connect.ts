@@ -5,14 +5,17 @@ import type { Config } from "../../config/config.ts";
 export type Sql = SQL | TransactionSQL;
 export type Pool = SQL;
 
-/** Connections per hub for pushes and reads. More do not help: PostgreSQL runs one query per processor. */
+/**
+ * Connections per hub for pushes and reads. More would not help, because PostgreSQL runs one query per
+ * processor.
+ */
 const CONNECTIONS = 12;
 
 /** Opens a pool, which connects on first use. Reads the password file now. */
 export function openPool(
   { database, passwordFile }: NonNullable<Config["hub"]>,
   max = CONNECTIONS,
-  // After a failover the address may lead to another machine.
+  // Limited, because the address may lead to another machine after a failover.
   lifetimeSeconds = 600,
 ): Pool {
   const url = new URL(database);
@@ -28,8 +31,8 @@ export function sqlState(error: unknown): string | null {
 }
 
 /**
- * Reports whether PostgreSQL refused the values of a statement. 21000: one row twice in an upsert; 54000:
- * too large for an index.
+ * Reports whether PostgreSQL refused the values of a statement. Code 21000: an upsert has one row twice;
+ * 54000: a value is too large for an index.
  */
 export function isBadData(error: unknown): boolean {
   return /^(2[23]|21000|54000)/.test(sqlState(error) ?? "");
@@ -48,7 +51,7 @@ export function isAway(error: unknown): boolean {
   );
 }
 
-/** Converts a 64-bit number, which PostgreSQL sends as text; null stays null. */
+/** Converts a 64-bit number, which PostgreSQL sends as text. Null stays null. */
 export function whole(value: unknown): number | null {
   return value === null || value === undefined ? null : Number(value);
 }

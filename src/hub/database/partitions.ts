@@ -12,7 +12,9 @@ export const PARTITIONED = {
 } as const;
 export type Partitioned = keyof typeof PARTITIONED;
 
-/** Number of past days with partitions. Rows beyond them, from a wrong clock, go to the default partition. */
+/**
+ * Number of past days with partitions. Older rows come from a wrong clock and go to the default partition.
+ */
 const PAST_DAYS = 3_660;
 const AHEAD_DAYS = 30;
 
@@ -29,7 +31,10 @@ export function createPartitions(pool: Pool, today: () => number) {
     return new Set(first.map((day) => firstDay(table, day)).filter((day) => !known.has(nameOf(table, day))));
   }
 
-  /** Creates partitions separately and attaches them; creating them in place would lock out every reader. */
+  /**
+   * Creates a partition as a separate table and attaches it; creating it in place would lock out every
+   * reader.
+   */
   async function make(tx: Sql, table: Partitioned, day: number): Promise<void> {
     const { days, by, unit } = PARTITIONED[table];
     const name = nameOf(table, day);
@@ -39,8 +44,8 @@ export function createPartitions(pool: Pool, today: () => number) {
     await tx.unsafe(
       `CREATE TABLE ${name} (LIKE ${table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING STORAGE)`,
     );
-    // A fast clock may have put rows of these days into the default partition; then their partition cannot be
-    // created.
+    // A fast clock may have put rows of these days into the default partition. Move them, or the partition
+    // cannot be attached.
     const [rest] = await tx`SELECT to_regclass(${`${table}_rest`}) IS NOT NULL AS is`;
     if (rest.is)
       await tx.unsafe(

@@ -7,9 +7,9 @@ import { openPool, type Pool } from "./connect.ts";
 
 const LOOK_MS = 1_000;
 const PATIENCE_MS = 3_000;
-/** A replica that lags more is not used: its lists would look like those of silent sites. */
+/** A replica with a larger lag is not used, because its lists would look like those of silent sites. */
 const BEHIND_MS = 10_000;
-/** Key of the row that reveals the lag of any kind of replica. */
+/** Name of a row that is updated at the primary; the row's age at a replica is the replica's lag. */
 const MARK = "replica";
 
 type HubConfig = NonNullable<Config["hub"]>;
@@ -24,7 +24,10 @@ interface ReadsDeps {
 
 export type Reads = ReturnType<typeof createReads>;
 
-/** Chooses where lists and statistics are read: at the replica while it keeps up, else at the primary. */
+/**
+ * Chooses where lists and statistics are read: from the replica while its lag is small, otherwise from the
+ * primary.
+ */
 export function createReads({ hub, pool, clock, log }: ReadsDeps) {
   const { readDatabase } = hub;
   const replica = readDatabase === null ? null : openPool({ ...hub, database: readDatabase });

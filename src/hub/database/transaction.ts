@@ -9,7 +9,7 @@ const CANCELED = "57014";
 export interface Question {
   readonly sql: Sql;
   readonly now: number;
-  /** Sessions that ended earlier are deleted here; 0 = none. */
+  /** Sessions that ended earlier are deleted at the hub; 0 = none is deleted. */
   readonly keptFrom: number;
   readonly checkpoint: () => void;
 }
@@ -51,7 +51,7 @@ export function postgresBackend(): Backend<Question> {
       } catch (error) {
         if (sqlState(error) === CANCELED) throw new TooMuch("The history query took too long");
         if (!isAway(error)) throw error;
-        // After a failover the first query of a connection fails.
+        // Reconnect and retry once: after a failover, the first query of a connection fails.
         close();
         return once(asked, checkpoint, query);
       }

@@ -25,8 +25,8 @@ const SERVER = "site || ':' || server";
 export type FleetSource = HistorySource & { close(): void };
 
 /**
- * Provides the data of statistics from PostgreSQL: features and sessions of all sites at once, counts site by
- * site through the daemon's reader. `range` is the range of the question.
+ * Provides the data of statistics from PostgreSQL. Features and sessions are read for all sites at once;
+ * counts are read site by site through the daemon's reader. `range` is the range of the question.
  */
 export function createFleetSource(
   question: Question,
@@ -44,7 +44,9 @@ export function createFleetSource(
   const collectSometimes = createGarbageCollector(COLLECT_AFTER);
   let features: ReadonlyMap<string, readonly KnownFeature[]> = new Map();
 
-  /** Returns the history of a server's site; null if the question does not cover the site. */
+  /**
+   * Returns the history of the site that a server belongs to; null if the question does not cover the site.
+   */
   async function siteOf(server: string): Promise<SiteHistory | null> {
     const [site] = partsOf(server);
     const own = marks.get(site);
@@ -54,7 +56,7 @@ export function createFleetSource(
       current = site;
       collectSometimes();
     }
-    // Reinsert the site: the map is in order of last use.
+    // Reinsert the site at the end, because the map is in order of last use.
     open.delete(site);
     if (history === undefined) {
       const [oldest] = open.keys();
@@ -83,7 +85,7 @@ export function createFleetSource(
 
   const all = createConditions();
   all.oneOf("site", [...marks.keys()]);
-  /** Reads coverage of all sites; the text has their condition in place of `@`. */
+  /** Reads coverage of all sites; their condition replaces the `@` in the text. */
   const readCoverage = (text: string) =>
     readRows(
       question,
@@ -146,7 +148,7 @@ export function createFleetSource(
         const site = await siteOf(own[0]?.server ?? "");
         const made = (await site?.rollups(own, from, to, withUsers)) ?? [];
         for (const [index, rollup] of made.entries()) rollups.set(own[index]?.id ?? 0, rollup);
-        // Its 10 MB of input are not needed again.
+        // Close the site: its 10 MB of input are not needed again.
         if (sites.length > 1) close(partsOf(own[0]?.server ?? "")[0]);
       }
       return asked.map(({ id }) => rollups.get(id) ?? NO_ROLLUP);
@@ -155,7 +157,7 @@ export function createFleetSource(
       at((site) => site.series(feature, start, end), { feature, start, end, steps: [] })(feature.server),
     hours: (feature, start, end) => at((site) => site.hours(feature, start, end), [])(feature.server),
     days: (feature, start, end) => at((site) => site.days(feature, start, end), [])(feature.server),
-    // A site that sends only counts has no names, like imported counts.
+    // A site that sends only counts names no users, just like imported counts.
     hasOthersCounts: (server, start, end) =>
       at(
         ({ reader, people }) => people === "counts" || reader.hasOthersCounts(server, start, end),

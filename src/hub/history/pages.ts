@@ -1,6 +1,6 @@
 import type { Question } from "../database/transaction.ts";
 
-/** Rows in memory at once; PostgreSQL's client buffers whole answers. */
+/** Maximum number of rows in memory, because PostgreSQL's client buffers whole answers. */
 const PAGE = 5_000;
 
 export type Row = (string | number | null)[];
@@ -18,8 +18,8 @@ export async function readRows<R = Row>(
 let last = 0;
 
 /**
- * Returns a function that collects garbage every n-th call. Without it, a heat map of 3,600 features and
- * four weeks takes 170 MB of heap with 20 MB live.
+ * Returns a function that collects garbage at every n-th call. Without it, a heat map of 3,600 features
+ * over four weeks needs 170 MB of heap for 20 MB of live data.
  */
 export function createGarbageCollector(every: number): () => void {
   let calls = 0;

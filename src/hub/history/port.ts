@@ -11,7 +11,7 @@ import type { Pool } from "../database/connect.ts";
 import type { Reads } from "../database/reads.ts";
 import type { HubAnswers } from "./worker-answers.ts";
 
-/** Maximum number of known names to compare with an unknown one. */
+/** Maximum number of known names that are compared with an unknown name. */
 const MAX_NAMES = 50_000;
 
 export type HistoryWorker = HistoryClient<HubAnswers>;
@@ -26,7 +26,7 @@ export function createHistoryWorker(reads: Pick<Reads, "config">, clock: Clock, 
   });
 }
 
-/** Questions that the worker does not answer. */
+/** Questions that PostgreSQL answers without the worker. */
 type Listed = {
   readonly [Name in Exclude<keyof HistoryAnswers, keyof HubAnswers>]: (
     asked: QueryParams<HistoryAnswers, Name>,
@@ -53,7 +53,7 @@ export function createHubHistory(
   return { query: query as HttpDeps["history"]["query"] };
 }
 
-/** Returns the first name that is unknown; null if all are known. */
+/** Returns the first name of the query that is unknown; null if all are known. */
 async function unknownName(
   pool: Pool,
   { daemons, features }: QueryParams<HistoryAnswers, "unknownName">,

@@ -29,14 +29,18 @@ const COLLECT_AFTER = 4;
 
 const HELD = `site || ':' || server, daemon, feature, user_name, host, count::float8, began_at::float8, first_seen_at::float8,
   last_seen_at::float8`;
-/** Packed days that are over at their site. A day that a fast clock packed too early is not over. */
+/**
+ * Packed days that are over by the site's clock. If a fast clock packed a day too early, the day is not
+ * over.
+ */
 const PACKED_DAYS = "packed_days JOIN sites USING (site) WHERE kind = 'held' AND day < known_at / 86400000";
 /** Must match the index `sessions_long` word for word, or PostgreSQL ignores the index. */
 const IS_LONG = "ended_at - least(began_at, first_seen_at) > 86400000";
 
 /**
- * Selects sessions that overlap [from, to): those that ended until a day after it, long ones that ended
- * later, and open ones. `begin` is the column of their start. Literal times let PostgreSQL skip partitions.
+ * Selects sessions that overlap [from, to): those that ended until a day after `to`, long sessions that
+ * ended later, and open sessions. `begin` is the column of their start. Times are literals, so that
+ * PostgreSQL can skip partitions.
  */
 export function overlapping(
   columns: string,
@@ -93,7 +97,7 @@ export function createSessionSource(
   ): Promise<HeldSession[]> {
     const conditions = createConditions();
     personConditions(conditions, filter);
-    // Also when servers are named: the index begins with the site.
+    // Filter by site even if servers are named, because the index begins with the site.
     const asked = filter.sites ?? sitesIn(filter.servers) ?? [...marks.keys()];
     conditions.add(`site = ANY(${conditions.use(arrayText(asked))}::text::text[])`);
     const statement = overlapping(HELD, conditions.where(), begin, start, end);
@@ -118,7 +122,7 @@ export function createSessionSource(
   const countsIn = ({ site, knownAt }: SiteMarks) =>
     oncePerRange(async (start, end) => {
       checkpoint();
-      // A range in the future has no known sessions.
+      // No sessions are known for a range in the future.
       if (start >= knownAt) return new Map<string, number>();
       const counted = overlapping("server, daemon, feature", "site = $1", "began_at", start + 1, end);
       const rows: (FeatureId & { readonly count: number })[] = await sql.unsafe(
@@ -129,7 +133,10 @@ export function createSessionSource(
         rows.map((row) => [featureIdKey({ ...row, server: serverAt(site, row.server) }), row.count] as const),
       );
     });
-  /** Sessions of servers by feature. One query reads all features, which are usually requested next. */
+  /**
+   * Sessions of a server's features, by server. One query reads all features, because they are usually
+   * requested next.
+   */
   const serverSessions = new Map<string, Promise<ReadonlyMap<string, HeldSession[]>>>();
   let kept = 0;
   async function ofServer(server: string, start: number, end: number) {

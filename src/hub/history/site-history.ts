@@ -17,7 +17,7 @@ import type { SiteMarks } from "./sites.ts";
 
 /** Packed feature days per slice of the scratch database, for each kind; some hundred bytes each. */
 const SLICE_DAYS = 1_000;
-/** The same while computing rollups, which handle one site at a time. */
+/** The same for rollups, which are computed for one site at a time. */
 const ROLLUP_DAYS = 4_000;
 
 type Days = readonly [first: number, last: number];
@@ -29,7 +29,7 @@ interface SiteDeps {
   readonly marks: SiteMarks;
   /** The range of the question, in whole days. */
   readonly window: Range;
-  /** Features of the site that the question covers, in its order. */
+  /** Features of the site that the question covers, in the question's order. */
   readonly features: readonly KnownFeature[];
   readonly checkpoint: () => void;
 }
@@ -37,8 +37,8 @@ interface SiteDeps {
 export type SiteHistory = Awaited<ReturnType<typeof openSiteHistory>>;
 
 /**
- * Loads the history of one site into the daemon's tables, for the daemon's reader: small tables at once,
- * packed days in slices.
+ * Loads the history of one site into tables like the daemon's, so that the daemon's reader can read it:
+ * small tables at once, packed days in slices.
  */
 export async function openSiteHistory({ sql, marks, window, features, checkpoint }: SiteDeps) {
   const { site, openFrom } = marks;
@@ -112,7 +112,7 @@ export async function openSiteHistory({ sql, marks, window, features, checkpoint
       ...covered.map(([, from, , until]): Range => ({ start: Number(from), end: Number(until) })),
       ...denied.map(([, , , , , at]): Range => ({ start: Number(at), end: Number(at) + 1 })),
     ]);
-    // The reader looks only once, before the slices are loaded.
+    // Insert the edges now, because the reader looks up its reach only once, before slices are loaded.
     const { samplesFrom, hoursFrom } = marks;
     if (samplesFrom !== null) scratch.fill("samples", "feature_id, at, unlimited", [[0, samplesFrom, 0]]);
     if (hoursFrom !== null)
@@ -149,7 +149,7 @@ export async function openSiteHistory({ sql, marks, window, features, checkpoint
       await loadSamples(feature, Math.max(start, openFrom * DAY_MS), end);
   }
 
-  /** Counts at the start of an unpacked day are in the last packed day. */
+  /** Returns the first day to load: the counts at the start of an unpacked day are in the last packed day. */
   function firstNeeded(day: number): number {
     return openFrom !== null && day >= openFrom ? openFrom - 1 : day;
   }
@@ -177,7 +177,7 @@ export async function openSiteHistory({ sql, marks, window, features, checkpoint
     const isWanted = "feature_id IN (SELECT json_array_elements_text($2::text::json)::bigint)";
     const wanted = JSON.stringify(ids);
     for (const [first, last] of days) {
-      // Days are computed numbers, so they can be literals; PostgreSQL skips partitions by them.
+      // Days are computed numbers, so they can safely be literals, which let PostgreSQL skip partitions.
       const rows = await ask(
         `SELECT day, feature_id::float8, data FROM packed_days
          WHERE site = $1 AND kind = '${kind}' AND day >= ${first} AND day <= ${last} AND ${isWanted}`,
@@ -242,7 +242,7 @@ export async function openSiteHistory({ sql, marks, window, features, checkpoint
     return all;
   }
 
-  /** Loads the sessions that tell who used a feature in hours that are not packed. */
+  /** Loads sessions, which tell who used a feature in hours that are not packed. */
   async function fillSessions(start: number, end: number): Promise<void> {
     const isShort = end - start <= DAY_MS && start >= marks.sessionsFrom;
     const open = openFrom === null ? end : openFrom * DAY_MS;

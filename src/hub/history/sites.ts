@@ -8,11 +8,11 @@ import { SILENT_MS } from "../push/take-push.ts";
 /** State of a site's history at the hub. Times are epoch ms, days are days since 1970-01-01 UTC. */
 export interface SiteMarks {
   readonly site: string;
-  /** Everything later is unknown: coverage and sessions of a silent site end here. */
+  /** Facts after this time are unknown: coverage and sessions of a silent site end here. */
   readonly knownAt: number;
   readonly isSilent: boolean;
   readonly people: Audience | null;
-  /** Sessions that ended earlier are not kept; 0 = all are. */
+  /** Sessions that ended earlier are not kept; 0 = all are kept. */
   readonly sessionsFrom: number;
   readonly samplesFrom: number | null;
   readonly hoursFrom: number | null;

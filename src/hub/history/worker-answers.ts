@@ -26,7 +26,9 @@ import { type SiteMarks, sitesOf } from "./sites.ts";
 type Params<Name extends keyof HistoryAnswers> = Parameters<HistoryAnswers[Name]>[1];
 type OfRange = Range & { readonly filter: Named };
 
-/** Facts are known up to the time of a single connected site, else up to the hub's. */
+/**
+ * Returns the time up to which facts are known: that of a single connected site, otherwise the hub's time.
+ */
 const nowOf = ([only, ...others]: readonly SiteMarks[], now: number) =>
   only !== undefined && others.length === 0 && !only.isSilent ? only.knownAt : now;
 
@@ -49,7 +51,9 @@ const over =
     }
   };
 
-/** Answers history questions in the hub's worker, with the daemon's code over data from PostgreSQL. */
+/**
+ * Answers history questions in the hub's worker. The code is the daemon's; the data comes from PostgreSQL.
+ */
 export const HUB_ANSWERS = {
   stats: over<Params<"stats">, Awaited<ReturnType<HistoryAnswers["stats"]>>>(async (source, asked, { sql }) =>
     statsAnswer(source, { ...asked, uncounted: await uncountedOf(sql, asked) }),
@@ -77,7 +81,7 @@ export const HUB_ANSWERS = {
 };
 export type HubAnswers = typeof HUB_ANSWERS;
 
-/** The secret never crosses threads, so the worker reads it itself. */
+/** The secret must not cross threads, so the worker reads it from the database. */
 async function pseudonymsOf(sql: Question["sql"]): Promise<Pseudonyms> {
   return createPseudonyms(await storedSecret(sql));
 }
@@ -112,7 +116,7 @@ async function outages(
   const conditions = createConditions();
   ofSites(conditions, filter);
   conditions.add(`from_at < ${conditions.use(end)}`);
-  // A current period ends later than its row says.
+  // The end of a current period is later than its row says.
   conditions.add(`greatest(until_at, next_by) >= ${conditions.use(start)}`);
   const rows = await readRows(
     question,
@@ -123,7 +127,8 @@ async function outages(
   const scratch = openScratch();
   try {
     scratch.fill("server_statuses", STATUSES, rows);
-    // Rows already match the filter; a filter by site includes removed servers.
+    // The rows are already filtered. With a filter by site they include removed servers, so do not filter
+    // by server again.
     const servers = filter.sites === undefined ? asked.servers : null;
     return outagesAnswer(scratch.readerAt(now, checkpoint), { ...asked, servers, now });
   } finally {
@@ -142,7 +147,7 @@ async function people(question: Question, asked: Params<"people">): Promise<Answ
   const before = await ask(
     `SELECT kind, name, max(at)::float8 FROM last_seen WHERE ${where} GROUP BY kind, name`,
   );
-  // Rows of open sessions are not updated at each poll; they were held at the last reading.
+  // Polls do not update the rows of open sessions, which were held at the last reading.
   const held = (kind: string, column: string) =>
     `SELECT '${kind}', ${column}, max(greatest(last_seen_at, read_at))::float8 FROM open_sessions
        LEFT JOIN (SELECT site, server, max(read_at) AS read_at FROM coverage WHERE ${where} GROUP BY site, server) c

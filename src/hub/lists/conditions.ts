@@ -13,22 +13,25 @@ export function createConditions() {
     values,
     use,
     add: (condition: string) => void all.push(condition),
-    /** Matches one of these texts; null = any. The planner considers the contents of arrays. */
+    /**
+     * Matches any of these texts; null = no condition. An array parameter lets the planner see its
+     * contents.
+     */
     oneOf(expression: string, list: readonly string[] | null | undefined): void {
       if (list != null) all.push(`${expression} = ANY(${use(list)}::text[])`);
     },
-    /** Matches one of these server ids; null = any. */
+    /** Matches any of these server ids; null = no condition. */
     servers(alias: string | null, ids: readonly string[] | null): void {
       if (ids === null) return;
       const of = alias === null ? "" : `${alias}.`;
       const parts = ids.map(partsOf);
       const [sites, servers] = [0, 1].map((at) => [...new Set(parts.map((part) => part[at]))]);
       all.push(`${of}site = ANY(${use(sites)}::text[])`, `${of}server = ANY(${use(servers)}::text[])`);
-      // With several sites, a server's id may exist at another site too.
+      // With several sites, another site may have a server with the same id, so compare the pairs, too.
       if (sites?.length !== 1) all.push(`${of}site || ':' || ${of}server = ANY(${use(ids)}::text[])`);
     },
     count: () => all.length,
-    /** Returns a query for the number of rows; call it before adding values that it does not use. */
+    /** Returns a query for the number of rows. Call this before adding values that the query does not use. */
     counting(from: string, head = "") {
       const counted = [...values];
       return (sql: Sql): Promise<Counted> =>
@@ -63,8 +66,8 @@ export function partsOf(id: string): [site: string, server: string] {
 }
 
 /**
- * Builds an ORDER BY of the columns of `alias`. Fields are named like their column unless `own` has an expression; a query
- * takes only known fields.
+ * Builds an ORDER BY of the columns of `alias`. A field has the name of its column, unless `own` has an
+ * expression for the field. Only known fields may be passed.
  */
 export function orderBy(
   { field, descending }: SortBy<string>,
@@ -78,7 +81,7 @@ export function orderBy(
   return [...expressions.map((one) => `${one} ${sqlNullsLast(descending)}`), ties].join(", ");
 }
 
-/** The parameters of a list, its page, and the ids of its servers; null = all. */
+/** The parameters of a list, the page, and the ids of the servers; null = all servers. */
 export type ListAsked<Name extends "features" | "users" | "expirations", Field extends string> = Omit<
   ListQuery<Name>,
   "sort" | "limit" | "offset" | "start" | "end" | "days" | "permanent"

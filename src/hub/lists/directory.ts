@@ -16,7 +16,7 @@ import { isSilent } from "../push/take-push.ts";
 interface SiteRow {
   readonly site: string;
   readonly lastPushAt: number | null;
-  /** Time of its announced shutdown; null once it has pushed again. */
+  /** When the site announced its shutdown; null once the site has pushed again. */
   readonly stoppedAt: number | null;
   readonly allow: readonly string[];
 }
@@ -34,13 +34,13 @@ export type Directory = ReturnType<typeof createDirectory>;
 export function createDirectory(pool: Pool, clock: Clock) {
   let sites = new Map<string, SiteRow>();
   let heads = new Map<string, Known>();
-  /** Transactions with lower ids had finished at the last look. */
+  /** All transactions with lower ids had finished at the last look. */
   let since = "0";
   let snapshot: Snapshot = { version: 0, servers: [] };
   let silent = "";
   let spans = new Map<string, { readonly from: number; readonly counted: boolean }>();
 
-  /** Loads changes; after a failure everything, since the database may have been replaced. */
+  /** Loads changes. After a failure it loads everything, because the database may have been replaced. */
   async function renew(): Promise<void> {
     const from = since;
     since = "0";
@@ -49,11 +49,11 @@ export function createDirectory(pool: Pool, clock: Clock) {
 
   async function renewSince(from: string): Promise<string> {
     const [{ horizon }] = await pool`SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon`;
-    // Later commits have higher transaction ids, or ids from the horizon on.
+    // Changes committed after this look have ids from the horizon on, so the next look begins there.
     const changed: { site: string; server: string; place: number; head: string; sums: string | null }[] =
       await pool`
       SELECT site, server, place, head, sums FROM servers WHERE head IS NOT NULL AND changed >= ${from}::text::xid8`;
-    // After the servers, so that a known server's site is known as well.
+    // Read sites after servers, so that the site of each known server is known as well.
     const rows: Record<string, string | null>[] = await pool`
       SELECT site, last_push_at, stopped_at, info::json ->> 'allow' AS allow FROM sites`;
     sites = new Map(
@@ -106,7 +106,7 @@ export function createDirectory(pool: Pool, clock: Clock) {
     sites: (): readonly SiteRow[] => [...sites.values()],
     siteOf: (site: string): SiteRow | null => sites.get(site) ?? null,
     isSilent: isSilentSite,
-    /** Returns the feature sums of these servers; null = of all. */
+    /** Returns the feature sums of these servers; null = of all servers. */
     sums(ids: readonly string[] | null): readonly Sums[] {
       const found = ids === null ? [...heads.values()] : ids.flatMap((id) => heads.get(id) ?? []);
       return found.flatMap(({ site, sums }) => {
@@ -114,7 +114,7 @@ export function createDirectory(pool: Pool, clock: Clock) {
         return { ...sums, stale: sums.features - sums.failed };
       });
     },
-    /** Reports whether denials can be seen, as of each site's last push. */
+    /** Reports for each server whether denials can be seen, as of its site's last push. */
     logging: (): readonly DenialLogging[] =>
       snapshot.servers.map(({ server: { id } }) => {
         const span = spans.get(id);

@@ -25,7 +25,8 @@ export async function expirationPage(pool: Pool, asked: Asked, heads: readonly S
   if (asked.end !== null) add(`p.expires_at < ${use(asked.end)}`);
   const { days } = asked;
   if (days !== null) {
-    // Time zones differ by a day at most, so only the days between need the server's zone.
+    // Time zones differ by a day at most, so only pools that expire in the days between need the server's
+    // zone.
     const last = heads.map(({ server }) => [...partsOf(server.id), lastDay(server.timezone, days, now)]);
     const [first = "", end = ""] = [last.map(([, , day]) => day ?? "").sort()].flatMap((all) => [
       all[0],
@@ -47,7 +48,7 @@ export async function expirationPage(pool: Pool, asked: Asked, heads: readonly S
   return { total, rows: expirationRecords(rows.map(poolExpiry), heads, now) };
 }
 
-/** Returns the pools that expire first; null = of all servers. */
+/** Returns the pools that expire first; `servers` null = all servers. */
 export async function expiringPools(
   pool: Pool,
   servers: readonly string[] | null,
@@ -64,7 +65,7 @@ export async function expiringPools(
 }
 
 function lastDay(zone: string, days: number, now: number): string {
-  // The days left until 1970-01-01 give the number of today.
+  // The number of days since 1970-01-01 is the negated number of days left until then.
   const epoch = { expiresOn: "1970-01-01", expiresAt: 0, permanent: false };
   const today = -(daysLeft(epoch, zone, now) ?? 0);
   return new Date((today + days) * DAY_MS).toISOString().slice(0, 10);

@@ -11,8 +11,8 @@ import { SILENT_MS } from "../push/take-push.ts";
 import { type Conditions, createConditions, type ListAsked, orderBy, readPage } from "./conditions.ts";
 
 /**
- * Returns the WITH clause that selects silent sites. PostgreSQL requires a statement to use each of its
- * values.
+ * Returns the WITH clause that selects silent sites. Add it only to statements that use it, because
+ * PostgreSQL requires a statement to use each of its values.
  */
 const withSilence = ({ use }: Conditions, now: number) =>
   `WITH silent AS (SELECT site FROM sites WHERE last_push_at < ${use(now - SILENT_MS)})`;
@@ -23,7 +23,7 @@ const stateOf = (of: "f" | "r") =>
 const collectedAtOf = (of: "f" | "r") =>
   `CASE ${of}.collected_at WHEN ${NEVER} THEN NULL ELSE coalesce(${of}.collected_at, s.collected_at) END`;
 const WITH_SERVER = "JOIN servers s USING (site, server)";
-/** Sorts that need the table of servers; null is the order of the license manager. */
+/** Sorts that need the table of servers. The sort null, the order of the license manager, is one of them. */
 const BY_SERVERS: readonly (FeatureSort | null)[] = ["collectedAt", null];
 
 interface Row {
@@ -59,7 +59,7 @@ export async function featurePage(
   const count = isAll
     ? countAll("features", asked.servers)
     : conditions.counting(`current_features f WHERE ${where}`, head);
-  // Sort keys only, and join afterwards if the sort permits.
+  // Sort by keys alone, without joining servers, if the sort permits.
   const ordered = BY_SERVERS.includes(asked.sort?.field ?? null) ? WITH_SERVER : "";
   const { rows, total } = await readPage<Row>(
     pool,
@@ -78,7 +78,7 @@ export async function featurePage(
   return { total, rows: records };
 }
 
-/** Counts the features or people of these servers from totals that are stored per server. */
+/** Counts the features or people of these servers by adding totals that are stored per server. */
 function countAll(column: "features" | "listed", servers: readonly string[] | null) {
   const { servers: oneOf, where, values } = createConditions();
   oneOf("s", servers);
@@ -159,7 +159,8 @@ export async function userPage(
     // Displays and qualifiers never leave a site.
     display: "NULL::text",
     qualifier: "NULL::text",
-    // The expression keeps PostgreSQL from scanning the index on the start for a few rows.
+    // The expression `+ 0` keeps PostgreSQL from scanning the index on the start when only a few rows
+    // match.
     startedAt: isFew ? "r.started_at + 0" : "r.started_at",
     durationSeconds: `greatest(0, (${collectedAtOf("r")} - r.began_at) / 1000)`,
     state: stateOf("r"),

@@ -96,7 +96,7 @@ export function createHubLists(
       }
       const heads = headsOf(exchange, ids);
       const page = heads.slice(offset, offset + limit);
-      // A replica may not have the results of this poll yet.
+      // Read from the primary: a replica may not have the results of this poll yet.
       const from = query.refresh === true ? pool : reads.pool();
       const pageIds = page.map(({ server }) => server.id);
       const records = serverRecords(directory, page);

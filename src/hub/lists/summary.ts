@@ -17,7 +17,7 @@ export async function fleetSummary(pool: Pool, directory: Directory, servers: re
     alertCounts(pool, servers),
   ]);
   const asOf = chosen.reduce((latest, { lastPollAt }) => Math.max(latest, lastPollAt ?? 0), 0);
-  // In the field order of the daemon.
+  // Same order of fields as in the daemon's answer.
   const { queued, reserved, collectedAt, sites, ...first } = totals;
   return {
     ...first,
@@ -67,7 +67,7 @@ async function peopleCounts(pool: Pool, servers: readonly string[] | null) {
   const conditions = createConditions();
   conditions.servers("r", servers);
   const [row] = await pool.unsafe(
-    // A single hashed scan; count(DISTINCT …) would sort all rows.
+    // This form takes a single hashed scan; count(DISTINCT …) would sort all rows.
     `SELECT count(user_name)::int AS users, count(lower_host)::int AS hosts FROM (
        SELECT r.user_name, r.lower_host FROM current_rows r
        WHERE r.kind IN ('checkout', 'held') AND r.state <> 'failed' AND ${conditions.where()}

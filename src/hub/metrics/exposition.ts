@@ -32,7 +32,7 @@ import { type SitesDeps, siteRecords } from "../routes/sites.ts";
 /** Approximate number of lines, of 100 bytes each, per server and per feature. */
 const SERVER_LINES = 24;
 const FEATURE_LINES = 12;
-/** About 25 MB of text. Beyond it, features are left out and counted. */
+/** About 25 MB of text. Features beyond this limit are left out and counted. */
 const MAX_LINES = 250_000;
 const SERVERS_A_STEP = 20;
 
@@ -88,8 +88,8 @@ export function fleetMetrics(
 }
 
 /**
- * Writes the metrics of a fleet, a few servers at a time. Those of a site's servers equal the site's own,
- * apart from the label `site`.
+ * Writes the metrics of a fleet, a few servers at a time. The metrics of a server equal those of its site's
+ * own exposition, apart from the label `site`.
  */
 export function createFleetExposition(
   { reads, directory }: { readonly reads: Pick<Reads, "pool">; readonly directory: Directory },
@@ -132,7 +132,7 @@ export function createFleetExposition(
       const { id, site = "" } = head.server;
       const features = (byServer.get(id) ?? []).map(({ body, checkouts }) => ({
         ...featureOf(body, head.collectedAt, directory.isSilent(site)),
-        // Only the length is used.
+        // Only the length of this array is used.
         checkouts: new Array(checkouts),
       }));
       return { ...head, features };
@@ -140,7 +140,7 @@ export function createFleetExposition(
   }
 
   return {
-    /** One scrape at a time, to bound memory. */
+    /** Renders one scrape at a time, to bound memory. */
     render(...asked: Parameters<typeof write>) {
       const turn = () => write(...asked);
       const written = writing.then(turn, turn);
@@ -155,7 +155,7 @@ function* linesOf(pictures: readonly ServerPicture[], hasFeatures: boolean): Gen
   for (const picture of pictures) {
     const [site, id] = partsOf(picture.server.id);
     const steps = emitServer({ ...picture, server: { ...picture.server, id } }, lines.emit, [["site", site]]);
-    // The first step covers the server alone.
+    // Without features, take only the first step, which covers the server itself.
     if (hasFeatures) yield* steps;
     else steps.next();
     yield;

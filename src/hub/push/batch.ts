@@ -17,7 +17,10 @@ import {
 } from "../../fleet/protocol.ts";
 import { invalidBody, tooLarge } from "../../http/body.ts";
 
-/** JSON of a fact or a day that cannot be stored, or the name of a state. `seq` is null except for facts. */
+/**
+ * A fact or a day that cannot be stored, as JSON, or the name of a state that cannot be stored. `seq` is
+ * null except for facts.
+ */
 export interface Refused {
   readonly seq: number | null;
   readonly reason: string;
@@ -67,7 +70,7 @@ export function readBatch(body: unknown): Batch {
   });
   const goodStates = states.filter((state) => {
     const reason = problemOf(STATE_SCHEMAS, state.kind, state);
-    // Ignore unknown states of a newer site: later ones replace them anyway.
+    // Ignore unknown kinds of states from a newer site, because later states replace them anyway.
     if (reason !== null && reason !== UNKNOWN_KIND) refused.push(refusedState(state, reason));
     return reason === null;
   });
@@ -136,7 +139,7 @@ export async function readPacked(request: Request): Promise<unknown> {
   }
 }
 
-/** Valid JSON contains these characters only as escapes. */
+/** Matches NUL and surrogates, which valid JSON contains only as escapes. */
 const SUSPECT = /\\u(?:0000|d[89a-f])/i;
 
 /** Replaces NUL and lone surrogates, which PostgreSQL's texts cannot contain. */

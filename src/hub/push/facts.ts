@@ -18,7 +18,10 @@ export interface Origin {
 
 type FactOf<Kind extends FactKind> = Extract<Fact, { readonly kind: Kind }>;
 
-/** Runs a statement: `$1` is the site, `$2` the rows as JSON, and `$3` the site's epoch if the statement has it. */
+/**
+ * Runs a statement with the parameters `$1` (the site), `$2` (the rows as JSON) and, if the statement has
+ * it, `$3` (the site's epoch).
+ */
 export async function writeRows<Returned>(
   tx: Sql,
   sql: string,
@@ -37,8 +40,8 @@ const columnsOf = (list: string) =>
   });
 
 /**
- * Builds an upsert of rows with these columns. The JSON has fields like `startedAt` for a column `started_at`, or those named
- * after `of`. `key`: the columns that identify a row.
+ * Builds an upsert of rows with the columns in `list`. By default the JSON field of a column `started_at`
+ * is `startedAt`; `of` names another field. `key`: the columns that identify a row.
  */
 export function upsert(table: string, key: string, list: string): string {
   const columns = columnsOf(list);
@@ -60,7 +63,7 @@ export async function storeFacts(
 ): Promise<void> {
   let rest = facts;
   while (rest.length > 0) {
-    // A removed row may have been stored before, and may be sent again.
+    // Keep removals in order: a removed row may have been stored before, and may be sent again later.
     const end = rest.findIndex(({ kind }) => kind === "gone");
     await storeRun(tx, origin, end === -1 ? rest : rest.slice(0, end), now);
     const gone = rest[end];
@@ -114,7 +117,7 @@ const VALUES = SESSION_COLUMNS.map(({ field }) => `r.${field}`).join(", ");
 const OPEN_SESSIONS = `${upsert("open_sessions", "site, epoch, site_id", `site_id of "id" bigint, ${SESSION}`)}
   RETURNING site_id, id`;
 
-/** A session keeps the id that the hub gave it while it was open. */
+/** An ended session keeps the id that the hub gave it while it was open. */
 const ENDED_SESSIONS = `
   WITH r AS (
     SELECT * FROM json_to_recordset($2::text::json) 
@@ -152,7 +155,8 @@ export async function storeSessions(
   rows: readonly (SessionRow & { change?: string })[],
 ): Promise<ReadonlyMap<number, number>> {
   type Ids = { readonly site_id: string; readonly id: string };
-  // A late change may move the end, which is part of the row's partition key.
+  // Delete the old rows first: a late change may move the end of a session, and the end is part of the
+  // partition key.
   await writeRows(
     tx,
     SESSIONS_GONE,

@@ -22,7 +22,10 @@ interface NewEvent {
   readonly fields: object;
 }
 
-/** Stores events in the transaction of their facts, after their alerts, whose ids they need. */
+/**
+ * Stores events in the transaction of their facts. Must run after the alerts are stored, because events
+ * need the ids of alerts.
+ */
 export async function storeNewEvents(
   tx: Sql,
   site: string,
@@ -61,7 +64,7 @@ function rowsOf(events: readonly NewEvent[], site: string): object[] {
 
 const isOfSeats = (type: string) => type === "checkout" || type === "checkin";
 
-// A missing alert makes the body null, which violates the table's constraint.
+// If the alert is missing, the body becomes null and violates the table's constraint.
 const NEW_EVENTS = `
   INSERT INTO new_events (received_at, at, site, type, level, source, server, body, number, packed)
   SELECT $4, r.at, $1, r.type, r.level, r.source, r.server, r.head || CASE
@@ -74,7 +77,7 @@ const NEW_EVENTS = `
 
 /**
  * Rebuilds the events of sessions and denials, which a site does not send. `sessionIds` maps the site's ids
- * to the hub's; `told` are denials whose event the site has published since the last push.
+ * to the hub's ids; `told` are denials whose event the site has published since the last push.
  */
 export async function eventsOf(
   tx: Sql,
@@ -98,8 +101,8 @@ export async function eventsOf(
 }
 
 /**
- * Reports whether the site published an event: not for imported sessions (negative ids) or for the first
- * reading of a server.
+ * Reports whether the site published an event for this change. It publishes none for imported sessions
+ * (negative ids), and none for seats found by the first reading of a server.
  */
 const isPublished = ({ id, change, announced }: SessionFact) =>
   id >= 0 && (change === "ended" || (change === "opened" && announced));
@@ -119,7 +122,10 @@ async function intervalsOf(
   return new Map(rows.map(({ server, ms }) => [server, Number(ms)]));
 }
 
-/** Builds the event as of its poll; the fact of an opened session may already have its end. */
+/**
+ * Builds the event as it was at its poll. The fact of an opened session may already contain the end, so the
+ * end is removed.
+ */
 function sessionEvent(site: string, fact: SessionFact, session: number, intervalMs: number): NewEvent {
   const { change, daemon, feature, user, host, version, count, handle, firstSeenAt } = fact;
   const isEnd = change === "ended";
@@ -165,7 +171,9 @@ function publishedEvent(site: string, { event: { id: _, timestamp, ...event } }:
   };
 }
 
-/** Returns the denials whose outcome becomes final with this push; must run before they are stored. */
+/**
+ * Returns the denials whose outcome becomes final with this push. Must run before these denials are stored.
+ */
 export async function newlyTold(
   tx: Sql,
   site: string,

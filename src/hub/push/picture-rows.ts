@@ -4,7 +4,7 @@ import type { FeatureState } from "../../fleet/protocol.ts";
 import type { Pseudonyms } from "../../http/anonymous/anonymous.ts";
 import { pick } from "../../http/records.ts";
 
-/** Value of `collected_at` for a feature that was never read; null means the server's time. */
+/** Value of `collected_at` for a feature that was never read. Null means that the server's time applies. */
 export const NEVER = -1;
 /** Sorts after all known places. */
 const LAST = 2_147_483_647;

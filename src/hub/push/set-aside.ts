@@ -94,7 +94,7 @@ const PACKED = `
 
 const AT_ONCE = 2_000;
 
-/** Facts and days that an older hub did not know, and this one does. */
+/** Facts and days that were set aside because an older hub did not know them, and that this hub knows. */
 export interface SetAside {
   readonly ids: readonly string[];
   readonly facts: readonly Fact[];
@@ -103,8 +103,8 @@ export interface SetAside {
 }
 
 /**
- * Sets aside data that cannot be stored. Unknown facts and days wait for a newer hub; a state replaces its
- * former record. Returns the new records.
+ * Sets aside data that cannot be stored. Unknown facts and days wait for a newer hub. A refused state
+ * replaces the former record of the same state. Returns the new records.
  */
 export async function setAside(
   tx: Sql,
@@ -160,7 +160,7 @@ export async function waitingOf(pool: Pool, site: string): Promise<SetAside> {
   return { ids: rows.map(({ id }) => id), facts, days, refused };
 }
 
-/** Returns false if another hub was first. */
+/** Removes rows from the data set aside. Returns false if another hub has removed them before. */
 export async function takeOut(tx: Sql, { ids }: SetAside): Promise<boolean> {
   if (ids.length === 0) return false;
   const taken = await tx`
@@ -180,7 +180,7 @@ export async function storeOrRefuseFacts(
   return bad.map((fact) => ({ seq: fact.seq, reason: REASON, fact }));
 }
 
-/** Stores days; returns refused ones, whose former rows are deleted anyway. */
+/** Stores days and returns those that PostgreSQL refused. Former rows of a refused day are deleted anyway. */
 export async function storeOrRefuseDays(
   tx: TransactionSQL,
   origin: Origin,
@@ -211,8 +211,8 @@ export async function storeOrRefuseStates(
 }
 
 /**
- * Stores items in a savepoint. If PostgreSQL refuses them, retries each half down to single items. Returns
- * the refused ones.
+ * Stores items in a savepoint. If PostgreSQL refuses them, retries each half, down to single items. Returns
+ * the refused items.
  */
 async function storeOrRefuse<Item>(
   tx: TransactionSQL,

@@ -65,8 +65,8 @@ const SERVERS = `
     changed_at = greatest(excluded.changed_at, servers.changed_at + 1) WHERE servers.place <> excluded.place`;
 
 /**
- * Applies the newest state of alerts, which may be ahead of the facts. An alert that no longer fires ends
- * now, until its own end arrives as a fact.
+ * Applies the newest state of alerts, which may be ahead of the facts. An alert that no longer fires is
+ * resolved now; its real end arrives later as a fact.
  */
 export async function settleAlerts(tx: Sql, origin: Origin, now: number): Promise<void> {
   const { site, epoch } = origin;
@@ -116,7 +116,10 @@ const STATUSES = `
 
 type Picture = Extract<State, { readonly kind: "picture" }>;
 
-/** Stores pictures. Returns the servers whose difference does not fit the stored picture. */
+/**
+ * Stores pictures. Returns the servers whose stored picture is not the one that the sent difference is
+ * relative to.
+ */
 async function storePictures(
   tx: Sql,
   origin: Origin,
@@ -127,7 +130,7 @@ async function storePictures(
   const wanted = new Set<string>();
   let rest = pictures;
   while (rest.length > 0) {
-    // Parts of a server's picture build on each other.
+    // Store one part of each server's picture per round, because parts build on each other.
     const round = [...new Map(rest.toReversed().map((picture) => [picture.server, picture])).values()];
     for (const server of await storeRound(tx, origin, round, now, pseudonyms)) wanted.add(server);
     rest = rest.filter((picture) => !round.includes(picture));
@@ -150,7 +153,7 @@ async function storeRound(
     found.map(({ server, picture }) => [server, picture === null ? null : Number(picture)]),
   );
   const fits = pictures.filter(({ server, from }) => from === null || stored.get(server) === from);
-  // A part that was sent again because its answer was lost.
+  // The picture may be stored already: a part is sent again if its answer was lost.
   const isThere = ({ server, to }: Picture) => stored.get(server) === to;
   const wanted = pictures.filter((picture) => !fits.includes(picture) && !isThere(picture));
   if (fits.length === 0) return wanted.map(({ server }) => server);

@@ -20,7 +20,7 @@ export interface Sums {
   readonly setsInUse: number;
   readonly seats: number;
   readonly seatsUsed: number;
-  /** Seats of the sets whose use is known. */
+  /** Total seats of the sets whose use is known. */
   readonly seatsOfUsed: number;
   /** The next day on which licenses expire, counted from the picture's day, as YYYY-MM-DD. */
   readonly nextExpiry: string | null;
@@ -29,11 +29,11 @@ export type Sum = Exclude<keyof Sums, "nextExpiry">;
 
 const READ = "state <> 'failed'";
 const LIMITED = `FILTER (WHERE NOT read_unlimited)`;
-/** Returns the size of a seat group. If one of several members is unlimited, the group is. */
+/** Returns the size of a seat group. If one of several members is unlimited, the group is unlimited. */
 const sizeOf = (members: string) =>
   `CASE WHEN count(*) ${members} = 1 OR NOT bool_or(unlimited) ${members} THEN max(total) ${members} END`;
 
-/** Excludes components of a package that its server also has (`sharedSets`). */
+/** Excludes components of a package if the server also has the package itself (`sharedSets`). */
 const COUNTED = `coalesce(seat_group NOT LIKE 'package %', true) OR seat_group = 'package ' || name OR NOT EXISTS (
       SELECT FROM current_features p WHERE p.site = f.site AND p.server = f.server AND p.unit = f.unit
         AND p.seat_group = f.seat_group AND f.seat_group = 'package ' || p.name)`;

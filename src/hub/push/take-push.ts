@@ -22,14 +22,14 @@ import {
 } from "./set-aside.ts";
 import { settleAlerts } from "./states.ts";
 
-/** A site is silent after this many missed heartbeats; until then, no other process may push for it. */
+/** A site is silent after three missed heartbeats. Until then, no other process may push for the site. */
 export const SILENT_MS = 3 * HEARTBEAT_MS;
 
-/** Reports whether a site is stopped or has missed its heartbeats. */
+/** Reports whether a site has stopped or has missed too many heartbeats. */
 export const isSilent = (site: { lastPushAt: number | null; stoppedAt: number | null }, now: number) =>
   site.stoppedAt !== null || site.lastPushAt === null || now - site.lastPushAt > SILENT_MS;
 
-/** Another hub, whose clock differs slightly, may already consider such a late site silent. */
+/** A site that is this late may already count as silent at another hub, whose clock differs slightly. */
 const LATE_MS = 2 * HEARTBEAT_MS;
 
 interface PushDeps {
@@ -44,8 +44,8 @@ interface PushDeps {
 type Refusal = "instance" | "epoch" | { readonly cursor: number };
 
 /**
- * Stores a push: cursor and facts in one transaction, so that each fact is stored once even if answers are
- * lost. Throws CONFLICT.
+ * Stores a push. The cursor and the facts are in one transaction, so that each fact is stored once even if
+ * answers are lost. Throws CONFLICT.
  */
 export async function takePush(deps: PushDeps, sent: Batch, address: string): Promise<Answer> {
   const { pool, partitions, clock, log } = deps;
@@ -102,7 +102,8 @@ function cursorOf(site: SiteRow | null, batch: Batch, now: number): number | Ref
     return "instance";
   if (site?.epoch !== batch.epoch) return batch.begins ? batch.from - 1 : "epoch";
   const cursor = Number(site.cursor);
-  // A late push after a newer one: its days and states are older than stored facts.
+  // A late push that arrives after a newer one: refuse its days and states, which are older than the stored
+  // facts.
   if (batch.to < cursor && batch.days.length + batch.states.length > 0) return { cursor };
   return batch.from > cursor + 1 && !batch.gap && !batch.hello ? { cursor } : cursor;
 }
@@ -121,10 +122,10 @@ async function store(
   const origin: Origin = { site: batch.site, epoch };
   const reached = Math.max(cursor, batch.to);
   const news = batch.facts.filter(({ seq }) => seq > cursor);
-  // In a new epoch people may have other names, and are sent again.
+  // In a new epoch people may have other names, so forget the old ones; the site sends them again.
   if (epoch !== site.epoch_no) await tx`DELETE FROM last_seen WHERE site = ${batch.site}`;
   const refused = batch.refused.filter(({ seq }) => seq === null || seq > cursor);
-  // Before newer items of the same kinds.
+  // Store waiting items before newer items of the same kinds.
   if (epoch === site.epoch_no && (await takeOut(tx, waiting))) {
     refused.push(
       ...waiting.refused,
@@ -150,7 +151,7 @@ async function store(
   return { answer: { cursor: reached, commands, wanted: states.wanted }, refused: newlyRefused };
 }
 
-/** Marks the pictures as changed: they were shown as stale. */
+/** Marks the pictures of a site as changed, because they were shown as stale while the site was silent. */
 async function heardAgain(tx: Sql, site: string, now: number): Promise<void> {
   await tx`UPDATE servers SET changed = pg_current_xact_id(), changed_at = greatest(changed_at + 1, ${now}) WHERE site = ${site}`;
 }
@@ -172,12 +173,13 @@ async function refusePush(
 
 const conflict = (message: string, details: string) => new ApiError("CONFLICT", message, { details });
 
-/** Tables that keep a site's former name: permissions to push, and published events. */
+/** Tables in which rows keep a site's former name: permissions to push, and published events. */
 const AS_IT_WAS = ["sites", "api_keys", "events", "new_events"];
 
 /**
- * Moves the data of a renamed site. The random epoch, which is never sent out, proves that it is the same
- * site. Returns false if the old name was in use within `silentMs`: one of the two is a copy.
+ * Moves the data of a renamed site. The random epoch, which is never sent out, proves that the site is the
+ * same. Returns false if the old name was in use within `silentMs`, which means that one of the two is a
+ * copy.
  */
 async function takeOver(pool: Pool, { site, formerly, epoch }: Batch, now: number, silentMs: number) {
   if (formerly === undefined) return true;
@@ -190,7 +192,7 @@ async function takeOver(pool: Pool, { site, formerly, epoch }: Batch, now: numbe
     }[] = await tx`SELECT * FROM sites WHERE site IN (${site}, ${formerly}) ORDER BY site FOR UPDATE`;
     const old = rows.find((row) => row.site === formerly);
     const own = rows.find((row) => row.site === site);
-    // Keep the data of a site that has already pushed under the new name.
+    // Move nothing if the site has already pushed under the new name: keep that data.
     if (old?.epoch !== epoch || (own !== undefined && own.epoch !== null)) return true;
     if (old.stopped_at === null && now - (whole(old.last_push_at) ?? 0) < silentMs) return false;
     await tx`DELETE FROM sites WHERE site = ${site}`;

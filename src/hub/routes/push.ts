@@ -12,7 +12,7 @@ import { isAway, sqlState } from "../database/connect.ts";
 import { HUB } from "../metrics/exposition.ts";
 import { type Batch, readBatch, readPacked } from "../push/batch.ts";
 
-/** Pushes processed at once, and pushes that may wait; further ones get a 429. */
+/** Number of pushes processed at once, and number of pushes that may wait. Further pushes get a 429. */
 const AT_ONCE = 8;
 const WAITING = 64;
 const RETRY_SECONDS = 2;
@@ -26,7 +26,7 @@ export function pushRoutes({ take, hold }: PushPort) {
   let running = 0;
   const waiting: (() => void)[] = [];
 
-  /** Limits concurrent work. Bodies are read inside, to bound memory. */
+  /** Limits concurrent work. `work` also reads the body, so that memory is bounded. */
   async function inTurn<T>(work: () => Promise<T>): Promise<T> {
     if (running >= AT_ONCE) {
       if (waiting.length >= WAITING)
@@ -80,7 +80,7 @@ const WORDS: Readonly<Record<string, string>> = {
   "53100": "The disk of the hub's database is full",
 };
 
-/** Watches pushes: counts them, and logs the first one that the database refuses, and the recovery. */
+/** Watches pushes: counts them, and logs the first push that the database refuses and the recovery. */
 export function createPushWatch(log: Log) {
   const counts = { taken: 0, conflict: 0, failed: 0 };
   let facts = 0;
@@ -108,7 +108,7 @@ export function createPushWatch(log: Log) {
         throw isAway(error) ? failed(error) : error;
       }
     },
-    /** Adds the result of the last push; a read-only database may look healthy. */
+    /** Adds the result of the last push to a check, because a read-only database may look healthy. */
     health: (check: HealthCheck): HealthCheck =>
       problem === null || check.status === "unhealthy" ? check : { status: "unhealthy", message: problem },
     emit(emit: Emit): void {

@@ -20,7 +20,7 @@ import { type Directory, sumOf } from "../lists/directory.ts";
 import type { Sums } from "../push/sums.ts";
 import { isSilent } from "../push/take-push.ts";
 
-/** A site whose facts wait longer is behind. */
+/** A site counts as behind if its facts wait longer than this. */
 const BEHIND_MS = 60_000;
 
 const SITES: ListKind<SiteRecord> = { plural: "sites", record: SiteRecord, identity: ["site"] };
@@ -158,7 +158,7 @@ function siteRecord(
   };
 }
 
-/** Sums of a silent site may be old, so past days are skipped. */
+/** Returns the next expiry. Skips past days, because the sums of a silent site may be old. */
 function nextOf(sums: readonly Sums[], now: number): string | null {
   const today = new Date(now).toISOString().slice(0, 10);
   const days = sums.flatMap(({ nextExpiry }) =>

@@ -9,13 +9,13 @@ import { unpackEvents } from "../push/new-events.ts";
 import { giveIds, publish, type StreamState, streamState } from "./publish.ts";
 
 const READ_EVENTS = 500;
-/** An id at most this far ahead of the clock is used as its time. */
+/** An id counts as its event's time if it is at most this far ahead of the clock. */
 const TRUSTED_AHEAD_MS = 1_000;
 
 interface FeedDeps {
   readonly pool: Pool;
   readonly partitions: Partitions;
-  /** Reports whether there are clients; without any, nothing is read. */
+  /** Reports whether there are clients; without clients, no events are read. */
   readonly isWatched: () => boolean;
   readonly licenses: () => MetricsEvent["licenses"];
   readonly wake: () => void;
@@ -32,8 +32,8 @@ interface Waiting {
 export type Feed = Awaited<ReturnType<typeof createFeed>>;
 
 /**
- * Event source of this hub's streams: published events, and own samples and pictures with ids of the same
- * sequence.
+ * Event source of this hub's streams: published events, and this hub's own samples and pictures, whose ids
+ * belong to the same sequence.
  */
 export async function createFeed({ pool, partitions, isWatched, licenses, wake }: FeedDeps) {
   let state: StreamState = await streamState(pool);
@@ -41,7 +41,7 @@ export async function createFeed({ pool, partitions, isWatched, licenses, wake }
   let last = state.last;
   let waiting: Waiting[] = [];
   let looking: Promise<void> | null = null;
-  /** One page at a time: hundreds of resuming clients must not take the connections of pushes. */
+  /** Pages are read one at a time: hundreds of resuming clients must not take the connections of pushes. */
   let pages: Promise<unknown> = Promise.resolve();
   const listeners = new Set<Parameters<Bus["subscribe"]>[0]>();
 
@@ -52,7 +52,7 @@ export async function createFeed({ pool, partitions, isWatched, licenses, wake }
   async function tellUpTo(id: number): Promise<void> {
     while (last < id && isWatched()) {
       const rows = await readEvents(pool, last, id, READ_EVENTS);
-      // New clients are live from `last` on.
+      // Update `last` before telling clients: new clients are live from `last` on.
       last = rows.length < READ_EVENTS ? id : (rows.at(-1)?.id ?? id);
       if (rows.length > 0) tell(rows.map(publishedRow));
     }
@@ -113,12 +113,13 @@ export async function createFeed({ pool, partitions, isWatched, licenses, wake }
 
   const history: StreamsPort["history"] = {
     async catchUp() {
-      // A look in progress may have read before the client's last event was published.
+      // Wait for a look in progress, which may have begun before the client's last event was published, and
+      // look again.
       await looking;
       await lookOnce();
     },
     page(after, limit, only) {
-      // Later events arrive live.
+      // Read only up to here, because later events arrive live.
       const upTo = last;
       const page = pages.then(() => readEvents(pool, after, upTo, limit, only));
       pages = page.catch(() => {});
@@ -132,7 +133,10 @@ export async function createFeed({ pool, partitions, isWatched, licenses, wake }
   return { bus, history, look: lookOnce };
 }
 
-/** Returns events in id order: at least `limit` if there are that many, and at most one packed row more. */
+/**
+ * Returns events in id order: at least `limit` if there are that many. Exceeds `limit` by at most one
+ * packed row.
+ */
 async function readEvents(
   pool: Pool,
   after: number,

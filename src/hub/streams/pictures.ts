@@ -11,7 +11,7 @@ import { SILENT_MS } from "../push/take-push.ts";
 import type { Feed } from "./feed.ts";
 
 const GROUP = 20;
-/** Maximum number of features and rows in memory, to compute differences; about 1 KB each. */
+/** Maximum number of features and rows that are kept in memory to compute differences; about 1 KB each. */
 const MAX_KEPT_ROWS = 40_000;
 
 interface ServerRow {
@@ -24,7 +24,10 @@ interface ServerRow {
 
 const isSilent = ({ last_push_at }: ServerRow, now: number) => now - Number(last_push_at) > SILENT_MS;
 
-/** Numbers a server's picture alike at all hubs. Silence counts as a change. */
+/**
+ * Returns the number of a server's picture, which is the same at all hubs. Becoming silent changes the
+ * number, too.
+ */
 const numberOf = (row: ServerRow, now: number) => 2 * Number(row.changed_at) + (isSilent(row, now) ? 1 : 0);
 
 interface Numbered {
@@ -80,13 +83,13 @@ interface Kept {
 }
 
 /**
- * Sends `picture` events with the difference to the last sent picture. If that one is unknown, the event
- * has only its number; clients with another number read the picture again.
+ * Sends `picture` events with the difference to the last sent picture. If the last sent picture is unknown,
+ * the event has only a number; clients with another number read the picture again.
  */
 export function createPictureWatch({ pool, bus, watching, clock, anonymous }: WatchDeps) {
   const kept = new Map<string, Kept>();
   let keptRows = 0;
-  /** Sites that were watched completely at the last look; their new servers are news. */
+  /** Sites that were watched completely at the last look. A server of theirs that is not known yet is new. */
   let before = new Set<string>();
 
   function tell(id: string, number: number, after: ServerPicture, isWhole: boolean): void {

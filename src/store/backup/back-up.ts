@@ -31,7 +31,8 @@ const LOOK_MS = 100;
 
 /**
  * Copies the databases of a storage directory into one file, with or without a running daemon. The file
- * appears when it is complete, checked and synced to disk. Throws StoreError, or the reason of `signal`.
+ * appears only when it is complete, checked and synced to disk. Throws StoreError, or the reason of
+ * `signal`.
  */
 export async function backUp({
   directory,
@@ -51,15 +52,15 @@ export async function backUp({
   refuseTarget(target, dirname(source), force);
   const bytes = bytesInUse(source);
   requireSpace(folder, bytes, "Name a file on a larger file system.");
-  // A killed backup may have left it.
+  // A backup that was killed may have left this file.
   const part = `${target}.part`;
   removeDatabase(part);
   const look = () =>
     onStep("copy", bytes === 0 ? 1 : (statSync(part, { throwIfNoEntry: false })?.size ?? 0) / bytes);
   const timer = setInterval(look, LOOK_MS);
   try {
-    // Files that root makes in the storage directory belong to the daemon's user; elsewhere the hashes of
-    // keys stay root's.
+    // Inside the storage directory, give the file to the daemon's user. Elsewhere root keeps the file,
+    // because it contains the hashes of keys.
     const isInside = folder.startsWith(dirname(source)) || isSameFile(folder, dirname(source));
     makePrivateFile(part, isInside ? dirname(source) : null);
     look();
@@ -86,7 +87,8 @@ function refuseTarget(target: string, directory: string, force: boolean): void {
   const refuse = (message: string, fix: string) => new StoreError("NOT_WRITABLE", message, fix);
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true)
     throw refuse(`Directory not found: ${folder}`, `Create it (mkdir -p ${folder}).`);
-  // Even with --force: renaming onto the daemon's open database would destroy it.
+  // Refuse these names even with --force: renaming onto the daemon's open database would destroy the
+  // database.
   const isOwnName = /^(licmond\.lock|(licmond|state)\.db(-wal|-shm|-journal|\.copy|\.vital)?)$/;
   const isOwn =
     (isSameFile(folder, directory) && isOwnName.test(basename(target))) ||

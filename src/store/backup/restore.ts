@@ -47,10 +47,10 @@ export interface Restored extends CarriedOver {
 const NO_LOG: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
 /**
- * Replaces the databases of a storage directory that no daemon uses with a copy of a backup; a backup of
- * state.db replaces only that. The old files are moved aside, never deleted. One rename decides: a crash
- * before it changes nothing, and after it the next start completes the restore. Throws StoreError, or the
- * reason of `signal`.
+ * Replaces the databases of a storage directory with a copy of a backup; no daemon may use the directory. A
+ * backup of state.db replaces only state.db. The old files are moved aside, never deleted. A single rename
+ * decides: a crash before the rename changes nothing; after a later crash, the next start completes the
+ * restore. Throws StoreError, or the reason of `signal`.
  */
 export async function restore({
   directory,
@@ -85,10 +85,10 @@ export async function restore({
       return { report: { ...report, path: paths.history }, aside, ...takeIn(paths, true, now) };
     }
     const state = stateOf(readFileSync(fresh));
-    // Sessions that were signed out since must not become valid again.
+    // Sessions that were signed out since the backup must not become valid again.
     state.run("DELETE FROM sign_ins");
     removeDatabase(fresh);
-    // A backup of keys must not bring back ended alerts and delivered messages.
+    // Keep the present alerts: a backup of keys must not bring back ended alerts and delivered messages.
     if (existsSync(paths.state)) replaceAlerts(state, paths.state);
     const carried = carryOver(state, paths.state, 0, false);
     const aside = putState(paths, state, "replaced", now);
@@ -102,10 +102,10 @@ export async function restore({
 }
 
 /**
- * Checks that the present state.db can be read, because revocations are carried over from it, and that no
- * other program has licmond.db open: changing the journal mode merges the log into the file, and fails if
- * another program uses it. Damaged files and files from a newer licmond stay unchanged. Throws StoreError
- * `FOREIGN` and `BUSY`.
+ * Checks that the present state.db can be read, because revocations are carried over from this file, and
+ * that no other program has licmond.db open. To find out, it changes the journal mode: this merges the log
+ * into the file, and fails if another program uses the file. Damaged files and files from a newer licmond
+ * stay unchanged. Throws StoreError `FOREIGN` and `BUSY`.
  */
 function checkPresent(paths: Paths, log: Log, now: number): void {
   const tolerate = (work: () => void) => {
@@ -141,8 +141,8 @@ export type WayBack =
 
 /**
  * Finds the copy that the migration left next to the database (`licmond.db.schema-<n>-<time>`) if an older
- * licmond rejects the migrated one. `accepts` reports whether it accepts a database; it is called with an
- * empty one of the same schema, because reading a large one takes minutes.
+ * licmond rejects the migrated database. `accepts` reports whether the older licmond accepts a database. It
+ * is called with an empty database of the same schema, because reading a large one takes minutes.
  */
 export async function wayBack(
   directory: string,

@@ -17,8 +17,8 @@ export type Asked = { readonly task: keyof Tasks; readonly args: readonly unknow
 type Answered = { result: unknown } | { code: StoreErrorCode | null; message: string; fix: string };
 
 /**
- * Runs a task in a worker thread, so that the caller can show progress and cancel. Rejects with the signal's
- * reason once it is aborted, or with a StoreError.
+ * Runs a task in a worker thread, so that the caller can show progress and cancel. Rejects with a
+ * StoreError, or with the signal's reason once the signal is aborted.
  */
 export async function inWorker<Name extends keyof Tasks>(
   signal: AbortSignal,
@@ -26,7 +26,7 @@ export async function inWorker<Name extends keyof Tasks>(
   ...args: Parameters<Tasks[Name]>
 ): Promise<ReturnType<Tasks[Name]>> {
   signal.throwIfAborted();
-  // A separate entry point; the binary embeds it next to the program.
+  // The path of a separate entry point, which the binary embeds next to the program.
   const worker = new Worker(
     Bun.isStandaloneExecutable
       ? "./workers/backup.ts"
@@ -64,7 +64,7 @@ export interface DatabaseReport {
   readonly bytes: number;
   readonly schemaVersion: number;
   readonly knownSchema: number;
-  /** Rows of all tables except the search index's own. */
+  /** Rows of all tables except those of the search index. */
   readonly rows: number;
   readonly tables: readonly { readonly name: string; readonly rows: number }[];
   readonly keys: number;
@@ -74,7 +74,10 @@ export interface DatabaseReport {
   readonly isState: boolean;
 }
 
-/** Queries for oldest and newest times by table. Each is cheap: the edge of a key, or a small table. */
+/**
+ * Queries for the oldest and newest time of each table. Each query is cheap: it reads the edge of a key, or
+ * a small table.
+ */
 const TIMES: Readonly<Record<string, string>> = {
   coverage: "SELECT min(from_at), max(read_at) FROM coverage",
   events: "SELECT (SELECT at FROM events ORDER BY id), (SELECT at FROM events ORDER BY id DESC)",
@@ -82,9 +85,9 @@ const TIMES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Reads a whole database file (a backup, or a daily one of state.db) and reports its contents, changing
- * neither the file nor files next to it. Throws StoreError: `CORRUPT`, `FOREIGN`, `NEWER`, `NOT_WRITABLE` (it
- * cannot be opened), `IO`.
+ * Reads a whole database file (a backup, or a daily one of state.db) and reports its contents. Changes
+ * neither the file nor files next to it. Throws StoreError: `CORRUPT`, `FOREIGN`, `NEWER`, `NOT_WRITABLE`
+ * (the file cannot be opened), `IO`.
  */
 export function examineDatabase(file: string): DatabaseReport {
   const path = resolve(file);
@@ -106,7 +109,7 @@ export function examineDatabase(file: string): DatabaseReport {
     return { path, bytes: stat.size, ...schema, isState, ...contentsOf(sqlite) };
   } catch (error) {
     const known = asStoreError(error, path);
-    // The errors' own fixes are about the daemon's database.
+    // Replace the error's fix, which is about the daemon's database.
     if (known?.code === "CORRUPT" || known?.code === "FOREIGN")
       throw new StoreError(known.code, known.message, "Name another backup.", error);
     throw known ?? error;

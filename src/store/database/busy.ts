@@ -2,22 +2,28 @@ import type { Database } from "bun:sqlite";
 import type { Log } from "../../domain/log.ts";
 import { StoreError } from "./store-error.ts";
 
-/** After a write that timed out, later writes fail at once for this time, so that the event loop can run. */
+/**
+ * After a write that timed out, later writes fail at once for this time, so that they do not block the
+ * event loop again.
+ */
 const HOT_MS = 1_000;
-/** Shorter locks are not reported, and the live picture waits for them. */
+/** Shorter locks are not reported; instead, the live picture waits for them. */
 const TROUBLE_MS = 5_000;
 /** How long callers retry. Silent client connections are closed after 30 s. */
 const PATIENCE_MS = 25_000;
-/** How long the first of the last writes waits when the process ends; the others then fail at once. */
+/**
+ * When the process ends, the first of the last writes waits this long; if it fails, the others fail at
+ * once.
+ */
 const LAST_WAIT_MS = 5_000;
 
 /**
- * Limits the waiting time of writes while another program holds the database's write lock. SQLite waits in the
- * calling thread, in a daemon the event loop. So a serving connection waits only briefly, at most once a
- * second, and callers that can wait retry later (`whenFree`, the bus).
+ * Limits the waiting time of writes while another program holds the database's write lock. SQLite waits in
+ * the calling thread, which in a daemon runs the event loop. So a serving connection waits only briefly, at
+ * most once a second, and callers that can wait retry later (`whenFree`, the bus).
  *
- * `waitMs`: time that a write waits in the connection's thread; null keeps the connection's setting, without
- * retries.
+ * `waitMs`: time that a write waits in the connection's thread. Null keeps the connection's setting and
+ * disables retries.
  */
 export function createBusyWait(
   sqlite: Pick<Database, "run">,
@@ -33,7 +39,7 @@ export function createBusyWait(
   let isReported = false;
 
   const lockedMs = () => (since === null ? 0 : now() - since);
-  // Without retries, one failure is enough, because it has already waited.
+  // Without retries, one failure is enough, because that write has already waited.
   const isTrouble = () => waitMs === null || lockedMs() >= TROUBLE_MS;
   const patienceMs = () => (wanted === null || isEnding ? 0 : PATIENCE_MS);
   const report = () => {
@@ -65,7 +71,7 @@ export function createBusyWait(
       }
       report();
     },
-    /** The lock has been held long enough that an administrator should know. */
+    /** Reports whether the lock has been held so long that an administrator should know. */
     isTrouble,
     patienceMs,
     /**
@@ -73,7 +79,7 @@ export function createBusyWait(
      * stored.
      */
     isWorthWaiting: (error: unknown): boolean => isBusy(error) && patienceMs() > 0 && lockedMs() < TROUBLE_MS,
-    /** The process is ending: its last writes wait in the thread, together for a few seconds. */
+    /** Makes the last writes of an ending process wait in the thread, together for a few seconds. */
     ending(): void {
       if (wanted === null) return;
       wanted = LAST_WAIT_MS;

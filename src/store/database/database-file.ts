@@ -11,14 +11,14 @@ import { asStoreError, errorCode, STORE_FAULTS, StoreError, type StoreErrorCode 
 import { createTransaction, type RunTransaction } from "./transaction.ts";
 
 /**
- * Whether the database can be read and written now. `message` contains no path, because every caller may read
- * it.
+ * Reports whether the database can be read and written now. `message` contains no path, because every
+ * caller may read the message.
  */
 export interface DatabaseCheck {
   readonly ok: boolean;
   readonly message: string;
   readonly code: StoreErrorCode | null;
-  /** It works but needs an administrator, e.g. because a damaged file was moved aside. */
+  /** True if the database works but needs an administrator, e.g. because a damaged file was moved aside. */
   readonly degraded?: boolean;
 }
 
@@ -30,15 +30,16 @@ export type DatabaseFile = ReturnType<typeof createDatabaseFile>;
 interface DatabaseFileOptions {
   readonly log: Log;
   /**
-   * How long a write waits for another program's lock: see `createBusyWait`. Null means 5 s, in its thread.
+   * How long a write waits for another program's lock: see `createBusyWait`. Null means 5 s, in the calling
+   * thread.
    */
   readonly busyWaitMs: number | null;
   readonly onDamage: (error: StoreError) => void;
 }
 
 /**
- * Reads and writes one open file. Committed data survives a process that dies at any moment. All faults of
- * SQLite or the disk leave `read` and `transaction` as StoreErrors.
+ * Reads and writes one open file. Committed data survives if the process dies at any moment. `read` and
+ * `transaction` throw all faults of SQLite or the disk as StoreErrors.
  */
 export function createDatabaseFile(
   sqlite: Database,
@@ -89,8 +90,9 @@ export function createDatabaseFile(
   };
 
   /**
-   * Checks without writing that the opened file is still there and writable, that a page can be read, that no
-   * query found damage, and that the last write succeeded (every poll writes pictures).
+   * Checks, without writing, that the opened file is still there and writable, that a page can be read,
+   * that no query found damage, and that the last write succeeded. Every poll writes pictures, so the last
+   * write is recent.
    */
   function checkDatabase(): DatabaseCheck {
     const failed = (code: StoreErrorCode) => ({ ok: false, message: STORE_FAULTS[code], code });
@@ -118,20 +120,24 @@ export function createDatabaseFile(
     schemaVersion: schemaVersion(sqlite),
     read,
     transaction,
-    /** Changes when another connection, e.g. `licmond keys`, has written. */
+    /** Changes whenever another connection, e.g. `licmond keys`, has written. */
     dataVersion: (): number => read(() => dataVersion.get()?.data_version ?? 0),
     sizeBytes: () => fileSize(path) + fileSize(`${path}-wal`),
     checkDatabase,
     busy,
     /** Records confirmed damage (`CORRUPT`) that another connection found, as if a query here had. */
     metDamage,
-    /** `isLast` writes the log back into the database. Does not throw; a second call does nothing. */
+    /**
+     * Closes the file. `isLast` writes the log back into the database. Does not throw; a second call does
+     * nothing.
+     */
     close(isLast: boolean): void {
       if (closed) return;
       closed = true;
       const steps = {
         optimize: () => sqlite.run("PRAGMA optimize"),
-        // The last connection removes the write-ahead log; next to a daemon it stays the daemon's.
+        // Only the last connection removes the write-ahead log; next to a daemon, the log stays in use by
+        // the daemon.
         checkpoint: () => isLast && sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)"),
         close: () => sqlite.close(),
       };
@@ -172,13 +178,13 @@ function prepareConnection(sqlite: Database, log: Log | null): void {
       journalMode: journal ?? null,
     });
   }
-  // With WAL a commit survives the death of the process in NORMAL; only a power cut may undo the last ones.
-  // Keys must survive that too: their transactions are durable.
+  // With WAL and NORMAL, a commit survives the death of the process; only a power cut may undo the last
+  // commits. Changes of keys must survive a power cut, too, so their transactions are `durable`.
   sqlite.run("PRAGMA synchronous = NORMAL");
   sqlite.run("PRAGMA foreign_keys = ON");
-  // Cached pages stay in the process up to this size. 16 MB made neither polls nor events nor searches faster
-  // (the kernel caches the file anyway); it filled as the database grew, and a day of polls looked like a
-  // leak.
+  // Cached pages stay in the process up to this size. 16 MB made neither polls nor events nor searches
+  // faster, because the kernel caches the file anyway. The cache filled as the database grew, so a day of
+  // polls looked like a leak.
   sqlite.run("PRAGMA cache_size = -4000");
   sqlite.run("PRAGMA temp_store = MEMORY");
   // The log is written back every 1 MiB, which blocks the event loop for 2–3 ms (8 ms with SQLite's 4 MiB).

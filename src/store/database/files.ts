@@ -42,7 +42,10 @@ export function fileSize(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** Creates the storage directory if only it is missing, and checks that files can be created in it. */
+/**
+ * Creates the storage directory if its parent exists, and checks that files can be created in the
+ * directory.
+ */
 export function ensureDirectory(directory: string): void {
   try {
     // 0700: the files show who works when.
@@ -65,7 +68,7 @@ export function ensureDirectory(directory: string): void {
   }
 }
 
-/** Explains why a directory cannot be created. /proc answers ENOENT although it exists. */
+/** Explains why a directory cannot be created. In /proc, the error is ENOENT although the parent exists. */
 function noPlaceFor(directory: string, code: string, cause: unknown): StoreError {
   const parent = dirname(directory);
   const stats = statSync(parent, { throwIfNoEntry: false });
@@ -80,9 +83,9 @@ function noPlaceFor(directory: string, code: string, cause: unknown): StoreError
 }
 
 /**
- * Creates an empty file readable only by its owner, regardless of the umask, unless it exists; then it must
- * be writable. Root gives it to the directory's owner, so that `keys create` as root does not lock the daemon
- * out; SQLite does the same for its -wal and -shm files. Throws StoreError.
+ * Creates an empty file readable only by its owner, regardless of the umask. An existing file stays and
+ * must be writable. If root creates the file, the directory's owner gets it, so that `keys create` as root
+ * does not lock the daemon out; SQLite does the same for its -wal and -shm files. Throws StoreError.
  */
 export function ensurePrivateFile(path: string): void {
   try {
@@ -103,8 +106,8 @@ export function requireWritable(path: string): void {
 }
 
 /**
- * Creates an empty file readable only by its owner. Throws the system error if it exists. Root gives the file
- * to the owner of `likeDirectory`; null keeps the caller as owner.
+ * Creates an empty file readable only by its owner. Throws the system error if the file exists. If root
+ * creates the file, the owner of `likeDirectory` gets it; null keeps the caller as owner.
  */
 export function makePrivateFile(path: string, likeDirectory: string | null = dirname(path)): void {
   const file = openSync(path, constants.O_CREAT | constants.O_EXCL | constants.O_RDWR, 0o600);
@@ -130,14 +133,18 @@ export function syncToDisk(path: string): void {
 }
 
 /**
- * Throws StoreError if the path is not a regular file: SQLite would block on a named pipe. It may be missing.
+ * Throws StoreError if the path exists and is not a regular file, because SQLite would block on a named
+ * pipe.
  */
 export function refuseOther(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isFile() === false)
     throw new StoreError("NOT_WRITABLE", `${path} is not a file`, `Move ${path} away.`);
 }
 
-/** Reports whether two paths lead to the same file, also through links. False if one is missing. */
+/**
+ * Reports whether two paths lead to the same file, also through links. Returns false if one of the files is
+ * missing.
+ */
 export function isSameFile(a: string, b: string): boolean {
   const [one, other] = [a, b].map((path) => statSync(path, { throwIfNoEntry: false }));
   return one !== undefined && other !== undefined && one.ino === other.ino && one.dev === other.dev;
@@ -146,15 +153,15 @@ export function isSameFile(a: string, b: string): boolean {
 export const COMPANIONS = ["-wal", "-shm", "-journal"] as const;
 
 /**
- * Unfinished databases of a restore, a new start, or a copy before an upgrade; and temporary copies of
- * state.db.
+ * Matches unfinished databases of a restore, of a new start, or of a copy before an upgrade, and temporary
+ * copies of state.db.
  */
 const HALF_MADE =
   /^(licmond|state)\.db(\.copy)?\.(restoring|rescuing|upgrading)(-wal|-shm|-journal)?$|^state\.db\.copy-/;
 
 /**
- * Why a file was moved aside. `corrupt`: it was damaged. `replaced`: a restore replaced it. `schema-<n>`: a
- * copy from before the upgrade of that schema.
+ * Why a file was moved aside. `corrupt`: the file was damaged. `replaced`: a restore replaced the file.
+ * `schema-<n>`: the file is a copy from before the upgrade of that schema.
  */
 type AsideWord = "corrupt" | "replaced" | `schema-${number}`;
 
@@ -176,16 +183,18 @@ export function asideName(path: string, word: AsideWord, now: number): string {
 }
 
 /**
- * Replaces a database with a finished one. The old one and its companion files are moved to a new name, or
- * deleted if `word` is null. Returns the new name; null if nothing was moved. No connection to either
- * database may be open. A crash at any moment leaves one of the two in place.
+ * Replaces a database with a finished one. The old database and its companion files are moved to a new
+ * name, or deleted if `word` is null. Returns the new name of the old database; null if nothing was moved.
+ * No connection to either database may be open. After a crash at any moment, one of the two databases is in
+ * place.
  */
 export function exchange(fresh: string, path: string, word: AsideWord | null, now: number): string | null {
   const aside = word === null ? null : asideName(path, word, now);
   const isThere = existsSync(path);
   syncToDisk(fresh);
   if (isThere && aside !== null) {
-    // Link first, so that a database is always in place, unless the file system has no links.
+    // Link instead of renaming, so that a database is always in place; rename only if the file system has
+    // no links.
     try {
       linkSync(path, aside);
     } catch {
@@ -193,7 +202,8 @@ export function exchange(fresh: string, path: string, word: AsideWord | null, no
     }
   }
   for (const suffix of COMPANIONS) {
-    // SQLite would read the old log as the new database's. It rebuilds the index of the log (-shm) itself.
+    // Move or delete the old log, because SQLite would read it as the log of the new database. The index of
+    // the log (-shm) need not be kept, because SQLite rebuilds it.
     if (aside !== null && fileSize(path + suffix) > 0 && suffix !== "-shm")
       renameSync(path + suffix, aside + suffix);
     else rmSync(path + suffix, { force: true });

@@ -11,8 +11,8 @@ export function schemaVersion(sqlite: Database): number {
 }
 
 /**
- * Refuses a database that this binary must not write: a newer licmond's (`NEWER`); another program's, or the other one of
- * licmond's two (`FOREIGN`).
+ * Refuses a database that this binary must not write: `NEWER` if a newer licmond wrote it, `FOREIGN` if it
+ * belongs to another program or is the other one of licmond's two databases.
  */
 export function assertOurs(sqlite: Database, path: string, migrations: readonly Migration[]): void {
   const applicationId = pragma(sqlite, "application_id");
@@ -62,7 +62,8 @@ export function migrate(sqlite: Database, path: string, migrations: readonly Mig
 
 function step(sqlite: Database, path: string, migration: Migration, version: number): void {
   const run = sqlite.transaction(() => {
-    // Read inside the write transaction: another process may just have taken this step.
+    // Read the version inside the write transaction, because another process may just have applied this
+    // migration.
     if (schemaVersion(sqlite) >= version) return;
     sqlite.run(migration.sql);
     const broken = sqlite.query("PRAGMA foreign_key_check").all().length;

@@ -11,7 +11,10 @@ type Rows = Readonly<Record<string, readonly Row[]>>;
 
 type Queries = Readonly<Record<string, string>>;
 
-/** Number of audit lines that state.db repeats, for a new licmond.db; changes of keys and settings are rare. */
+/**
+ * Number of audit lines that are also stored in state.db, for a new licmond.db. Changes of keys and
+ * settings are rare, so this covers a long time.
+ */
 export const AUDIT_LINES = 1_000;
 export const AUDIT: Queries = {
   events: `SELECT * FROM events WHERE source = 'audit' ORDER BY id DESC LIMIT ${AUDIT_LINES}`,
@@ -23,7 +26,7 @@ const KEYS: Queries = {
   event_marks: "SELECT * FROM event_marks WHERE name IN ('reserved', 'keys_told')",
 };
 
-/** Rows that were in licmond.db before schema 34. */
+/** Rows that licmond.db contained before schema 34. */
 export const ALERTS: Queries = {
   alerts: "SELECT * FROM alerts",
   alert_watches: "SELECT * FROM alert_watches",
@@ -33,7 +36,10 @@ export const ALERTS: Queries = {
 
 const IN_BACKUP: Queries = { ...KEYS, ...ALERTS };
 
-/** Rows that the copy of state.db contains. It is rewritten often, so ended alerts are left out, except for the highest id. */
+/**
+ * Rows that the copy of state.db contains. The copy is rewritten often, so ended alerts are left out,
+ * except for silenced ones and the one with the highest id.
+ */
 export const IN_COPY: Queries = {
   ...KEYS,
   ...ALERTS,
@@ -71,7 +77,10 @@ export function stateOf(bytes: Uint8Array | null): Database {
   return sqlite;
 }
 
-/** Replaces the alerts of a state.db by those of the one at `path`. If that is older, they are in licmond.db. */
+/**
+ * Replaces the alerts of `state` with those of the state.db at `path`. If that file has an older schema,
+ * only deletes them, because its alerts are in licmond.db.
+ */
 export function replaceAlerts(state: Database, path: string): void {
   for (const table of Object.keys(ALERTS)) state.run(`DELETE FROM ${table}`);
   using present = openReader(path);
@@ -79,8 +88,8 @@ export function replaceAlerts(state: Database, path: string): void {
 }
 
 /**
- * Moves alerts of an older licmond.db at `path` into an up-to-date state.db, and waits for the disk. Its rows win over the
- * copies that state.db had until then. Can be repeated.
+ * Moves the alerts of an older licmond.db at `path` into an up-to-date state.db, and waits for the disk.
+ * They replace copies of these alerts in state.db. Can be repeated.
  */
 export function moveAlerts(state: Database, path: string): void {
   state.run("PRAGMA synchronous = FULL");
@@ -102,7 +111,8 @@ export function copyState(sqlite: Database, to: string): void {
     .all();
   sqlite.run("ATTACH ? AS copy", [to]);
   try {
-    // The file is discarded unless it completes, and is synced before it gets its name.
+    // Safe without a journal: the caller discards an incomplete copy, and syncs a complete copy before
+    // renaming it.
     sqlite.run("PRAGMA copy.journal_mode = OFF; PRAGMA copy.synchronous = OFF");
     sqlite.transaction(() => {
       for (const { sql } of made)
@@ -127,13 +137,13 @@ export function stateWith(rows: Rows, schema: number): Database {
 }
 
 /**
- * Copies both databases into the one empty file `to`, each as of one moment: a licmond.db that also has the
- * rows of state.db. They may be in use. Throws StoreError.
+ * Copies both databases into the one empty file `to`, each as of one moment. The result is a licmond.db
+ * that also has the rows of state.db. Both databases may be in use. Throws StoreError.
  */
 export function copyBoth({ history, state: statePath }: Paths, to: string): void {
   copyDatabase(history, to, "live");
   using copy = new Database(to, { readwrite: true, strict: true });
-  // A licmond.db from before state.db contains everything.
+  // A licmond.db from before state.db existed contains everything already.
   if (!tableNames(copy).includes("key_uses")) return;
   using state = openReader(statePath);
   copy.run("PRAGMA journal_mode = MEMORY");
@@ -145,12 +155,15 @@ export function copyBoth({ history, state: statePath }: Paths, to: string): void
   putRows(copy, readRows(state, IN_BACKUP));
 }
 
-/** Queries for the state that a licmond.db contains: alerts of an older schema are moved by the upgrade. */
+/**
+ * Queries for the state that a licmond.db contains. With an older schema, alerts are left out, because the
+ * upgrade moves them.
+ */
 const stateQueries = (schema: number): Queries => (schema < ALERTS_MOVED ? KEYS : IN_BACKUP);
 
 /**
- * Returns the state contained in a licmond.db, in memory; null if it has none. If `sqlite` is null
- * (unreadable), the side copy of 0.1 is used. Throws SQLite's errors.
+ * Returns the state that a licmond.db contains, in memory; null if the file contains no state. If `sqlite`
+ * is null because the file is unreadable, the side copy of 0.1 is used. Throws SQLite's errors.
  */
 export function stateIn(sqlite: Database | null, path: string): Database | null {
   if (sqlite !== null && !tableNames(sqlite).includes("api_keys")) return null;
@@ -159,7 +172,7 @@ export function stateIn(sqlite: Database | null, path: string): Database | null 
   const rows = sqlite === null ? side : readRows(sqlite, { ...stateQueries(schema), ...AUDIT });
   if (rows?.api_keys === undefined) return null;
   const state = stateWith(rows, schema);
-  // 0.1 wrote the side copy before it confirmed a revocation.
+  // Also apply revocations of the side copy, which 0.1 wrote before confirming a revocation.
   for (const row of side?.api_keys ?? []) revoke(state, row);
   return state;
 }

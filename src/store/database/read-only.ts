@@ -19,7 +19,10 @@ export function attachState(sqlite: Database, path: string): void {
   sqlite.run("ATTACH ? AS state", [pathsOf(dirname(path)).state]);
 }
 
-/** Opens a file that no process uses, without leaving a trace. A log next to it is read, too. */
+/**
+ * Opens a file that no process uses, without leaving a trace. If there is a write-ahead log next to the
+ * file, the log is read, too.
+ */
 export function openUntouched(path: string): Database {
   return COMPANIONS.some((suffix) => existsSync(path + suffix)) ? openReader(path) : openImmutable(path);
 }
@@ -69,13 +72,13 @@ export async function withDatabase<T>(directory: string, work: (sqlite: Database
 }
 
 /**
- * Copies a database as of one moment into the empty file `to`. `live`: it may be in use; neither side waits,
- * because a reader of a write-ahead log sees only earlier commits.
+ * Copies a database as of one moment into the empty file `to`. `live`: the database may be in use. Neither
+ * side waits for the other, because a reader of a write-ahead log sees only earlier commits.
  *
  * Uses VACUUM INTO instead of copying files: files are consistent only under a lock, and in a process that
- * has the database open, closing a second descriptor would drop SQLite's own locks on it
- * (https://sqlite.org/howtocorrupt.html, "canceled by a separate thread doing close()"). The single statement
- * cannot report its progress; the size of `to` shows it. Throws StoreError.
+ * has the database open, closing a second descriptor would drop SQLite's own locks on the file
+ * (https://sqlite.org/howtocorrupt.html, "canceled by a separate thread doing close()"). The single
+ * statement cannot report its progress; the size of `to` shows it. Throws StoreError.
  */
 export function copyDatabase(
   from: string,
@@ -88,14 +91,15 @@ export function copyDatabase(
     assertOurs(sqlite, from, migrations);
     sqlite.run("VACUUM INTO ?", [to]);
   } catch (error) {
-    // The source is only read, so write errors belong to the copy.
+    // The source is only read, so errors of writing are about the copy.
     const isOfCopy = /^SQLITE_(FULL|READONLY|IOERR_(WRITE|FSYNC|TRUNCATE))/.test(errorCode(error) ?? "");
     throw asStoreError(error, isOfCopy ? to : from) ?? error;
   }
 }
 
 /**
- * Returns the maximum size of a copy of the database: its used pages, including those in the write-ahead log.
+ * Returns the maximum size of a copy of the database: all its used pages, including those in the write-
+ * ahead log.
  */
 export function bytesInUse(path: string): number {
   using sqlite = openReader(path);

@@ -38,8 +38,8 @@ export function errorCode(error: unknown): string | null {
 }
 
 /**
- * Converts an error of SQLite or the file system to a StoreError if the store is at fault; returns null for
- * others, e.g. a violated constraint. Codes: https://sqlite.org/rescode.html
+ * Converts an error of SQLite or the file system to a StoreError if the store is at fault. Returns null for
+ * other errors, e.g. a violated constraint. Codes: https://sqlite.org/rescode.html
  */
 export function asStoreError(error: unknown, path: string): StoreError | null {
   if (error instanceof StoreError) return error;
@@ -98,7 +98,10 @@ export function notWritable(path: string, cause?: unknown): StoreError {
   return new StoreError("NOT_WRITABLE", `${path} ${what}`, fix, cause);
 }
 
-/** Checks for a read-only mount: SQLite's code is the same for any file that it may not open or write. */
+/**
+ * Checks for a read-only mount. SQLite's error code does not tell, because it is the same for any file that
+ * SQLite may not open or write.
+ */
 function isOnReadOnlyMount(path: string, cause: unknown): boolean {
   if (errorCode(cause) === "EROFS") return true;
   return [path, dirname(path)].some((each) => {

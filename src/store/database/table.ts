@@ -2,8 +2,8 @@ import { getTableColumns, getTableName } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 
 /**
- * Returns SQL for prepared statements on a table of `schema.ts`, and conversions between its stored rows and the
- * declared row type (booleans, bytes, JSON).
+ * Returns SQL for prepared statements on a table of `schema.ts`, and functions that convert between stored
+ * rows and the declared row type (booleans, bytes, JSON).
  */
 export function tableOf<Table extends SQLiteTable>(table: Table) {
   type Row = Table["$inferSelect"];

@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 
-/** Rejects promises at compile time: a transaction with an await ends at the first one. */
+/** Rejects promises at compile time, because a transaction would end at the first await. */
 export type NotPromise<T> = T extends PromiseLike<unknown> ? never : T;
 
 interface Transaction {
@@ -35,7 +35,7 @@ export function createTransaction(sqlite: Database): RunTransaction {
     // Do not use Bun's `sqlite.transaction`: its statements outlive `close`, and with them the connection and
     // its locks.
     try {
-      // The level can only be changed between transactions.
+      // Set this before the transaction, because the level cannot be changed within one.
       if (durable) sqlite.run("PRAGMA synchronous = FULL");
       // IMMEDIATE: otherwise a transaction that reads first and then meets another writer fails at once,
       // without waiting.
@@ -55,18 +55,18 @@ export function createTransaction(sqlite: Database): RunTransaction {
 }
 
 const ROWS_AT_ONCE = 10;
-/** Approximate duration of a step, without its commit. */
+/** Approximate duration of one step, without its commit. */
 const STEP_MS = 4;
 /**
- * Maximum number of rows of a step. Rows of a large table are on as many pages of each index, and after 256
- * written pages a commit also writes the log back.
+ * Maximum number of rows per step. In a large table, each row is on another page of each index, and after
+ * 256 written pages a commit also writes the log back.
  */
 export const MOST_ROWS = 50;
 
 /**
- * Deletes one step of old rows in a transaction short enough for the event loop: as many rows as the time
- * allows, because the cost per row varies a hundredfold with the size of the database. `some` deletes at most
- * `limit` rows and returns their number; so does the step.
+ * Deletes one step of old rows in a transaction that is short enough for the event loop. It deletes as many
+ * rows as the time allows, because the cost per row varies a hundredfold with the size of the database.
+ * `some` deletes at most `limit` rows and returns their number. Returns the number of all deleted rows.
  */
 export function deleteStep(
   { transaction }: { readonly transaction: RunTransaction },

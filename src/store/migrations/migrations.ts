@@ -42,7 +42,10 @@ export interface Migration {
   readonly sql: string;
 }
 
-/** In order: the schema version (`PRAGMA user_version`) of a database is its number of applied migrations. */
+/**
+ * All migrations in order. The schema version of a database (`PRAGMA user_version`) is the number of
+ * applied migrations.
+ */
 export const MIGRATIONS: readonly Migration[] = [
   { name: "0001-pictures", sql: pictures },
   { name: "0002-keys", sql: keys },

@@ -27,8 +27,8 @@ const KEPT = 2;
 
 /**
  * Copies the databases before their schema is changed (`licmond.db.schema-<n>-<time>`), and removes the
- * oldest copies. An upgrade that was killed continues with its first copy. Throws StoreError; nothing has
- * been changed then.
+ * oldest copies. An upgrade that was killed continues with the copy that it made first. Throws StoreError
+ * before anything has been changed.
  */
 export function copyBeforeUpgrade(paths: Paths, upgrade: Upgrade, now: number, log: Log): void {
   const begunWith = copyOfUnfinished(paths, upgrade);
@@ -78,8 +78,8 @@ function markUnfinished(paths: Paths, { from, stateFrom }: Upgrade, copy: string
 }
 
 /**
- * Returns the copy with which an unfinished upgrade began, or null. A database that still has its old schemas
- * is copied again, because an older licmond may have written to it.
+ * Returns the copy with which an unfinished upgrade began. Returns null if the databases still have their
+ * old schemas: they are copied again, because an older licmond may have written to them.
  */
 function copyOfUnfinished(paths: Paths, { from, stateFrom }: Upgrade): string | null {
   if (!existsSync(markOf(paths))) return null;
@@ -95,7 +95,8 @@ export function upgradeFinished(paths: Paths): void {
 }
 
 /**
- * Returns the existing copies, newest first by the time in their names, which stays when files are copied.
+ * Returns the existing copies, newest first. The order is that of the times in their names, which stay when
+ * files are copied.
  */
 export function copiesOf(path: string): string[] {
   const stampOf = (name: string) => /\.schema-\d+-(\d{8}T\d{6}Z.*)$/.exec(name)?.[1] ?? "";

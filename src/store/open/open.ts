@@ -37,7 +37,10 @@ export function openStore(options: StoreOptions): Store {
   }
 }
 
-/** Opens for a command, which must not change files in use by a daemon. Damaged files are refused; the daemon repairs them. */
+/**
+ * Opens the databases for a command, which must not change files in use by a daemon. Refuses damaged files,
+ * which only the daemon repairs.
+ */
 function openForCommand(paths: Paths, options: StoreOptions): Prepared {
   const ready = openReady(paths, options);
   if (ready !== null) return ready;
@@ -47,7 +50,7 @@ function openForCommand(paths: Paths, options: StoreOptions): Prepared {
     return prepareFiles(paths, { ...options, damaged: "refuse" });
   } catch (error) {
     if (!(error instanceof StoreError) || error.code !== "HELD") throw error;
-    // A daemon that holds the directory may just have prepared them.
+    // The daemon that holds the directory may have just prepared the files.
     const opened = openReady(paths, options);
     if (opened !== null) return opened;
     throw new StoreError(
@@ -111,7 +114,10 @@ function assemble(
       if (wrong !== undefined || notice === null) return wrong ?? checks[0];
       return { ok: true, message: notice, code: null, degraded: true };
     },
-    /** Writes the logs back into the databases and lets go of the directory. Does not throw; a second call does nothing. */
+    /**
+     * Writes the logs back into the databases and releases the directory. Does not throw; a second call
+     * does nothing.
+     */
     close(): void {
       if (closed) return;
       closed = true;
@@ -126,9 +132,9 @@ type DirectoryLock = ReturnType<typeof lockDirectory>;
 
 /**
  * Makes this process the only licmond that works on a storage directory. The lock is an open write
- * transaction on an empty database; the kernel releases it when the process ends, even by `kill -9`.
- * `user_version` is the process id of the holder. Throws StoreError `HELD` if another process holds the
- * lock for longer than `waitMs`.
+ * transaction on an empty database; the kernel releases the lock when the process ends, even by `kill -9`.
+ * `user_version` is the process id of the holder. Throws StoreError `HELD` if another process still holds
+ * the lock after `waitMs`.
  */
 export function lockDirectory({ lock: path }: Paths, waitMs = 2_000) {
   ensurePrivateFile(path);
@@ -138,7 +144,7 @@ export function lockDirectory({ lock: path }: Paths, waitMs = 2_000) {
     try {
       lock.run(`PRAGMA user_version = ${process.pid}`);
     } catch (error) {
-      // The process id is only for messages; a full disk must not prevent the start.
+      // The process id is used only in messages, so a full disk must not prevent the start.
       if (errorCode(error) !== "SQLITE_FULL") throw error;
     }
     lock.run("BEGIN IMMEDIATE");

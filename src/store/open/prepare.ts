@@ -70,7 +70,7 @@ export function prepareFiles(paths: Paths, options: PrepareOptions): Prepared {
   if (mayMove) forgetDamage(paths.history);
   const opened = bringUpToDate(paths, migrations, now, options);
   if (hasMetDamage) removeDamagedEvents(opened.history, log);
-  // The health check detects databases that were moved aside.
+  // Databases that were moved aside need no notice here: the health check detects them.
   let notice: string | null = null;
   if (isMissing && hasBegunAnew) notice = "The database was missing: a new one was created";
   else if (isStateMissing && origin === "copy")
@@ -96,8 +96,8 @@ function damageOf(path: string, migrations: readonly Migration[], { log, onProgr
 }
 
 /**
- * Replaces a damaged or missing licmond.db with a new one that has the audit lines of state.db. The new file is completed
- * first, so that a killed process does not lose them.
+ * Replaces a damaged or missing licmond.db with a new one that has the audit lines of state.db. The new
+ * file is completed before it is put in place, so that a killed process does not lose these lines.
  */
 function beginAnew(paths: Paths, migrations: readonly Migration[], now: number): string | null {
   const fresh = `${paths.history}.rescuing`;
@@ -106,7 +106,8 @@ function beginAnew(paths: Paths, migrations: readonly Migration[], now: number):
   makeFresh(fresh);
   const sqlite = new Database(fresh, { readwrite: true, strict: true });
   try {
-    // The file is discarded unless it completes, and is synced before it is put in place.
+    // Safe without a journal on disk: an incomplete file is discarded, and a complete file is synced before
+    // it is put in place.
     sqlite.run("PRAGMA journal_mode = MEMORY");
     migrate(sqlite, fresh, migrations);
     if (state !== null) putRows(sqlite, readRows(state, AUDIT));
@@ -132,7 +133,10 @@ function countLogs(sqlite: Database): void {
   );
 }
 
-/** Removes events with damaged text, which SQLite does not detect: every answer with them would fail. */
+/**
+ * Removes events with damaged text, because every answer with such an event would fail. SQLite does not
+ * detect this damage.
+ */
 function removeDamagedEvents(history: Database, log: Log): void {
   const remove = history.transaction(() => {
     const { changes } = history.run("DELETE FROM events WHERE json_valid(body) IS NOT 1");
@@ -172,7 +176,7 @@ function bringUpToDate(
   }
   migrate(history, paths.history, migrations);
   upgradeFinished(paths);
-  // Truncate the log: without it, the file must not be an older one that contains keys.
+  // Truncate the log, so that the file without its log is not an older one that still contains keys.
   if (from > 0 && from < migrations.length) history.run("PRAGMA wal_checkpoint(TRUNCATE)");
   rmSync(`${paths.history}.vital`, { force: true });
   opened.move();

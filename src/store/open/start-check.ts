@@ -19,9 +19,10 @@ import { MIGRATIONS, type Migration } from "../migrations/migrations.ts";
 const READ_WHOLE_BYTES = 32 * 1024 * 1024;
 
 /**
- * Checks for damage before the daemon writes anything, in bounded time: a small file is read completely, of a
- * large one the header and schema. `whole` reads everything including indexes, however long it takes. Changes
- * nothing. Queries find other damage later. Throws StoreError `CORRUPT`, `FOREIGN`, `NEWER`.
+ * Checks for damage before the daemon writes anything. The time is bounded: a small file is read
+ * completely; of a large file, only the header and schema are read. Queries find other damage later.
+ * `whole` reads everything including indexes, however long it takes. Changes nothing. Throws StoreError
+ * `CORRUPT`, `FOREIGN`, `NEWER`.
  */
 export function checkBeforeOpening(
   path: string,
@@ -30,7 +31,8 @@ export function checkBeforeOpening(
   readWholeBytes = READ_WHOLE_BYTES,
 ): void {
   const size = fileSize(path);
-  // SQLite must first roll back the journal of an interrupted transaction; opening the file checks it.
+  // Skip the check if there is a journal: SQLite must first roll back an interrupted transaction. Opening
+  // the file later checks it.
   if (size === 0 || existsSync(`${path}-journal`)) return;
   refuseOther(path);
   assertHeader(path);
@@ -40,20 +42,21 @@ export function checkBeforeOpening(
     assertTables(sqlite, path, migrations);
     if (whole || size <= readWholeBytes) assertWhole(sqlite, path, whole ? "integrity_check" : "quick_check");
   } catch (error) {
-    // Tables and rows do not match the schema; errors that are not SQLite's are bugs.
+    // Other SQLite errors mean that tables or rows do not match the schema. Errors that are not SQLite's
+    // are bugs.
     const isDamage = asStoreError(error, path) === null && errorCode(error)?.startsWith("SQLITE_") === true;
     const known = isDamage
       ? corrupt(path, `The database ${path} is damaged`, error)
       : asStoreError(error, path);
     if (known === null) throw error;
-    // The next connection reports missing permissions better.
+    // Ignore other errors, such as missing permissions: the next connection reports them better.
     if (known.code === "CORRUPT" || known.code === "FOREIGN" || known.code === "NEWER") throw known;
   }
 }
 
 /**
  * Throws StoreError `CORRUPT` if a table of the newest schema is missing. In an older schema, the migration
- * that needs the table reports it.
+ * that needs a missing table reports it.
  */
 function assertTables(sqlite: Database, path: string, migrations: readonly Migration[]): void {
   if (schemaVersion(sqlite) !== migrations.length) return;
@@ -65,9 +68,9 @@ function assertTables(sqlite: Database, path: string, migrations: readonly Migra
 }
 
 /**
- * Checks the header for problems that SQLite would find only later: it opens files of a future format and
- * writes nothing to them. Reads the file directly: do not call it in a process that has the database open.
- * Layout: https://sqlite.org/fileformat2.html#the_database_header
+ * Checks the header for problems that SQLite would find only later: SQLite opens files of a future format
+ * and fails only when writing. Reads the file directly, so do not call this in a process that has the
+ * database open. Layout: https://sqlite.org/fileformat2.html#the_database_header
  */
 function assertHeader(path: string): void {
   const header = Buffer.alloc(19);
@@ -88,19 +91,20 @@ export function assertWhole(
   try {
     const found = sqlite.query<Record<string, string>, []>(`PRAGMA ${check}(1)`).get()?.[check];
     if (found === "ok") return;
-    // After a line that names the database, one line per finding: pages and cells, no values.
+    // The output has a line that names the database, then one line per finding. A finding names pages and
+    // cells, no values.
     const finding = (found ?? "").split("\n").find((line) => line !== "" && !line.startsWith("***"));
     throw corrupt(path, `The database ${path} is damaged${finding === undefined ? "" : ` (${finding})`}`);
   } catch (error) {
-    // An unreadable schema is an SQL error here.
+    // If the schema is unreadable, SQLite reports an SQL error.
     if (errorCode(error) === "SQLITE_ERROR") throw corrupt(path, `The database ${path} is damaged`, error);
     throw error;
   }
 }
 
 /**
- * Marks the database as damaged: the next start then reads the whole file. A separate file, because the
- * damaged one should not be written.
+ * Name of the file that marks the database as damaged, so that the next start reads the whole database. The
+ * mark is a separate file, because the damaged file should not be written.
  */
 const noteOf = (path: string) => `${path}.damaged`;
 
@@ -113,7 +117,8 @@ export function noteDamage(path: string, what: string): void {
     makePrivateFile(noteOf(path));
     writeFileSync(noteOf(path), `${what}\n`);
   } catch {
-    // Already noted, or the disk is not writable: the next start does the usual partial check.
+    // The damage is noted already, or the disk is not writable; then the next start does the usual partial
+    // check.
   }
 }
 
@@ -122,15 +127,15 @@ export function forgetDamage(path: string): void {
 }
 
 export interface DatabaseVersions {
-  /** Null means unknown: the newest is in the write-ahead log of a running daemon. */
+  /** Null means unknown, because the newest value is in the write-ahead log of a running daemon. */
   readonly schema: number | null;
   readonly current: number;
 }
 
 /**
- * Reports whether the daemon would accept the database of this directory, from its file alone: nothing is
- * locked or created, so it works next to a running daemon and for another user. Null: no file, or an empty
- * one, which is fine. Throws StoreError like `openStore`.
+ * Reports whether the daemon would accept the database of this directory. Reads only the file: nothing is
+ * locked or created, so this works next to a running daemon and for another user. Returns null if there is
+ * no file, or an empty one, which the daemon accepts. Throws StoreError like `openStore`.
  */
 export function inspectDatabase(directory: string): DatabaseVersions | null {
   const path = pathsOf(directory).history;
@@ -147,7 +152,7 @@ export function inspectDatabase(directory: string): DatabaseVersions | null {
   }
 }
 
-/** Reports whether there is certainly no database, and no copy from which its keys would be restored. */
+/** Reports whether there is certainly no database, and no copy from which keys would be restored. */
 export function isEmptyStorage(directory: string): boolean {
   const { history, state, stateCopy } = pathsOf(directory);
   const files = [history, state, stateCopy, `${history}.vital`];

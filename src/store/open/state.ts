@@ -27,21 +27,21 @@ import { checkBeforeOpening } from "./start-check.ts";
 export type StateOrigin = "own" | "copy" | "none";
 
 /**
- * Replaces state.db with its copy if it is damaged, missing, or older, i.e. lost confirmed changes. A damaged
- * one without a usable copy is replaced by an empty one. Throws StoreError `CORRUPT` unless damage `mayMove`
- * it.
+ * Replaces state.db with its copy if state.db is damaged, missing, or older than the copy, i.e. lost
+ * confirmed changes. If state.db is damaged and has no usable copy, an empty one replaces it. Throws
+ * StoreError `CORRUPT` if state.db is damaged, unless `mayMove` permits moving it aside.
  */
 export function repairState(paths: Paths, mayMove: boolean, log: Log, now: number): StateOrigin {
   const [own, copy] = [look(paths.state), look(paths.stateCopy)];
   const isCopyNewer = copy !== null && copy.changes > (own?.changes ?? -1);
   if (!isCopyNewer && (own === null || own.fault === null)) {
-    // A damaged copy is rewritten once state.db is open.
+    // Delete a damaged copy: it is written again once state.db is open.
     if (copy?.fault != null) rmSync(paths.stateCopy);
     return own === null ? "none" : "own";
   }
   if (own?.fault != null && !mayMove) throw own.fault;
   const state = stateOf(isCopyNewer ? readFileSync(paths.stateCopy) : null);
-  // Ids reserved since the copy was made are at most the present time.
+  // The copy lacks ids that were reserved later. They are at most the present time, so reserve up to now.
   state.run("UPDATE event_marks SET value = max(value, ?) WHERE name = 'reserved'", [now]);
   const movedTo = putState(paths, state, "corrupt", now);
   const lacks = own === null ? "is missing" : "lost its last changes";
@@ -54,7 +54,10 @@ export function repairState(paths: Paths, mayMove: boolean, log: Log, now: numbe
 export const WITHOUT_KEYS = "a new one is created, without API keys";
 export const BACKUP = "Stop licmond and put the last backup in its place (licmond restore FILE)";
 
-/** Returns how often keys and secrets changed in a state.db, -1 if damaged; null without a file. */
+/**
+ * Returns how often keys and secrets changed in a state.db: -1 if the file is damaged. Returns null without
+ * a file.
+ */
 function look(path: string): { readonly fault: StoreError | null; readonly changes: number } | null {
   if (fileSize(path) === 0) return null;
   try {
@@ -78,8 +81,8 @@ function markIn(sqlite: Database, name: "changes" | "reserved"): number {
 }
 
 /**
- * Writes a state from memory over state.db and its copy, and closes `state`. Returns the new path of the old
- * state.db; a null `word` deletes it.
+ * Writes a state from memory over state.db and its copy, and closes `state`. Returns the path to which the
+ * old state.db was moved; if `word` is null, the old one is deleted.
  */
 export function putState(
   paths: Paths,
@@ -101,15 +104,18 @@ export function putState(
 }
 
 export interface CarriedOver {
-  /** Names of keys that were active in the backup and have been revoked since: they stay revoked. */
+  /**
+   * Names of keys that were active in the backup and have been revoked since the backup; these keys stay
+   * revoked.
+   */
   readonly revoked: readonly string[];
   readonly lost: readonly string[];
 }
 
 /**
- * Moves the state contained in a licmond.db (a backup, or a database of 0.1) to state.db, carrying over
- * revocations and ids from the present state.db. Can be repeated. `history` null: the file cannot be read.
- * `isRestored`: it is not the file that was in use.
+ * Moves the state that a licmond.db contains (a backup, or a database of 0.1) to state.db, carrying over
+ * revocations and ids from the present state.db. Can be repeated. `history` is null if the file cannot be
+ * read. `isRestored`: the file comes from a backup; it is not the one that was in use.
  */
 export function takeInState(
   paths: Paths,
@@ -121,7 +127,7 @@ export function takeInState(
   const names = history === null ? [] : tableNames(history);
   const isBackup = state !== null && names.includes("key_uses");
   const isOther = isRestored || isBackup;
-  // Without a record of reserved ids, assume those up to now.
+  // Without a record of reserved ids, assume that all ids up to now are reserved.
   const given = isOther ? markOf(paths.state, "reserved") || now : 0;
   if (history !== null && isOther) forgetFleet(history, names);
   if (state === null) {
@@ -131,15 +137,17 @@ export function takeInState(
   const carried = carryOver(state, paths.state, given, !isOther);
   if (history !== null && isOther) markHole(history, markIn(state, "reserved"));
   putState(paths, state, isOther ? "replaced" : null, now);
-  // The migration removes 0.1's rows; until then 0.1 may be started on them.
+  // Keep the rows of a database of 0.1: the migration removes them, and until then 0.1 may be started with
+  // this file.
   if (history !== null && isBackup) dropState(history);
   else if (history !== null && names.includes("event_marks")) carryOver(history, paths.state, 0, false);
   return carried;
 }
 
 /**
- * Carries over revocations and reserved event ids from the state.db at `path`, written by any licmond. `all`
- * also carries over every row that exists only there, because a licmond.db of 0.1 deleted nothing.
+ * Carries over revocations and reserved event ids from the state.db at `path`, which any version may have
+ * written. `all` also carries over every row that exists only there, because a licmond.db of 0.1 deleted no
+ * rows.
  */
 export function carryOver(state: Database, path: string, given: number, all: boolean): CarriedOver {
   type KeyRow = { id: string; name: string; revoked_at: number | null };
@@ -159,17 +167,22 @@ export function carryOver(state: Database, path: string, given: number, all: boo
   const highest = (name: "changes" | "reserved") => Math.max(markIn(present, name), markIn(state, name));
   const set = state.query("INSERT OR REPLACE INTO event_marks (name, value) VALUES (?, ?)");
   set.run("reserved", Math.max(highest("reserved"), given));
-  // Must exceed the counter of the copy; otherwise the copy would replace this state.
+  // The counter must exceed that of the copy; otherwise the copy would replace this state.
   set.run("changes", highest("changes") + 1);
   return { revoked: names(revoked), lost: names(lost) };
 }
 
-/** A hub must treat this as another database, because ids are reused. The next start makes a new epoch. */
+/**
+ * Makes the hub treat this as another database, because ids are reused. The next start begins a new epoch.
+ */
 function forgetFleet(sqlite: Database, names: readonly string[]): void {
   if (names.includes("fleet_marks")) sqlite.run("DELETE FROM fleet_marks; DELETE FROM fleet_outbox;");
 }
 
-/** Records events up to `last` as missing, so that a client that resumes from one of them is informed. */
+/**
+ * Records events up to `last` as missing, so that a client that resumes from one of these events is
+ * informed.
+ */
 function markHole(sqlite: Database, last: number): void {
   if (!tableNames(sqlite).includes("event_holes")) return;
   sqlite.run(
@@ -179,7 +192,9 @@ function markHole(sqlite: Database, last: number): void {
   );
 }
 
-/** Changes other than of keys share one copy within this time. A copy takes about 5 ms with 1,000 keys. */
+/**
+ * Changes that are not about keys share one copy within this time. A copy takes about 5 ms with 1,000 keys.
+ */
 const COPY_MS = 1_000;
 
 /** `state.db`: keys, secrets, alerts, the reserve of ids, and the newest audit lines for a new licmond.db. */
@@ -195,7 +210,10 @@ export function createStateFile(file: DatabaseFile, copyPath: string, log: Log) 
       "INSERT INTO event_marks VALUES ('changes', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1",
     );
 
-  /** Reads every copied row, so it never copies a damaged one over a good one. */
+  /**
+   * Replaces the copy. Every row is read for the new copy, so damage makes this fail and the good copy
+   * stays.
+   */
   function copy(): void {
     const part = `${copyPath}-${process.pid}`;
     for (let isNewest = false; !isNewest; ) {
@@ -203,7 +221,7 @@ export function createStateFile(file: DatabaseFile, copyPath: string, log: Log) 
       makeFresh(part);
       file.read(() => copyState(sqlite, part));
       syncToDisk(part);
-      // Under the write lock: a command next to the daemon may have made a newer copy.
+      // Rename under the write lock, because a command next to the daemon may have made a newer copy.
       isNewest = transaction(() => {
         if (version() !== before) return false;
         renameSync(part, copyPath);
@@ -215,7 +233,10 @@ export function createStateFile(file: DatabaseFile, copyPath: string, log: Log) 
     timer = null;
   }
 
-  /** Changes the existing copy, or deletes it, if a new copy fails, e.g. because state.db is damaged. */
+  /**
+   * Applies a change to the existing copy, for when a new copy cannot be made, e.g. because state.db is
+   * damaged. If that fails, too, deletes the copy.
+   */
   function changeCopy(work: (sqlite: Database) => void): void {
     try {
       using other = new Database(copyPath, { readwrite: true, strict: true });
@@ -227,7 +248,7 @@ export function createStateFile(file: DatabaseFile, copyPath: string, log: Log) 
         })
         .immediate();
     } catch {
-      // It would make a revoked key valid again.
+      // Delete the outdated copy, which would make a revoked key valid again.
       rmSync(copyPath, { force: true });
     }
   }
@@ -239,7 +260,7 @@ export function createStateFile(file: DatabaseFile, copyPath: string, log: Log) 
       isFailing = false;
       return true;
     } catch (error) {
-      // Locks of other programs are temporary.
+      // Do not report locks of other programs, which are temporary.
       if (!isFailing && !isBusy(error))
         log.warn("The copy of the state could not be written", { error: messageOf(error) });
       isFailing ||= !isBusy(error);
@@ -257,8 +278,8 @@ export function createStateFile(file: DatabaseFile, copyPath: string, log: Log) 
   return {
     ...file,
     /**
-     * Changes keys or secrets in one transaction. Returns when it is on disk in state.db and its copy. `work`
-     * may run again on the copy and must be deterministic. Throws StoreError.
+     * Changes keys or secrets in one transaction. Returns when the change is on disk in state.db and its
+     * copy. `work` may run again on the copy, so it must be deterministic. Throws StoreError.
      */
     change<T>(work: (sqlite: Database) => NotPromise<T>): T {
       const counted = () => {
