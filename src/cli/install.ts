@@ -23,10 +23,9 @@ import {
   type Verb,
 } from "../install/pass.ts";
 import { uninstall as removeAll } from "../install/uninstall.ts";
-import { type CreateProgram, command, flag, text } from "./command.ts";
+import { type CreateProgram, command, flag, manPage, text } from "./command.ts";
 import { INITIAL_CONFIG } from "./init.ts";
 import { type CommandIo, EXIT_FAILURE, EXIT_USAGE, Failure, problemLines } from "./io.ts";
-import { manPage } from "./man-page.ts";
 
 const DRY_RUN = flag("print the steps without changing anything");
 

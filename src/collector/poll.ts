@@ -10,8 +10,17 @@ import { createKnownHosts, type Manager, type ReadingParser, type TextParser } f
 import { readOutput, readOutputSync } from "../managers/read-output.ts";
 import { isBusy } from "../store/database/busy.ts";
 import type { KnownHostsStore } from "../store/servers.ts";
-import { type Asked, askInTurn, isSilent, NO_RUN, rawOf, type StepAnswer } from "./ask.ts";
-import { askStep, notAsked, type StepDeps } from "./ask-step.ts";
+import {
+  type Asked,
+  askInTurn,
+  askStep,
+  isSilent,
+  NO_RUN,
+  notAsked,
+  rawOf,
+  type StepAnswer,
+  type StepDeps,
+} from "./ask.ts";
 import { createTurns } from "./pace.ts";
 import { createParseApart, type ParseApart } from "./parse-apart.ts";
 import { isUsable, pollErrorOf } from "./poll-error.ts";

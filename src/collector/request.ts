@@ -5,7 +5,7 @@ import { brotliDecompress, gunzip, inflate } from "node:zlib";
 import { codeOf } from "../domain/error-code.ts";
 import type { PollError, PollRaw } from "../domain/poll.ts";
 import type { HttpQuestion, RequestStep } from "../managers/manager.ts";
-import { fillSecrets, isSecret, type Placeholder } from "../managers/placeholders.ts";
+import { fillSecrets, isSecret, type Placeholder } from "../managers/secrets.ts";
 import { DEFAULT_MAX_BYTES, HEAD_BYTES } from "./run-command.ts";
 
 /** Result of an HTTP step. `argv` has its method and URL, without secrets; `exitCode` is the HTTP status. */

@@ -1,9 +1,9 @@
 import { type KeyPath, printPath } from "../domain/schema-problems.ts";
 import { RULE, type Schema } from "../domain/text-types.ts";
 import { BUILT_IN_COMMANDS } from "../managers/manager.ts";
-import { needsSecret } from "../managers/placeholders.ts";
 import type { Profile } from "../managers/profile.ts";
 import { MANAGERS, managerOf } from "../managers/registry.ts";
+import { needsSecret } from "../managers/secrets.ts";
 import { isTable, type Partly, partsOf, show } from "./check-value.ts";
 import { ALERT_DEFAULTS } from "./config.ts";
 import { credentialName } from "./credentials.ts";

@@ -148,6 +148,6 @@ export function createRemoteWrite(deps: RemoteWriteDeps) {
 
 async function makeWriter({ snapshot, meters, clock, timers, log }: RemoteWriteDeps): Promise<Writer> {
   const { createWriter } = await import("../export/remote-write/writer.ts");
-  const { post } = await import("../export/remote-write/post.ts");
+  const { post } = await import("../export/remote-write/request.ts");
   return createWriter({ snapshot, service: meters.emit, post, clock, timers, random: Math.random, log });
 }

@@ -180,12 +180,12 @@ export function seatKey(row: Seat): string {
 }
 
 /** Returns `seatKey` plus the display, which tells apart checkouts by one user on one host. */
-export function lineKey(row: Line): string {
+function lineKey(row: Line): string {
   return `${seatKey(row)}\0${row.display ?? ""}`;
 }
 
 /** Returns `seatKey`, for tools that print another display each time; null without handle and start. */
-export function anyDisplayKey(row: Seat & Pick<Session, "startedAt">): string | null {
+function anyDisplayKey(row: Seat & Pick<Session, "startedAt">): string | null {
   return row.handle === null && row.startedAt === null ? null : seatKey(row);
 }
 
@@ -193,7 +193,7 @@ export function anyDisplayKey(row: Seat & Pick<Session, "startedAt">): string | 
  * Returns a key with the start instead of the handle: a restarted server gives new handles to old seats. The
  * start is the server's wall-clock time, see {@link startOf}.
  */
-export function restartKey(row: Line & Pick<Session, "startedAt">, zone: string): string | null {
+function restartKey(row: Line & Pick<Session, "startedAt">, zone: string): string | null {
   if (row.startedAt === null) return null;
   return `${wallClock(zone, row.startedAt)}${lineKey({ ...row, handle: null })}`;
 }
@@ -202,7 +202,7 @@ export function restartKey(row: Line & Pick<Session, "startedAt">, zone: string)
  * Reports whether a line with another handle or display can continue a session: it must have started before
  * the last reading of the session. If it started in that minute, it may be a new checkout.
  */
-export function isOlderThanSight(
+function isOlderThanSight(
   { lastSeenAt }: Pick<Session, "lastSeenAt">,
   { startedAt }: Pick<CheckoutReading, "startedAt">,
 ): boolean {
@@ -210,8 +210,62 @@ export function isOlderThanSight(
 }
 
 /** Reports whether a line with a known key is a new checkout: it started after the session was last seen. */
-export function isTakenAnew(session: Session, row: Pick<CheckoutReading, "startedAt">): boolean {
+function isTakenAnew(session: Session, row: Pick<CheckoutReading, "startedAt">): boolean {
   if (row.startedAt === null || session.startedAt === null || row.startedAt === session.startedAt)
     return false;
   return row.startedAt >= session.lastSeenAt - START_RESOLUTION_MS && row.startedAt > session.startedAt;
+}
+
+/** Rows to handle before the event loop gets a turn. */
+export const SLICE_ROWS = 1_000;
+
+/** A line and the open session that it continues; null if it starts a new one. */
+interface Held<S> {
+  readonly row: CheckoutReading;
+  readonly held: S | null;
+}
+
+/**
+ * Matches lines with open sessions: first by handle and display, then those whose display or handle changed.
+ * `zone`: zone of the server's clock.
+ */
+export function* matchSeats<S extends { readonly session: Session }>(
+  open: readonly S[],
+  rows: readonly CheckoutReading[],
+  zone: string,
+): Generator<void, { held: readonly Held<S>[]; missing: readonly S[] }> {
+  const byLine = group(open, ({ session }) => lineKey(session));
+  let held: Held<S>[] = [];
+  const left = new Set(open);
+  for (const row of rows) {
+    const found = take(byLine.get(lineKey(row)), ({ session }) => !isTakenAnew(session, row));
+    if (found !== null) left.delete(found);
+    held.push({ row, held: found });
+    if (held.length % SLICE_ROWS === 0) yield;
+  }
+  for (const keyOf of [anyDisplayKey, restartKey]) {
+    if (left.size === 0) break;
+    const byKey = group([...left], ({ session }) => keyOf(session, zone));
+    held = held.map((entry) => {
+      const { row } = entry;
+      const key = entry.held === null ? keyOf(row, zone) : null;
+      const fits = ({ session }: S) => !isTakenAnew(session, row) && isOlderThanSight(session, row);
+      const found = key === null ? null : take(byKey.get(key), fits);
+      if (found !== null) left.delete(found);
+      return found === null ? entry : { row, held: found };
+    });
+  }
+  return { held, missing: [...left] };
+}
+
+/** Groups are in reverse order, so that {@link take} usually pops. */
+function group<T>(items: readonly T[], keyOf: (item: T) => string | null): Map<string | null, T[]> {
+  return Map.groupBy(items.toReversed(), keyOf);
+}
+
+/** Removes and returns the first fitting item. */
+function take<T>(group: T[] = [], fits: (item: T) => boolean): T | null {
+  const index = group.findLastIndex(fits);
+  if (index === -1) return null;
+  return (index === group.length - 1 ? group.pop() : group.splice(index, 1)[0]) ?? null;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { manPage } from "../../src/cli/man-page.ts";
+import { manPage } from "../../src/cli/command.ts";
 import { createProgram } from "../../src/cli/program.ts";
 
 const page = await manPage(createProgram, "1.2.3", "2026-11-18");

@@ -8,7 +8,7 @@ import type {
 } from "../../src/domain/history-records.ts";
 import type { CheckoutReading, FeatureReading } from "../../src/domain/reading.ts";
 import { HistoryTimeout } from "../../src/history/client.ts";
-import { createSessionImport } from "../../src/history/sessions/import-sessions.ts";
+import { createSessionImport } from "../../src/history/sessions/sessions.ts";
 import { StoreError } from "../../src/store/database/store-error.ts";
 import { createDenialSources, createDenials } from "../../src/store/denials.ts";
 import type { Store } from "../../src/store/open/open.ts";

@@ -13,8 +13,8 @@ import {
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { manPage } from "../../../src/cli/command.ts";
 import { INITIAL_CONFIG } from "../../../src/cli/init.ts";
-import { manPage } from "../../../src/cli/man-page.ts";
 import { createProgram } from "../../../src/cli/program.ts";
 import { elfNeeds, libcDependency } from "./elf-needs.ts";
 

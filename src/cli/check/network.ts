@@ -3,7 +3,7 @@ import type { Config, FleetSettings } from "../../config/config.ts";
 import { credentialOfPath } from "../../config/credentials.ts";
 import { codeOf, messageOf } from "../../domain/error-code.ts";
 import { MINUTE_MS, span } from "../../domain/time/clock.ts";
-import { post } from "../../export/remote-write/post.ts";
+import { post } from "../../export/remote-write/request.ts";
 import { askHub, postPush } from "../../fleet/post.ts";
 import { NO_INSTANCE, type Push } from "../../fleet/protocol.ts";
 import { MAKE_KEY, readPeopleKey } from "../../fleet/site.ts";

@@ -1,10 +1,15 @@
 import { attemptOf } from "../../collector/log-tail/log-tail.ts";
 import { createEpisodes, type Episode, RETRY_WINDOW_MS } from "../../domain/denials.ts";
 import type { MonitoredServer } from "../../domain/server.ts";
-import { createImportedFeatures, createSessionImport } from "../../history/sessions/import-sessions.ts";
-import { type DebugLog, type DebugLogCounts, noCounts } from "../../managers/debug-log/debug-log.ts";
+import { createImportedFeatures, createSessionImport } from "../../history/sessions/sessions.ts";
+import {
+  createPairing,
+  type DebugLog,
+  type DebugLogCounts,
+  noCounts,
+  type PairedSession,
+} from "../../managers/debug-log/debug-log.ts";
 import { createLineCutter } from "../../managers/debug-log/lines.ts";
-import { createPairing, type PairedSession } from "../../managers/debug-log/pairing.ts";
 import { createDenialSources, createDenials } from "../../store/denials.ts";
 import type { Store } from "../../store/open/open.ts";
 import { createServers } from "../../store/servers.ts";

@@ -4,8 +4,14 @@ import { escapeControls, maskSecrets } from "../../domain/plain-text.ts";
 import type { Manager } from "../../managers/manager.ts";
 import { decodeOutput, recode } from "../../managers/read-output.ts";
 import type { CommandResult, CommandRun, CommandRunner } from "../run-command.ts";
-import { type CatalogueEntry, catalogueOf } from "./catalogue.ts";
-import { type CommandPlan, type FindTool, type PlanRequest, planCommand } from "./plan.ts";
+import {
+  type CatalogueEntry,
+  type CommandPlan,
+  catalogueOf,
+  type FindTool,
+  type PlanRequest,
+  planCommand,
+} from "./catalogue.ts";
 
 const MAX_RUNNING = 4;
 const MAX_OUTPUT_BYTES = 1024 * 1024;

@@ -5,8 +5,10 @@ import type { MonitoredServer } from "../server.ts";
 import {
   beginOf,
   endSession,
+  matchSeats,
   type Session,
   type Sight,
+  SLICE_ROWS,
   seenAgain,
   shownBegin,
   sightAt,
@@ -15,7 +17,6 @@ import {
 } from "../session.ts";
 import { DAY_MS } from "../time/clock.ts";
 import { secondOccurrence } from "../time/zone.ts";
-import { matchSeats, SLICE_ROWS } from "./match-seats.ts";
 
 /** In a partial feature, a seat that is missing from two of the last three readings counts as returned. */
 const PARTIAL_READINGS = 3;

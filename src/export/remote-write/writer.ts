@@ -4,8 +4,14 @@ import type { Snapshot } from "../../domain/picture.ts";
 import type { Clock, Timers } from "../../domain/time/clock.ts";
 import { createSlices, type RunInSlices } from "../../domain/time/slices.ts";
 import { counter, type Emit, emitKnown, gauge, type Labels, NO_LABELS, seconds } from "../family.ts";
-import type { Posted, post, WriteTarget } from "./post.ts";
-import { createSeriesTracker, encodeRequest, type SeriesSample } from "./series.ts";
+import {
+  createSeriesTracker,
+  encodeRequest,
+  type Posted,
+  type post,
+  type SeriesSample,
+  type WriteTarget,
+} from "./request.ts";
 
 export const REMOTE_WRITE = {
   samples: counter(

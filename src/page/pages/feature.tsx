@@ -14,7 +14,7 @@ import {
 } from "../model.ts";
 import { Copy, CopyLink, useAnswer } from "../parts/answer.tsx";
 import { SeatBar } from "../parts/bar.tsx";
-import { HolderTable } from "../parts/holder-table.tsx";
+import { HolderTable, Strip } from "../parts/holders.tsx";
 import { Person, State } from "../parts/marks.tsx";
 import { PrintFoot } from "../parts/print-foot.tsx";
 import { Crumbs, Head, NotFound } from "../parts/section.tsx";
@@ -22,7 +22,6 @@ import { linkTo, query } from "../router.ts";
 import { WatchButton } from "../shell/watch.tsx";
 import { amount, inDays, inUse, peopleSeats, reservedWords, unlessSeats, waitingWords } from "../words.ts";
 import { FeaturePast, FeatureTabs, Jumps, rangeOfPage } from "./feature-past.tsx";
-import { Strip } from "./strip.tsx";
 
 export function Feature() {
   const [id, daemon, name] = ["server", "daemon", "name"].map((word) => query.value.get(word) ?? "");

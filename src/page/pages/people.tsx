@@ -9,7 +9,7 @@ import { useAnswer } from "../parts/answer.tsx";
 import { stretch, Timeline } from "../parts/bar.tsx";
 import { DenialFigure } from "../parts/denial-rows.tsx";
 import { ALL, Csv, Figure, MOST_ROWS } from "../parts/figure.tsx";
-import { FIRST, HELD, HolderList, hrefOfFeature, SEATS, SINCE } from "../parts/holder-table.tsx";
+import { FIRST, HELD, HolderList, hrefOfFeature, SEATS, SINCE } from "../parts/holders.tsx";
 import {
   type ListColumn,
   ListTable,

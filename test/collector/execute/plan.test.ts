@@ -1,8 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import * as catalogue from "../../../src/collector/execute/catalogue.ts";
-import { type Arguments, argumentProblem, fill } from "../../../src/collector/execute/catalogue.ts";
-import { planCommand } from "../../../src/collector/execute/plan.ts";
+import {
+  type Arguments,
+  argumentProblem,
+  fill,
+  planCommand,
+} from "../../../src/collector/execute/catalogue.ts";
 import type { ConfiguredCommand } from "../../../src/config/config.ts";
 import { ARGUMENTS, placeholdersOf } from "../../../src/config/forms.ts";
 import { ApiError } from "../../../src/domain/errors.ts";

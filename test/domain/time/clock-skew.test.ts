@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { clockSkew, zoneSkewByAges } from "../../../src/domain/time/clock-skew.ts";
+import { clockSkew, zoneSkewByAges } from "../../../src/domain/time/zone.ts";
 
 const MINUTE = 60_000;
 const NOW = Date.UTC(2026, 10, 20, 10, 15, 42);

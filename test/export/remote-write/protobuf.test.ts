@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { encodeLabel, encodeRequest, STALE, sortedLabels } from "../../../src/export/remote-write/series.ts";
+import { encodeLabel, encodeRequest, STALE, sortedLabels } from "../../../src/export/remote-write/request.ts";
 import { readRequest } from "./read-request.ts";
 
 const encodeLabels = (list: readonly (readonly [string, string])[]) =>

@@ -3,7 +3,7 @@ import { uncompress } from "snappyjs";
 import type { ServerPicture } from "../../../src/domain/picture.ts";
 import { createSlices } from "../../../src/domain/time/slices.ts";
 import { type Emit, gauge } from "../../../src/export/family.ts";
-import type { Posted, WriteTarget } from "../../../src/export/remote-write/post.ts";
+import type { Posted, WriteTarget } from "../../../src/export/remote-write/request.ts";
 import {
   createWriter,
   LONGEST_PAUSE_MS,

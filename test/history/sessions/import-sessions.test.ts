@@ -2,8 +2,11 @@ import { afterEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { DenialOutcome } from "../../../src/domain/denials.ts";
 import { HOUR_MS, MINUTE_MS } from "../../../src/domain/time/clock.ts";
-import { createSessionImport, type OldSession } from "../../../src/history/sessions/import-sessions.ts";
-import { createSessions } from "../../../src/history/sessions/sessions.ts";
+import {
+  createSessionImport,
+  createSessions,
+  type OldSession,
+} from "../../../src/history/sessions/sessions.ts";
 import { createDenialSources, createDenials } from "../../../src/store/denials.ts";
 import type { Store } from "../../../src/store/open/open.ts";
 import { createServers } from "../../../src/store/servers.ts";

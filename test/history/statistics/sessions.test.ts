@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../../src/domain/time/clock.ts";
-import { createSessionImport } from "../../../src/history/sessions/import-sessions.ts";
-import { createSessions } from "../../../src/history/sessions/sessions.ts";
+import { createSessionImport, createSessions } from "../../../src/history/sessions/sessions.ts";
 import * as a from "../../domain/make.ts";
 import { cleanUp } from "../../store/place.ts";
 import { asking, createRig, oldSession, pollOf } from "../rig.ts";

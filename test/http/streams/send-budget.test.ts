@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createSendBudget } from "../../../src/http/streams/send-budget.ts";
+import { createSendBudget } from "../../../src/http/streams/broadcaster.ts";
 
 const reader = (name: string, tookAt: number, bytes: number) => ({
   name,

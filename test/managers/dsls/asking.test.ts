@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { askInTurn } from "../../../src/collector/ask.ts";
-import { catalogueOf } from "../../../src/collector/execute/catalogue.ts";
-import { planCommand } from "../../../src/collector/execute/plan.ts";
+import { catalogueOf, planCommand } from "../../../src/collector/execute/catalogue.ts";
 import type { Reading } from "../../../src/domain/reading.ts";
 import type { Step } from "../../../src/managers/manager.ts";
 import { managerOf } from "../../../src/managers/registry.ts";

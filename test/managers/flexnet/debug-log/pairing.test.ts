@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { createPairing, type PairedSession } from "../../../../src/managers/debug-log/pairing.ts";
+import { createPairing, type PairedSession } from "../../../../src/managers/debug-log/debug-log.ts";
 import { readLog } from "../../read-log.ts";
 
 const T = Date.UTC(2026, 0, 30);

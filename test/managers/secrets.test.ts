@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { createMask, readServerSecret } from "../../src/collector/ask-step.ts";
+import { readServerSecret } from "../../src/collector/ask.ts";
+import { createMask } from "../../src/managers/secrets.ts";
 
 const secrets = fc.oneof(
   fc.string({ unit: "grapheme-ascii", minLength: 8, maxLength: 40 }),

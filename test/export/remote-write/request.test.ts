@@ -2,7 +2,7 @@ import { afterAll, afterEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { post, type WriteTarget } from "../../../src/export/remote-write/post.ts";
+import { post, type WriteTarget } from "../../../src/export/remote-write/request.ts";
 import { HAS_OPENSSL, selfSigned } from "../../certificates.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
