@@ -15,8 +15,8 @@ export type Partly<T> = T extends Date
       : T;
 
 /**
- * Checks a value against a schema. Adds all problems to `found` and returns the valid part: a table without
- * its invalid keys (list positions stay), or undefined if nothing is valid.
+ * Checks a value against a schema. Adds all problems to `found` and returns the valid part: tables lose
+ * their invalid keys, and list positions stay. Returns undefined if nothing is valid.
  */
 export function checkValue<S extends TSchema>(
   schema: S,
@@ -40,7 +40,7 @@ function messageOf({ kind, path, value, schema, takes }: SchemaProblem): string 
       return "is an invalid name: must be letters, digits and _, not starting with a digit";
     const known = takes.split(", ");
     const key = String(path.at(-1));
-    // Other monitors call the manager of a server its type.
+    // In other monitors, the key for a server's manager is `type`.
     const meant = key === "type" && known.includes("manager") ? "manager" : closestWord(key, known);
     return `unknown key "${key}"${meant === null ? "" : `; did you mean "${meant}"?`} (known keys: ${takes})`;
   }
@@ -78,8 +78,8 @@ export function* partsOf(schema: TSchema, value: unknown, path: KeyPath = []): G
 type Part = Pick<SchemaProblem, "schema" | "value" | "path">;
 
 /**
- * Removes the invalid parts of a value. Tables keep their position in a list; any other list is invalid as
- * a whole.
+ * Removes the invalid parts of a value. Invalid tables in a list leave a gap, so that positions stay; a
+ * list of other values is invalid as a whole.
  */
 function without(value: unknown, path: KeyPath, wrong: ReadonlySet<string>): unknown {
   if (wrong.has(JSON.stringify(path))) return undefined;

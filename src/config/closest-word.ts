@@ -1,6 +1,6 @@
 /**
- * Returns the known word that was probably meant, or null: up to a third of the letters, or only the
- * ending, may differ.
+ * Returns the known word that was probably meant, or null. Up to a third of the letters may differ, or the
+ * word may have an extra ending.
  */
 export function closestWord(word: string, known: readonly string[]): string | null {
   if (word.length > 64) return null;
@@ -25,7 +25,7 @@ export function closestNames(word: string, known: Iterable<string>): string[] {
     .map(({ name }) => name);
 }
 
-/** Lists quoted names in a sentence with a leading space; empty without names. */
+/** Returns a sentence with a leading space that lists quoted names; an empty text without names. */
 export function closestSentence(quoted: readonly string[]): string {
   if (quoted.length === 0) return "";
   const list = quoted.join(", ");

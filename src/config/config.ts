@@ -129,9 +129,12 @@ function buildPage(page: Section<"page">) {
     frameAncestors: (page.frame_ancestors ?? []).map((one) => (one === "self" ? "'self'" : one)),
     /** Header with the user name, from a trusted proxy; null = no single sign-on. */
     userHeader: page.user_header ?? null,
-    /** Header with the user's groups; null = `roles` maps user names. */
+    /** Header with the user's groups. Null: `roles` maps user names instead. */
     roleHeader: page.role_header ?? null,
-    /** Roles by group, `*` for all others; null = groups are roles, and users without groups are viewers. */
+    /**
+     * Roles by group, `*` for all others. Null: group names are role names, and users without groups are
+     * viewers.
+     */
     roles: page.roles ?? null,
   };
 }
@@ -155,13 +158,13 @@ export const ALERT_DEFAULTS = {
   usageCritical: 100,
   /** A full feature is critical only if a request is queued or was denied. */
   criticalNeedsDemand: false,
-  /** A shortage must last this long before its alert fires, and be over as long before it resolves. */
+  /** How long a shortage must last before its alert fires, and be over before the alert resolves. */
   forMs: ms("15m"),
   /** Days before an expiry on which an alert fires. */
   expiryDays: [30, 14, 7, 1] as readonly number[],
   /** Consecutive failed polls before an alert fires. */
   failures: 3,
-  /** Consecutive good polls before it resolves. */
+  /** Consecutive good polls before the alert resolves. */
   recoveries: 2,
   /** A checkout that lasts longer is held too long; 0 = never. */
   heldHours: 0,
@@ -269,7 +272,7 @@ function buildRemoteWrite(
   return {
     url: remote.url,
     tokenFile: pathOfFile(remote.token_file, environment),
-    /** Null: the token is a bearer token, else the password of this user. */
+    /** User of basic authentication, with the token as its password. Null: the token is a bearer token. */
     username: remote.username ?? null,
     intervalMs: ms(remote.interval, "60s"),
     labels: remote.labels ?? {},
@@ -340,8 +343,8 @@ export function secretFiles({ servers, notifications, remoteWrite, fleet, hub }:
 }
 
 /**
- * Returns the files that only the daemon may access: its config for writing, its TLS key and secrets for
- * reading.
+ * Returns the files that only the daemon may access: other users may not write its config, and may not read
+ * its TLS key and secrets.
  */
 export function guardedFiles(config: Config, configFile: string | null, environment: Environment) {
   const named: (readonly [setting: string, file: string | null, kind: "secret" | "config"])[] = [
@@ -350,7 +353,7 @@ export function guardedFiles(config: Config, configFile: string | null, environm
     ["fleet.cert_key_file", config.fleet?.certKeyFile ?? null, "secret"],
     ...secretFiles(config).map(([setting, file]) => [setting, file, "secret"] as const),
   ];
-  // systemd protects credentials.
+  // Leave out credentials, because systemd protects them.
   return named.flatMap(([setting, file, kind]) =>
     file === null || credentialOfPath(file, environment) !== null ? [] : [{ setting, file, kind }],
   );

@@ -35,9 +35,9 @@ export function credentialOfPath(path: string, environment: Environment): string
 }
 
 /**
- * Creates a function that reports whether the unit has a credential. Returns false only in the service's
- * main process, where it is certain: other commands that read the config must work without credentials,
- * e.g. ExecReload=, from which systemd (252) hides them.
+ * Creates a function that reports whether the unit has a credential. The function returns false only in the
+ * service's main process, where the answer is certain: other commands that read the config must work
+ * without credentials, e.g. ExecReload=, from which systemd (252) hides them.
  */
 export function credentialFinder(
   environment: Environment,
@@ -49,7 +49,7 @@ export function credentialFinder(
   return (name) => (given === "" ? !inUnit : !isMissing(join(given, name)));
 }
 
-/** Returns false also for a file in a directory that this user cannot enter. */
+/** Returns false also if the file is in a directory that this user cannot enter. */
 function hasNoFile(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false }) === undefined;

@@ -46,7 +46,7 @@ function* tablesAt(file: Partial, path: readonly string[]): Generator<[KeyPath, 
   for (const [index, table] of at.entries()) if (isTable(table)) yield [[...path, index], table];
 }
 
-/** Keys that must differ between the tables of a list, and from the names of built-in things. */
+/** Keys whose values must differ between the tables of a list, and from built-in names. */
 const UNIQUE: readonly (readonly [
   path: readonly string[],
   key: string,
@@ -155,7 +155,7 @@ function* thresholds({ alerts }: Partial): Generator<Finding> {
   }
 }
 
-/** Checks names and labels of servers in other settings: a typo would match nothing. */
+/** Checks ids and labels of servers that other settings name, because a typo would match nothing. */
 function* namedServers(file: Partial): Generator<Finding> {
   const { servers = [], maintenance = [], notifications = [], reports = [] } = file;
   const ids = servers.map(({ id } = {}) => id);
@@ -226,7 +226,7 @@ function* reports(file: Partial): Generator<Finding> {
 /** Finds credentials that the unit does not pass. Does not quote them, because the value may be a secret. */
 function* credentials(file: Partial, hasCredential: (name: string) => boolean): Generator<Finding> {
   for (const { schema, value, path } of partsOf(ConfigFile, file)) {
-    // The servers contain the defaults.
+    // Skip the defaults, because each server has them too.
     if ((schema as Schema)[RULE] !== handedFile || typeof value !== "string" || path[0] === "server_defaults")
       continue;
     const name = credentialName(value);

@@ -44,7 +44,7 @@ export function overrideFromEnvironment(raw: unknown, environment: Environment) 
 function withValue(table: unknown, path: KeyPath, value: unknown): unknown {
   const [key, ...rest] = path;
   if (key === undefined) return value;
-  // A value in place of a table is reported by the check.
+  // Keep a value in place of a table, so that the check reports it.
   if (table !== undefined && !isTable(table)) return table;
   return { ...table, [key]: withValue(table?.[key], rest, value) };
 }

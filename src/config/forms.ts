@@ -66,7 +66,7 @@ export const network = textRule(
   (text) => parseNetwork(text) !== null,
 );
 export const url = textRule("an http:// or https:// URL", (text) => (webUrl(text)?.hostname ?? "") !== "");
-/** URL of a service whose credentials belong into other settings. */
+/** URL without credentials. `settings`: names of the settings for them. */
 export const openUrl = (settings: string) =>
   textRule(`an http:// or https:// URL without credentials (use ${settings})`, (text) => {
     const { hostname = "", username = "", password = "" } = webUrl(text) ?? {};
@@ -140,7 +140,7 @@ function webUrl(text: string): URL | null {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) ? new URL(text) : null;
 }
 
-/** Arguments of a request that argv templates may contain. */
+/** Fields of a command request that argv templates may contain. */
 export const ARGUMENTS = ["feature", "user", "host", "display", "handle"] as const;
 export const PLACEHOLDERS: readonly string[] = ["address", "server", ...ARGUMENTS];
 

@@ -92,9 +92,9 @@ export function countsByFeature({ features }: Counting): boolean {
 
 /**
  * Returns how much the manager's counters grew: per feature if it has such counters, else per daemon. The
- * first reading of a counter sets its starting value. If a daemon's counter fell, a restart reset it, so its
- * whole value is new. If a feature's counter fell, nothing is new: it may cover a sliding window (LM-X: the
- * last 24 hours).
+ * first reading of a counter sets its starting value. If a daemon's counter fell, a restart reset the
+ * counter, so the whole new value counts. If a feature's counter fell, nothing counts, because the counter
+ * may cover a sliding window (LM-X: the last 24 hours).
  */
 export function countDenials(before: DenialCounters, picture: Counting) {
   const ofDaemons = () =>
@@ -120,8 +120,8 @@ export function countDenials(before: DenialCounters, picture: Counting) {
 /** Retries within this time and for the same reason share a row. Clients retry every 30 to 60 seconds. */
 export const RETRY_WINDOW_MS = 300_000;
 /**
- * A request counts as granted if it got seats this soon after the denial, or this shortly before it, from
- * another pool or server.
+ * A request counts as granted if it got seats at most GRANT_AHEAD_MS after the denial, or, from another
+ * pool or server, at most GRANT_BACK_MS before the denial.
  */
 const GRANT_AHEAD_MS = 10_000;
 const GRANT_BACK_MS = 2_000;
@@ -140,7 +140,7 @@ export interface Attempt
 /** Attempts that share a row. All attempts update the same object. */
 export interface Episode {
   readonly denial: Denial;
-  /** Its event was sent. That happens once, when its outcome is final. */
+  /** The event of the episode was sent. An episode has one event, sent when its outcome is final. */
   readonly told: boolean;
   readonly times: readonly number[];
 }
@@ -187,7 +187,8 @@ export function createEpisodes() {
     const times = grants.getOrInsert(key, []);
     if (times.at(-1) !== at) times.push(at);
     for (const episode of open.get(key) ?? []) {
-      // A grant that ends a wait did not come within seconds, even if the user has just retried.
+      // Keep `queued` unless the grant came within seconds of the first attempt: a later retry does not
+      // shorten the wait.
       if (episode.denial.outcome === "queued" && !explains(at, episode.denial.at)) continue;
       if (episode.denial.outcome !== "granted_later" && episode.times.some((time) => explains(at, time)))
         set(episode, { outcome: "granted_later" });
@@ -217,7 +218,7 @@ export function createEpisodes() {
         attempts: denial.attempts + (kind === "queued" ? 0 : 1),
         until: Math.max(denial.until, at),
         count: Math.max(denial.count, count),
-        // A grant is final, and a denial does not end a wait in the queue.
+        // `granted_later` is final, and a denial does not replace `queued`.
         outcome: denial.outcome === "granted_later" || outcome === "denied" ? denial.outcome : outcome,
       });
     }
@@ -307,8 +308,8 @@ function hasSameReason(
 }
 
 /**
- * Reports whether an attempt continues an episode. A denial after a grant starts a new episode, unless the
- * same grant explains it too.
+ * Reports whether an attempt continues an episode. A denial after a grant starts a new episode, unless a
+ * grant explains this denial, too.
  */
 function goesOn(denial: Denial, { at, server, daemon }: Omit<Attempt, "kind">, granted: boolean): boolean {
   if (denial.server !== server || denial.daemon !== daemon) return false;

@@ -132,8 +132,8 @@ export type AnyEvent = { [T in EventType]: Static<(typeof EVENT_SCHEMAS)[T]> }[E
 export type StoredEvent = Exclude<AnyEvent, MetricsEvent | PictureEvent>;
 
 /**
- * Events that are published after their commit or not at all, because licmond does not know seats that it
- * could not store. Other events are sent even if the store fails.
+ * Events that are not published if they cannot be stored, because licmond then does not keep their seats
+ * either. Other events are published even if the store fails.
  */
 export const NEVER_UNSTORED: ReadonlySet<EventType> = new Set(["checkout", "checkin", "denial"]);
 

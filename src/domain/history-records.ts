@@ -186,8 +186,8 @@ const held = (what: string) => amountOrNull(`${what}; null where sessions or sam
 const unlessUnknown = countOrNull("Null if the number is unknown for any feature of the product");
 
 /**
- * Seats held across its features come from sessions, not from the features' peaks. Features that count tokens
- * or credits are left out.
+ * A product's held seats are computed from sessions, not from the peaks of its features. Features that
+ * count tokens or credits are left out.
  */
 export const ProductRecord = record("Product", {
   product: Type.String(),
@@ -275,7 +275,8 @@ export const UsageRecord = Type.Object(UsageFields, {
   title: "UsageRow",
   description:
     "Grouping by a label adds a field `label:<name>`: a string, or null if the server has no such label",
-  // A boolean: for nullable additional properties, oapi-codegen generates Go code that does not compile.
+  // Not a schema, because oapi-codegen generates Go code that does not compile for nullable additional
+  // properties.
   additionalProperties: true,
 });
 export type UsageRecord = Static<typeof UsageRecord>;

@@ -31,7 +31,7 @@ type NullableId = Partial<Readonly<Record<keyof FeatureId, string | null>>>;
 export interface Shared {
   /** Absent means seats. */
   readonly unit?: Unit;
-  /** Null or absent: none. */
+  /** Null or absent: no seat group. */
   readonly seatGroup?: string | null;
 }
 
@@ -50,8 +50,8 @@ export interface Step {
 }
 
 /**
- * Steps of one feature in [start, end), ascending. The first is at `start`: the previous counts, or a gap.
- * Neighbors differ.
+ * Steps of one feature in [start, end), ascending. The first step is at `start` and has the counts that
+ * held then, or is a gap. Neighboring steps differ.
  */
 export interface Series {
   readonly feature: CountedFeature;

@@ -57,7 +57,8 @@ export function pathId(description: string) {
 }
 
 /**
- * Parses a secret made elsewhere: a whole key, or a bare secret, which gets a random id. Null if malformed.
+ * Parses a secret that was made elsewhere: a whole key, or a secret alone, for which an id is drawn. Null
+ * if malformed.
  */
 export function keyFromSecret(text: string, random: RandomBytes): KeyParts | null {
   return parseKey(text) ?? parseKey(printKey({ ...makeKey(random), secret: text }));
@@ -66,13 +67,13 @@ export function keyFromSecret(text: string, random: RandomBytes): KeyParts | nul
 export const KEY_STATES = ["active", "expired", "revoked"] as const;
 export type KeyState = (typeof KEY_STATES)[number];
 
-/** A revoked key is revoked even if it has expired; a key expires at its `expiresAt`, not after it. */
+/** Revocation takes precedence over expiry. A key is expired from `expiresAt` on. */
 export function keyState(key: Pick<KeyRecord, "revokedAt" | "expiresAt">, now: number): KeyState {
   if (key.revokedAt !== null) return "revoked";
   return key.expiresAt !== null && key.expiresAt <= now ? "expired" : "active";
 }
 
-/** Times are epoch ms; null means none, or the config's default for quotas and rates. */
+/** Times are epoch ms. Null means no expiry; for quotas and rates, it means the config's default. */
 export interface NewKey {
   readonly name: string;
   readonly role: Role;
@@ -148,9 +149,12 @@ const OF_ROLE: Readonly<Record<Role, ReadonlySet<Permission>>> = {
   admin: new Set([...VIEWER, ...OPERATOR, ...ADMIN]),
 };
 
-/** Answers about single people, even under pseudonyms. */
+/** Permissions for data about single people, even under pseudonyms. */
 const OF_PEOPLE: readonly Permission[] = ["holders", "people"];
-/** Withheld from callers who see no real names: logs name people, and the others describe the site. */
+/**
+ * Permissions withheld from callers who see no real names: logs name people, and the others describe the
+ * site.
+ */
 const WITH_NAMES: readonly Permission[] = ["logs", "details", "commands"];
 
 type Seeing = Pick<KeyRecord, "anonymize" | "countsOnly">;

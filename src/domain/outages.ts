@@ -61,7 +61,10 @@ export const AvailabilityRecord = record("Availability", {
 });
 export type AvailabilityRecord = Static<typeof AvailabilityRecord>;
 
-/** Explains why a server is not up: by the error of its last poll, else by the parts that are not up. */
+/**
+ * Explains why a server is not up. Uses the error of its last poll if there is one, else names the parts
+ * that are not up.
+ */
 export function reasonOf({ status, error, members, daemons }: ServerPicture): string | null {
   if (status === "up") return null;
   if (error !== null) return error.message;

@@ -39,14 +39,14 @@ export interface FeaturePicture
     Pick<FeatureReading, "unit" | "seatGroup" | "assigned" | "totals"> {
   /** In a seat group, at most the seats that the group has left. */
   readonly available: number | null;
-  /** Part of `used` if the manager counts reserved seats so. */
+  /** Reserved seats; part of `used` if the manager counts reserved seats as used. */
   readonly reserved: number | null;
   /** Requested seats. */
   readonly queued: number | null;
   /** Percent with two decimals; null if unlimited or unknown. */
   readonly utilization: number | null;
   readonly shared: boolean;
-  /** The earliest of its pools. */
+  /** Earliest expiry of the feature's pools. */
   readonly expiry: Expiry;
   readonly pools: readonly PoolPicture[];
   readonly state: DataState;
@@ -59,11 +59,11 @@ export interface FeaturePicture
   readonly queue: readonly QueuePicture[];
   /** Consecutive good readings without this feature; the second removes it. */
   readonly missed: number;
-  /** 1 while `pools` come from the previous reading, because this one has none. */
+  /** 1 while `pools` come from the previous reading, because the last reading has none; else 0. */
   readonly missedPools: number;
 }
 
-/** A checkout, with the fields of its session once that is known. */
+/** A checkout. The fields of its session are set once the session is known. */
 export interface CheckoutPicture extends CheckoutReading {
   /** Id of the open session. */
   readonly session?: number;
@@ -82,7 +82,10 @@ export interface QueuePicture extends QueueReading {
 }
 
 export interface PoolPicture extends PoolReading {
-  /** The manager's pool number, else an id made of version, expiry, vendor string, kind and ordinal. */
+  /**
+   * The manager's pool number. Without a number, an id made of version, expiry, vendor string, kind and
+   * ordinal.
+   */
   readonly id: string;
 }
 

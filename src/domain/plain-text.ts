@@ -37,7 +37,7 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
 const MAYBE_SECRET = /lmk_|licmond_|api_?key|bearer|authorization|@/i;
 
 /**
- * Masks everything that looks like a key. This is a last line of defense: no code should put a secret there.
+ * Masks everything that looks like a key. This is a last line of defense: callers should not pass secrets.
  */
 export function maskSecrets(text: string): string {
   if (!MAYBE_SECRET.test(text)) return text;

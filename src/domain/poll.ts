@@ -3,7 +3,7 @@ import type { Reading } from "./reading.ts";
 
 export interface PollError {
   readonly code: PollErrorCode;
-  /** Describes the error, and the fix if known. */
+  /** Describes the error, and how to fix it if known. */
   readonly message: string;
   /** The tool's output, cut at 2,000 characters. */
   readonly details: string | null;
@@ -13,7 +13,10 @@ export interface PollError {
 export interface PollRaw {
   /** For a request: method and URL. */
   readonly argv: readonly string[];
-  /** Null if a signal ended the tool or it could not be killed; for a request, the HTTP status. */
+  /**
+   * Exit code of the tool, or HTTP status of a request. Null if a signal ended the tool, or if killing it
+   * failed.
+   */
   readonly exitCode: number | null;
   /** Signal that ended the tool, e.g. `SIGKILL`. */
   readonly signal: string | null;
@@ -41,7 +44,7 @@ export interface PollOutcome {
   readonly durationMs: number;
   /** Null if nothing was run or recognized. */
   readonly reading: Reading | null;
-  /** Null if the reading is usable. If the query as a whole failed, there may be a reading too. */
+  /** Null if the reading is usable. If the query as a whole failed, both `error` and `reading` may be set. */
   readonly error: PollError | null;
   readonly raw: PollRaw;
   readonly reachability: readonly MemberReachability[];

@@ -94,7 +94,7 @@ export interface FeatureReading {
   /** As the tool reports it, reservations included. */
   readonly used: number | null;
   readonly unlimited: boolean;
-  /** The counts are then null. */
+  /** If set, the counts are null. */
   readonly error: ToolError | null;
   readonly pools: readonly PoolReading[];
   readonly checkouts: readonly CheckoutReading[];
@@ -109,7 +109,10 @@ export interface FeatureReading {
   readonly consistency: Consistency;
   /** The text ended inside this block, or one of its lines was not recognized. */
   readonly cut: boolean;
-  /** Known only from a license file (the table of `lmstat -i`); `cut` if its server answered without it. */
+  /**
+   * The feature is known only from a license file (the table of `lmstat -i`). If its server answered
+   * without the feature, `cut` is true.
+   */
   readonly fromFile?: true;
 }
 

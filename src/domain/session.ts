@@ -4,8 +4,9 @@ import { secondOccurrence, wallClock } from "./time/zone.ts";
 
 export const END_REASONS = ["checkin", "server_restart", "unobserved"] as const;
 /**
- * `checkin`: seen gone. `server_restart`: the server or its daemon was seen down before. `unobserved`: not
- * seen for more than two intervals before.
+ * `checkin`: a reading showed that the seat was returned. `server_restart`: the server or its daemon was
+ * seen down before that reading. `unobserved`: the session had not been seen for more than two intervals
+ * before that reading.
  */
 export type EndReason = (typeof END_REASONS)[number];
 
@@ -43,9 +44,9 @@ export interface Sight {
 }
 
 /**
- * Returns the time of a reading. The clock is `aheadMs` ahead of the stored time (negative: behind; null:
- * trusted). Time does not go back, so a clock that is behind is corrected. A clock that is ahead may be
- * right: the host may have been off.
+ * Returns the time of a reading. `aheadMs`: how far the clock is ahead of the stored time (negative:
+ * behind; null: the clock is trusted). A clock that is behind is corrected, because time does not go back.
+ * A clock that is ahead is not corrected, because it may be right: the host may have been off.
  */
 export function sightAt(clockMs: number, aheadMs: number | null): Sight {
   if (aheadMs === null) return { at: clockMs, doubtMs: null };
@@ -56,11 +57,12 @@ export function sightAt(clockMs: number, aheadMs: number | null): Sight {
 export const START_RESOLUTION_MS = MINUTE_MS;
 
 /**
- * Returns when a session's seats begin to count: like the feature's counts, with the first reading that shows
- * the session, if it was missing from the reading before. Counting from the reported start would count a seat
- * that changes hands twice, because the old session lasts until the reading without it. After a gap, the old
- * session counts until one interval after it was last seen, and the new one from then on. If no reading shows
- * an absence, the reported start counts if it is possible.
+ * Returns when a session's seats begin to count. If the reading before the first one did not show the
+ * session, the seats count from the first reading, as the feature's counts do: from the reported start, a
+ * seat that changes hands would count for both users, because the old session lasts until the reading
+ * without it. After a gap in the readings, the old session counts until one interval after it was last
+ * seen, and the new one from then on. If no reading showed an absence, the reported start is used unless it
+ * is later than the first reading.
  */
 export function beginOf(
   startedAt: number | null,
@@ -70,14 +72,14 @@ export function beginOf(
 ): number {
   if (startedAt === null || startedAt > firstSeenAt) return firstSeenAt;
   if (absentAt === null) return startedAt;
-  // A seat that was returned and taken again keeps its old start.
+  // The start is that of an earlier checkout: a seat that was returned and taken again keeps its old start.
   if (startedAt + START_RESOLUTION_MS <= absentAt) return firstSeenAt;
   return firstSeenAt - absentAt > 2 * intervalMs ? Math.max(startedAt, absentAt + intervalMs) : firstSeenAt;
 }
 
 /**
- * Returns when a session started. When summer time ends, one hour occurs twice, and parsers assume the first.
- * A reading after that start without the seat shows that the second is meant.
+ * Returns when a session started. When summer time ends, one hour occurs twice, and parsers assume the
+ * first time. If a later reading did not show the seat, the session started when the hour occurred again.
  */
 export function startOf(
   startedAt: number | null,
@@ -106,9 +108,10 @@ export function shownBegin(
 export const WRONG_CLOCK_MS = DAY_MS;
 
 /**
- * Corrects a session by the clock of a reading at `at`. A start days after the first reading shows that the
- * clock was behind then, so the session counts from its start. Times days after `at` come from a clock that
- * was ahead. Nothing ends before it begins.
+ * Corrects a session by the clock of a reading at `at`. A reported start days after the first reading shows
+ * that the clock was behind then, so the session counts from the reported start. A first reading days after
+ * `at` shows that the clock was ahead then, so the session's times move back to `at` or earlier. No session
+ * ends before it begins.
  */
 function byClock(session: Session, at: number): Session {
   const { startedAt, beganAt, firstSeenAt, lastSeenAt, doubtMs } = session;
@@ -145,8 +148,8 @@ export function endSession(
 }
 
 /**
- * Returns how many seconds a session lasted, until `now` if it is open. After a gap of more than two
- * intervals, it lasted until one interval after it was last seen.
+ * Returns how many seconds a session lasted, until `now` if it is open. If it was not seen for more than
+ * two intervals, it counts until one interval after it was last seen.
  */
 export function durationSeconds(session: Session, now: number, intervalMs: number): number {
   const end = session.endedAt ?? now;
@@ -172,8 +175,8 @@ type Seat = Pick<CheckoutReading, "user" | "host" | "version" | "handle">;
 type Line = Seat & Pick<CheckoutReading, "display">;
 
 /**
- * Returns a key that is equal in two readings of the same seat. Lines of one client may spell its host in
- * different case. Lines with equal keys are distinguished by their order.
+ * Returns a key that is equal in two readings of the same seat. Hosts are compared without case, because
+ * lines of one client may differ in it. Lines with equal keys are distinguished by their order.
  */
 export function seatKey(row: Seat): string {
   return `${row.handle ?? ""}\0${userKey(row.user)}\0${row.host?.toLowerCase() ?? ""}\0${row.version ?? ""}`;
@@ -184,7 +187,10 @@ function lineKey(row: Line): string {
   return `${seatKey(row)}\0${row.display ?? ""}`;
 }
 
-/** Returns `seatKey`, for tools that print another display each time; null without handle and start. */
+/**
+ * Returns `seatKey`, for tools that print another display each time. Returns null if the row has neither a
+ * handle nor a start.
+ */
 function anyDisplayKey(row: Seat & Pick<Session, "startedAt">): string | null {
   return row.handle === null && row.startedAt === null ? null : seatKey(row);
 }
@@ -200,7 +206,8 @@ function restartKey(row: Line & Pick<Session, "startedAt">, zone: string): strin
 
 /**
  * Reports whether a line with another handle or display can continue a session: it must have started before
- * the last reading of the session. If it started in that minute, it may be a new checkout.
+ * the last reading of the session. Starts have no seconds, so a line from the minute of that reading may be
+ * a new checkout.
  */
 function isOlderThanSight(
   { lastSeenAt }: Pick<Session, "lastSeenAt">,
@@ -226,8 +233,8 @@ interface Held<S> {
 }
 
 /**
- * Matches lines with open sessions: first by handle and display, then those whose display or handle changed.
- * `zone`: zone of the server's clock.
+ * Matches lines with open sessions: first those with equal handle and display, then those whose handle or
+ * display changed. `zone`: zone of the server's clock.
  */
 export function* matchSeats<S extends { readonly session: Session }>(
   open: readonly S[],
@@ -258,7 +265,7 @@ export function* matchSeats<S extends { readonly session: Session }>(
   return { held, missing: [...left] };
 }
 
-/** Groups are in reverse order, so that {@link take} usually pops. */
+/** Groups items in reverse order, so that {@link take} usually removes the last one. */
 function group<T>(items: readonly T[], keyOf: (item: T) => string | null): Map<string | null, T[]> {
   return Map.groupBy(items.toReversed(), keyOf);
 }

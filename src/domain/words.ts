@@ -63,7 +63,8 @@ export const PAGE_PATHS = [
 export type PagePath = (typeof PAGE_PATHS)[number];
 
 /**
- * FlexNet's error codes of a request without a free seat: all are in use, others wait, or the rest is reserved. Other
- * managers and counters have no code (null), which counts as one of these.
+ * FlexNet's error codes for a request without a free seat: all are in use, others wait, or the rest is
+ * reserved. Denials from other managers and from counters have no code (null); they count as denials
+ * without a free seat, too.
  */
 export const NO_SEAT_CODES: readonly number[] = [-4, -24, -101];

@@ -8,10 +8,11 @@ export type Fragments = readonly (readonly [Family, Uint8Array])[];
 const encoder = new TextEncoder();
 
 /**
- * Writes metrics as text. Keeps each server's lines until its next poll, so a scrape writes only servers polled since.
+ * Writes metrics as text. Keeps each server's lines until its next poll, so a scrape formats only servers
+ * that were polled since the last scrape.
  *
- * Replaces prom-client 15.1, which copies every series from the snapshot into its own registers at each scrape: 5,000
- * features blocked the event loop for 100 to 140 ms.
+ * Replaces prom-client 15.1, which copies every series from the snapshot into its own registers at each
+ * scrape: 5,000 features blocked the event loop for 100 to 140 ms.
  */
 export function createExposition() {
   const kept = new WeakMap<ServerPicture, Fragments>();

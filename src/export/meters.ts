@@ -24,7 +24,7 @@ export type Histogram = ReturnType<typeof createHistogram>;
 /** Creates a histogram with cumulative buckets. `bounds` ascend; the bucket `+Inf` is added. */
 export function createHistogram(bounds: readonly number[]) {
   const counts = bounds.map(() => 0);
-  // OpenMetrics 1.0 requires a decimal point; the older format accepts any spelling. Use one for both.
+  // Always use a decimal point: OpenMetrics 1.0 requires it, and the older format accepts it.
   const names = bounds.map((bound) => (Number.isInteger(bound) ? bound.toFixed(1) : String(bound)));
   let count = 0;
   let sum = 0;
@@ -97,7 +97,7 @@ const OUTCOME_OF = {
   TIMEOUT: "timeout",
 } as const satisfies Record<PollErrorCode, string>;
 
-/** Bounds in seconds: tools answer in a tenth, and may take up to ten minutes. */
+/** Bounds in seconds: tools usually answer in a tenth of a second, but may take up to ten minutes. */
 const BOUNDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
 export function createPollMeter() {

@@ -20,9 +20,9 @@ export function createRefusalCount({ limits, log }: Pick<Deps, "limits" | "log">
 }
 
 /**
- * Asks a browser for its key again, so that a stolen cookie cannot create a key. Requests with a key pass. A browser
- * that signed in with a link from the daemon's own host has no key and confirms with any admin's key. Throws
- * MISSING_FIELD, or the errors of a sign-in with a wrong key.
+ * Requires a browser to send its key again, so that a stolen cookie cannot create a key. Does nothing for
+ * requests with a key. A browser that signed in with a link from the daemon's own host has no key and may
+ * send any admin's key. Throws MISSING_FIELD, or the errors of a sign-in with a wrong key.
  */
 export function createConfirm(deps: Deps) {
   const countRefusal = createRefusalCount(deps);

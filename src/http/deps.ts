@@ -35,7 +35,7 @@ export interface HttpDeps {
   /** Immutable; a changed snapshot has a higher `version`. */
   readonly live: { snapshot(): Snapshot };
   readonly pictures: {
-    /** Number of a server's current picture; it changes with the picture. */
+    /** Returns the number of a server's current picture. Each picture has a new number. */
     numberOf(server: string): number;
     /** Returns the picture for anonymized keys. */
     anonymous(picture: ServerPicture): ServerPicture;
@@ -125,7 +125,7 @@ interface DaemonPort {
   counters(): Pick<Metrics, "polls" | "parseProblems" | "streamClients"> & Metrics["process"];
   reload(): {
     readonly outcome: "applied" | "refused";
-    /** One line each, without secrets; empty when applied. */
+    /** One line per problem, without secrets; empty if the config was applied. */
     readonly problems: readonly string[];
     /** Settings that only a restart applies. */
     readonly needRestart: readonly string[];

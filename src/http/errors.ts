@@ -40,7 +40,7 @@ export function errorAnswer(
     const trace = cause instanceof Error ? (cause.stack ?? String(cause)) : String(cause);
     log.error("Request failed", { ...of, code, cause: trace });
   }
-  // Anonymized keys see neither paths of the host nor a tool's own words.
+  // Anonymized keys see neither paths of the host nor texts of a tool.
   const hidden = caller?.anonymize === true && /^(LICENSE|COMMAND|TIMEOUT|UPSTREAM)/.test(code);
   const body: ErrorBody = {
     error: reasonOf(status),
@@ -59,9 +59,10 @@ export function errorAnswer(
 
 export function apiErrorOf(code: unknown, error: unknown): ApiError {
   if (error instanceof ApiError) return error;
-  // Elysia's own message quotes all sent values, including keys.
+  // Do not use Elysia's message, because it quotes all sent values, including keys.
   if (error instanceof ValidationError) return invalidRequest(error);
-  // Only the router refuses such a path, e.g. for its encoding; the gate answers unknown paths.
+  // The gate has already answered unknown paths. Here, only the router refused the path, e.g. for its
+  // encoding.
   if (code === "NOT_FOUND") return noSuchPath();
   const sqlite = errorCode(error) ?? "";
   if (!(error instanceof StoreError || DATABASE_TROUBLE.test(sqlite)))

@@ -48,7 +48,7 @@ export interface Exchange {
   readonly isProxied: boolean;
   /** Listener that accepted the request; null without one. */
   readonly listener: Server<unknown> | null;
-  /** The accepted key or its stand-in; null on open routes. */
+  /** The accepted key, or a stand-in for callers without a key; null on open routes. */
   caller: KeyRecord | null;
   /** The browser's sign-in; null if a key or a socket identified the caller. */
   signIn: SignIn | null;
@@ -74,7 +74,7 @@ export const arrivedBySocket = (request: Request, by: Arrival) => void arrivals.
 /** Returns null for a request by TCP. */
 export const arrivalOf = (request: Request): Arrival | null => arrivals.get(request) ?? null;
 
-// The gate sets it before a route runs.
+// Placeholder: the gate sets the exchange before a route runs.
 const unset = null as unknown as Exchange;
 /** Routes `.use` this to get the typed `exchange`. */
 export const gated = new Elysia({ name: "gated" }).decorate("exchange", unset);
@@ -121,7 +121,7 @@ export function createExchanges(root: Root, settings: HttpDeps["settings"]): (re
   };
 
   function originOf(request: Request): string | null {
-    // A trusted proxy may terminate TLS.
+    // A trusted proxy may terminate TLS, so use the scheme that it reports.
     const forwarded = address.behindProxy(request) ? request.headers.get("x-forwarded-proto") : null;
     const isHttps = forwarded === null ? isTls() : forwarded.trim().toLowerCase() === "https";
     const own = `${isHttps ? "https" : "http"}://${request.headers.get("host") ?? ""}`;
@@ -142,7 +142,10 @@ function splitUrl(url: string): { path: string; query: string } {
   return { path: path || "/", query };
 }
 
-/** Subprotocol that a WebSocket offers before its key, and that is accepted. */
+/**
+ * Subprotocol that a WebSocket offers before its key. The server accepts this subprotocol, so its answer
+ * does not repeat the key.
+ */
 export const KEY_PROTOCOL = "api_key";
 
 /**
@@ -214,12 +217,12 @@ export function requirePermission(
   throw new ApiError("AUTH_INSUFFICIENT", `${subject} needs a key with the role ${roles}; ${whose}.`);
 }
 
-/** Throws AUTH_INSUFFICIENT for callers that see no labels: filters would reveal them. */
+/** Throws AUTH_INSUFFICIENT for callers that may not see labels, because a filter would reveal them. */
 export function requireLabels(exchange: Pick<Exchange, "caller">): void {
   requirePermission(exchange, "details", "Filtering and grouping by label");
 }
 
-/** Throws AUTH_INSUFFICIENT if `[page] people` denies the caller answers about one person. */
+/** Throws AUTH_INSUFFICIENT unless `[page] people` lets the caller query a single person. */
 export function requirePeople({ caller }: Exchange, from: HttpSettings["page"]["people"], hint = ""): void {
   const role = caller?.role ?? "none";
   if (from === "viewer" || (from === "operator" && (role === "operator" || role === "admin"))) return;

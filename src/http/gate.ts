@@ -43,8 +43,8 @@ const wantsPage = ({ path, request: { method, headers } }: Pick<Exchange, "path"
 /** Body limit of routes without a key. */
 const OPEN_BODY_BYTES = 4096;
 /**
- * Creates the gate: one hook before the router. It creates the exchange and checks the request in numbered steps
- * before any byte of the body is read. Routes declare its settings.
+ * Creates the gate: one hook before the router. The gate creates the exchange and checks the request in
+ * numbered steps before any byte of the body is read. Each route declares the gate's settings for it.
  */
 export function createGate(
   deps: Pick<
@@ -82,7 +82,7 @@ export function createGate(
       return finish(exchange, errorAnswer(known, thrown, exchange, clock.now(), log));
     })
     .onRequest((context) => {
-      // A rescan waits for polls, so it must not slow them down as other requests do.
+      // Polls slow down while requests arrive. Do not count POST requests, because a rescan waits for polls.
       if (context.request.method !== "POST") counters.begun();
       // 1: id
       const exchange = openExchange(context.request);
@@ -97,9 +97,9 @@ export function createGate(
     .onTransform({ as: "global" }, ({ exchange, route }) => {
       // The key was checked for this route, so refuse if the router finds another one.
       if (exchange.route?.path !== route) throw noSuchPath();
-      // Elysia passes only the last value of a repeated parameter.
+      // Parse the query here, because Elysia passes only the last value of a repeated parameter.
       const sent = sentValues(exchange.query, exchange.route.keyInQuery ? ["api_key"] : []);
-      // Documents of the page are open and equal for everyone.
+      // Open routes need no check: the page's documents are equal for everyone.
       if ("label" in sent && exchange.route.access.get(exchange.request.method) !== "open")
         requireLabels(exchange);
       const query = exchange.route.isOfServers ? (deps.narrowed?.(sent, exchange) ?? sent) : sent;
@@ -120,15 +120,16 @@ export function createGate(
 
   function admit(exchange: Exchange): Response | undefined {
     const { request, route } = exchange;
-    // Bun joins repeated headers, and a proxy may use another one than licmond (RFC 9112, 3.2).
+    // Refuse several Host headers, which Bun joins: a proxy may use another one of them than licmond (RFC
+    // 9112, 3.2).
     if (request.headers.get("host")?.includes(","))
       throw new ApiError("INVALID_FIELD", "A request must have exactly one Host header.");
     const access = route?.access.get(request.method);
     const { caller, check } = access === "open" ? NOBODY : callerOf(exchange, access);
-    // 2: the address's bucket, for requests without a valid key, including unknown paths and wrong methods. A valid
-    // key does not use it, so busy neighbors cannot block it; therefore keys are checked here (some µs). An empty
-    // bucket hides whether a key is valid, which slows down guessing. Health, ping, docs and the page's files are
-    // free.
+    // 2: the address's bucket, for requests without a valid key, including unknown paths and wrong methods.
+    // A valid key does not use this bucket, so busy neighbors cannot block the key; therefore keys are
+    // checked here (some µs). An empty bucket hides whether a key is valid, which slows down guessing.
+    // Health, ping, docs and the page's files use no bucket.
     const isUnknown = caller === null || kindOf(caller.id) === "public";
     if (access !== "open" && isUnknown) limits.drawOfAddress(exchange);
     // 3: path and method. Elysia would answer 404 to all three.
@@ -218,7 +219,7 @@ export function createGate(
     // 5: the caller's bucket and quotas
     const isByProxy = kind === "proxy" && signIn === null;
     if (kind !== "public") limits.drawOfKey(exchange, caller, isByProxy ? caller.id : signIn?.id);
-    // Browsers send these credentials by themselves.
+    // Browsers send these credentials with requests of any page, so check where the request comes from.
     if (signIn !== null || isByProxy) requirePage(exchange, settings().corsOrigins);
     if (signIn !== null) signIns.touch(signIn.id);
     // 6: role. Every requested command is in the audit trail.
@@ -235,9 +236,10 @@ export function createGate(
   }
 
   /**
-   * Adds the exchange's headers to its answer, counts it and logs it without the query, which may contain a key. The
-   * route's own headers win, except `Vary`, which is merged. Elysia's `set.headers` is not used: it rebuilds every
-   * streamed Response, which costs a large answer a tenth of its rate.
+   * Adds the exchange's headers to its answer, counts the answer and logs it without the query, which may
+   * contain a key. The route's own headers win, except `Vary`, which is merged. Does not use Elysia's
+   * `set.headers`, because it rebuilds every streamed Response, which costs a large answer a tenth of its
+   * rate.
    */
   function finish(exchange: Exchange, answer: Response): Response {
     if (exchange.answered) return answer;

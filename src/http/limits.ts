@@ -14,8 +14,8 @@ export interface Rate {
 
 interface Bucket {
   /**
-   * Whole units, so counting is exact: a request takes {@link REQUEST} units, and each millisecond adds `perMinute`
-   * units.
+   * An integer, so that counting is exact: a request takes {@link REQUEST} units, and each millisecond adds
+   * `perMinute` units.
    */
   level: number;
   /** Epoch ms of the last refill. */
@@ -29,10 +29,10 @@ export function fullBucket({ capacity }: Rate, now: number): Bucket {
 }
 
 /**
- * Takes one request from the bucket if available, and refills it by the time since the last draw. A clock that goes
- * back adds and costs nothing, so at most `capacity` + `perMinute` × minutes are allowed in any span, and no client
- * waits for a clock to catch up. Returns the remaining requests, and whole seconds (rounded up) until the bucket is
- * full and until one request is allowed (at least 1).
+ * Takes one request from the bucket if available, and refills it by the time since the last draw. If the
+ * clock goes back, the bucket neither gains nor loses, so at most `capacity` + `perMinute` × minutes are
+ * allowed in any span, and no client waits for the clock to catch up. Returns the remaining requests, and
+ * whole seconds (rounded up) until the bucket is full and until one request is allowed (at least 1).
  */
 export function draw(bucket: Bucket, { capacity, perMinute }: Rate, now: number) {
   const full = capacity * REQUEST;

@@ -12,13 +12,16 @@ import type { TlsMaterial } from "./tls.ts";
 import { socketCaller } from "./without-key.ts";
 
 /**
- * Bun refuses longer bodies with a bare 413. It buffers no unread body (tried: 300 MB, memory flat), so the limit
- * that counts is the configured one with its error body.
+ * Disables Bun's own limit, because Bun answers longer bodies with a bare 413. The configured limit applies
+ * instead. Bun does not buffer unread bodies (tried: 300 MB, memory flat).
  */
 const HARD_CAP_BYTES = Number.MAX_SAFE_INTEGER;
 /** TLS 1.2 with forward secrecy and authenticated encryption; Bun would also offer CBC and RSA key exchange. */
 const CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20";
-/** Silent connections are cut after this; requests that wait for polls, and streams, lift it. */
+/**
+ * Bun closes connections after this time without traffic. Requests that wait for polls, and streams,
+ * disable this limit.
+ */
 const IDLE_TIMEOUT_SECONDS = 30;
 
 /**
@@ -36,8 +39,9 @@ interface ListenSettings extends Pick<HttpSettings, "host" | "port"> {
 
 /**
  * Opens the port. Throws an Error that names the port and the fix.
- * Elysia enables `reusePort`, with which two daemons would silently share a port, so it is off. Renewing a
- * certificate opens the port twice and needs it, so with TLS the port is first tried without it.
+ * Elysia enables `reusePort`, with which two daemons would silently share a port. It is off without TLS.
+ * With TLS it is on, because renewing a certificate opens the port twice; therefore the port is first tried
+ * without `reusePort`.
  */
 export function listen(app: AnyElysia, { host, port, tls = null }: ListenSettings) {
   const first = open(app, { host, port, tls }, tls !== null);
@@ -116,8 +120,8 @@ function cannotListen(cause: unknown, host: string, port: number): Error {
 }
 
 /**
- * Opening a socket grants its role without a key. Only root and the service's group can enter the directory; only
- * root can open every file.
+ * Whoever can open a socket has its role without a key. Only root and the service's group can enter the
+ * directory; only root can open every file.
  */
 const SOCKETS = [
   { name: "admin.sock", role: "admin", mode: 0o600 },
@@ -147,10 +151,13 @@ export function listenOnSockets(app: AnyElysia, directory: string, log: Log) {
   };
 }
 
-/** The directory belongs to the service alone, so an existing file was left by a crash. */
+/**
+ * Opens a socket. Deletes an existing file, which only a crash can have left: the directory belongs to the
+ * service alone.
+ */
 function openSocket(app: AnyElysia, path: string, mode: number, caller: KeyRecord): Server<unknown> {
   rmSync(path, { force: true });
-  // No other user can connect before the socket has its mode.
+  // Create the socket so that no other user can connect before its mode is set.
   const usual = process.umask(0o177);
   try {
     return Bun.serve({

@@ -14,7 +14,7 @@ export const searchWords = (where: string) =>
     example: "connection refused",
   });
 
-/** Filter of log events, the same for the API and the streams. */
+/** Filter parameters of log events, for both the API and the streams. */
 export const LOG_FILTER = {
   level: wordList(LOG_LEVELS, "Levels of log events. Default: all."),
   levels: wordList(LOG_LEVELS, "Same as `level`; both are combined."),

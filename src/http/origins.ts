@@ -38,10 +38,10 @@ export function answerCors(
 }
 
 /**
- * Reports whether a request comes from a page of the daemon's own or a listed origin, or from a program. Browsers send
- * `Origin` (RFC 6454) with every cross-origin request; programs do not. Behind a proxy that changes the Host, the daemon
- * does not know its own origin; over TLS and on loopback, browsers then report same-origin requests in a header that
- * scripts cannot set (https://www.w3.org/TR/fetch-metadata/).
+ * Reports whether a request comes from a page of the daemon's own or a listed origin, or from a program.
+ * Browsers send `Origin` (RFC 6454) with every cross-origin request; programs do not. Behind a proxy that
+ * changes the Host, the daemon does not know its own origin. Over TLS and on loopback, a browser then marks
+ * same-origin requests in a header that scripts cannot set (https://www.w3.org/TR/fetch-metadata/).
  */
 export function isFromOwnPage({ request, origin }: Exchange, listed: readonly string[] = []): boolean {
   const named = request.headers.get("origin");

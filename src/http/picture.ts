@@ -34,13 +34,13 @@ function keyOf({ daemon, name }: FeaturePicture): string {
 }
 
 function featureJson(key: string, feature: FeaturePicture, { server, collectedAt: usual }: ServerPicture) {
-  // The server's own time is left out, because it would change every feature at every poll.
+  // Leave out the time if it is the server's own, because it would change every feature at every poll.
   const collectedAt = feature.collectedAt === usual ? null : feature.collectedAt;
   const fields = featureRecord(server, { ...feature, collectedAt, pools: [] });
   return JSON.stringify([key, ...FEATURE_COLUMNS.map((name) => fields[name])]);
 }
 
-/** Unchanged checkouts are shared between pictures, and they are most of the text. */
+/** Caches rows of checkouts, which are most of the text. Pictures share unchanged checkouts. */
 const kept = new WeakMap<readonly CheckoutReading[], Texts>();
 
 function checkoutRows(feature: string, { checkouts }: FeaturePicture): Texts {
@@ -83,8 +83,8 @@ export function serverJson(picture: ServerPicture, snapshot: number, hasRows = t
 }
 
 /**
- * Formats the difference between two pictures of a server as JSON without braces; `from` and `to` are added
- * later.
+ * Formats the difference between two pictures of a server as JSON without braces. The caller adds `from`
+ * and `to`.
  */
 export function patchJson(before: ServerPicture | null, after: ServerPicture, hasRows = true): string {
   const was = before === null ? null : partsOf(before);

@@ -80,7 +80,8 @@ export function rangeOfDays(days: number): ReadRange<{ start: number; end: numbe
 /** Throws INVALID_QUERY unless start is before end. */
 function checkRange(start: number | null, end: number | null, names: typeof PARAMETERS): void {
   if (start === null || end === null || start < end) return;
-  // A time at midnight may come from a bare date, which looks different in the query.
+  // An end at midnight may come from a bare date, so explain why the message shows another date than the
+  // query.
   const hint = end % DAY_MS === 0 ? ` A date as "${names.end}" includes its whole day.` : "";
   throw new ApiError(
     "INVALID_QUERY",

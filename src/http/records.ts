@@ -157,7 +157,7 @@ export function userRecords(server: Place, feature: FeaturePicture): UserRecord[
       row("queued", entry.count, {
         ...personFields(entry),
         firstSeenAt: iso(entry.firstSeenAt ?? null),
-        // A lower bound.
+        // A lower bound, because the request may have been queued before the first reading that shows it.
         durationSeconds: secondsSince(entry.firstSeenAt ?? null),
       }),
     ),
@@ -171,7 +171,7 @@ function personFields(row: CheckoutPicture | QueuePicture) {
   return pick(row, "user", "host", "display", "qualifier", "version", "handle");
 }
 
-/** Days left are counted from the snapshot's last poll: equal snapshots give equal bytes. */
+/** Counts days left from the snapshot's last poll, so that equal snapshots give equal bytes. */
 export function summaryRecord(snapshot: Snapshot, alerts: AlertCounts): SummaryRecord {
   const { expiries, collectedAt, ...totals } = summarise(snapshot);
   const asOf = snapshot.servers.reduce((latest, { lastPollAt }) => Math.max(latest, lastPollAt ?? 0), 0);

@@ -49,9 +49,10 @@ export function isFirstRead({ request, route }: Exchange): boolean {
 }
 
 /**
- * Protects against requests that another page makes the browser send; SameSite allows those from other ports of this
- * host. Changes need a header that forms cannot set and other origins may not (no preflight allows it). Other
- * requests must come from the daemon's own pages. Throws AUTH_INSUFFICIENT.
+ * Protects against requests that another page makes the browser send, because SameSite does not stop pages
+ * from other ports of this host. Changes need a header that forms cannot set, and that scripts of other
+ * origins cannot set because no preflight allows it. Other requests must come from the daemon's own pages.
+ * Throws AUTH_INSUFFICIENT.
  */
 export function requirePage(exchange: Exchange, listed: readonly string[]): void {
   const { method, headers } = exchange.request;

@@ -26,7 +26,10 @@ export function perPicture<T>(make: (picture: ServerPicture) => T): (picture: Se
 /** Returns the snapshot as a caller may see it. Routes read the live picture only through this. */
 export type SnapshotFor = (exchange: Pick<Exchange, "caller">) => Snapshot;
 
-/** The anonymized snapshot is made when the first anonymized key asks. */
+/**
+ * Returns the snapshot as the caller may see it. Anonymized pictures are made when the first anonymized key
+ * requests them.
+ */
 export function createSnapshotFor({ live, pictures }: Pick<HttpDeps, "live" | "pictures">): SnapshotFor {
   return ({ caller }) => {
     const snapshot = live.snapshot();
@@ -72,7 +75,9 @@ export function knownServer({ servers }: Pick<Snapshot, "servers">, id: string):
   return servers[ids.indexOf(id)] as ServerPicture;
 }
 
-/** Throws NOT_FOUND for the first unknown name, with the closest ones; `say` formats the message. */
+/**
+ * Throws NOT_FOUND for the first unknown name and names the closest known ones. `say` formats the message.
+ */
 export function checkKnown(
   names: readonly string[],
   known: readonly string[],
@@ -84,7 +89,7 @@ export function checkKnown(
   throw new ApiError("NOT_FOUND", `${say(shown(unknown))}.${closest}`);
 }
 
-/** Returns a sentence with a leading space that names the closest matches; empty if `names` is. */
+/** Returns a sentence with a leading space that names the closest matches; an empty text without names. */
 export function closestWords(names: readonly string[]): string {
   return closestSentence(names.map(shown));
 }
@@ -101,7 +106,10 @@ interface Kept extends Answer {
 
 export type Answers = ReturnType<typeof createAnswers>;
 
-/** Caches answers (gzipped too) with their tags while the snapshot stays the same. */
+/**
+ * Each process counts versions from the start, so add a random part to keep tags of different processes
+ * apart.
+ */
 export function createAnswers() {
   // Each process counts versions from the start, so a random part keeps tags of different runs apart.
   const run = Bun.randomUUIDv7().slice(-12);
@@ -146,8 +154,8 @@ export function createAnswers() {
     }
     const tagged = { ...headers, etag };
     let zip: Promise<Answer> | null = null;
-    // Compress a copy (`slice` of a Buffer is not one): the buffer of a joined answer is reused for the
-    // next snapshot.
+    // Compress a copy, because the buffer of a joined answer is reused for the next snapshot. `slice` of a
+    // Buffer makes no copy.
     const zipOnce = () => (zip ??= zipped({ body: new Uint8Array(body), headers: tagged }));
     const made = { body, headers: tagged, zip: zipOnce };
     kept.set(what, made);

@@ -17,8 +17,8 @@ export interface TlsMaterial extends TlsFiles {
 const WARN_DAYS = 14;
 
 /**
- * Reads and checks the files: Bun starts without a missing file and then fails every handshake, and its messages
- * name no file. Throws an Error with the file and the problem.
+ * Reads and checks the files, because Bun starts without a missing file and then fails every handshake, and
+ * because its messages name no file. Throws an Error with the file and the problem.
  */
 export function readTls({ cert, key, clientCa }: TlsFiles): TlsMaterial {
   // Loaded on demand: most daemons use plain HTTP.
@@ -50,7 +50,7 @@ export function readTls({ cert, key, clientCa }: TlsFiles): TlsMaterial {
   };
 }
 
-/** Warns about the certificate's dates; null if it is valid for longer. */
+/** Warns if the certificate has expired, is not valid yet, or expires soon; null otherwise. */
 export function certificateWarning(
   { validFrom, validTo }: Pick<TlsMaterial, "validFrom" | "validTo">,
   now: number,

@@ -44,8 +44,8 @@ export function socketCallerOf(id: string): KeyRecord | null {
 }
 
 /**
- * Returns the built-in viewer, or null when it is off. Its id contains the address, so that addresses have separate
- * limits.
+ * Returns the built-in viewer, or null if it is off. The viewer's id contains the client's address, so that
+ * each address has its own limits.
  */
 export function publicCaller({ public: shows }: PageSettings, address: string): KeyRecord | null {
   return shows === "off" ? null : keyless(`public-${shows}-${address}`, "public", "viewer", shows);

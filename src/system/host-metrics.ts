@@ -16,9 +16,10 @@ export const readSystemFile: ReadFile = (path) => {
 export type StatFs = (path: string) => Record<"blocks" | "bfree" | "bavail" | "bsize", number>;
 
 /**
- * Measures CPU, memory and disk of the host, or of a container with lower limits. The root of the cgroup
- * tree (kernel: admin-guide/cgroup-v2) is the container's own. Limits of licmond's unit do not count,
- * because they do not apply to the host. `directory`: the storage directory, whose file system is measured.
+ * Measures CPU, memory and disk of the host, or of a container with lower limits. In a container, the root
+ * of the cgroup tree (kernel: admin-guide/cgroup-v2) is the container's own. Limits of licmond's unit do
+ * not count, because they do not apply to the host. `directory`: the storage directory, whose file system
+ * is measured.
  */
 export function createHostMetrics(
   directory: string,
@@ -49,7 +50,7 @@ const CGROUP = "/sys/fs/cgroup";
 /**
  * Creates a meter of the CPU share since the last call. Repeats the last answer if no clock tick has
  * passed; before the first tick, returns the average since boot. In a container with fewer CPUs than the
- * host, the share refers to those.
+ * host, returns the share of the container's CPUs.
  */
 function createCpuMeter(readFile: ReadFile, clock: Clock): () => number | null {
   let before = readCpu(readFile, clock);
@@ -60,7 +61,7 @@ function createCpuMeter(readFile: ReadFile, clock: Clock): () => number | null {
     const isSameClock = before?.ofContainer === now.ofContainer && now.all >= before.all;
     if (before !== null && isSameClock && now.all === before.all)
       return last ?? (now.ofContainer ? null : percent(now.busy, now.all));
-    // The clock or the counters may have been reset; the next call starts again.
+    // Returns null if the clock or the counters were reset; the next call measures from here.
     last = before !== null && isSameClock ? percent(now.busy - before.busy, now.all - before.all) : null;
     before = now;
     return last;
@@ -78,7 +79,7 @@ function readCpu(readFile: ReadFile, clock: Clock) {
   }
   // The first line: `cpu user nice system idle iowait irq softirq steal guest guest_nice` (proc(5)).
   const fields = /^cpu +(.*)/.exec(stat)?.[1]?.trim().split(/\s+/) ?? [];
-  // The others, guest and guest_nice, are included in user and nice.
+  // Leave out guest and guest_nice, which are included in user and nice.
   const times = fields.slice(0, 8).map(Number);
   if (times.length < 4 || !times.every(Number.isFinite)) return null;
   const all = times.reduce((sum, time) => sum + time, 0);

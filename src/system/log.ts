@@ -35,7 +35,7 @@ export function createLogging(level: LogLevel, clock: Clock, sinks: readonly Log
       } catch (error) {
         if (broken.has(sink)) continue;
         broken.add(sink);
-        // Only the other sinks get it: this one would fail again.
+        // Write this line to the other sinks only, because this one would fail again.
         write(lineOf("error", "system", "Log sink failed", { error: String(error) }));
       }
     }

@@ -10,9 +10,9 @@ const WRITE = 2;
 const SEARCH = 1;
 
 /**
- * Checks whether other users can read or write a secret, or write a config. Allowed are root's group, the
- * daemon's own `groups`, and a user's private group, which has the user's number and no other members.
- * Returns null if the file is safe or missing. Ignores access control lists.
+ * Checks whether other users can read or write a secret, or write a config. Trusted groups are root's
+ * group, the daemon's own `groups`, and a user's private group, which has the user's number and no other
+ * members. Returns null if the file is safe or missing. Ignores access control lists.
  */
 export function exposureOf(file: string, kind: "secret" | "config", groups: readonly number[]) {
   const stats = statOf(file);
@@ -25,7 +25,7 @@ export function exposureOf(file: string, kind: "secret" | "config", groups: read
   const byGroup = !isTrusted && reaches(file, gid) ? (mode >> 3) & wanted : 0;
   if ((byAll | byGroup) === 0) return null;
   const mended = mode & ~wanted & ~(isTrusted ? 0 : wanted << 3);
-  // If the daemon could read the secret only as one of all users, its group gets access.
+  // If the daemon can read the secret only because everyone can, the fix gives the daemon's group access.
   const [own] = groups;
   const isReadable = kind === "config" || own === undefined || groups.includes(gid) || uid === ownUser();
   const fix = isReadable

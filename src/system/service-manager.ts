@@ -33,8 +33,8 @@ export async function openNotifySocket(name: string) {
   let open = true;
   return {
     /**
-     * Sends `NAME=value` lines in one datagram. Returns false without a reader or if the queue is full.
-     * Never blocks.
+     * Sends `NAME=value` lines in one datagram. Returns false if there is no reader or if the queue is
+     * full. Never blocks.
      */
     send(lines: readonly string[]): boolean {
       if (!open) return false;

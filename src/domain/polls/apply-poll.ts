@@ -112,7 +112,11 @@ function featuresAfterFailure(
     : before.map((feature) => staleFeature(feature));
 }
 
-/** Returns members, daemons and status after a failed poll: from its reading if it has one, else the certain facts. */
+/**
+ * Returns members, daemons and status after a failed poll. Uses those of the poll's reading if it has
+ * members or only errors. Otherwise daemons are unknown, and so are members and status unless the server
+ * was unreachable, i.e. down.
+ */
 function partsAfterFailure(
   before: ServerPicture,
   { reading, error, reachability, quorum }: PollOutcome,
@@ -125,7 +129,7 @@ function partsAfterFailure(
     return {
       members: reading.members,
       daemons: reading.daemons.length > 0 ? reading.daemons : daemons,
-      // Members may answer although the whole query fails; the status is then unknown.
+      // Members may answer although the query as a whole fails. The status is then unknown.
       status: status === "down" ? status : isErrorsAlone ? "degraded" : "unknown",
     };
   }
@@ -158,10 +162,12 @@ function layOver(
     const key = featureKey(block.daemon, block.name);
     const previous = known.get(key) ?? null;
     known.delete(key);
-    // If a daemon is down, lmstat prints "No such feature exists" for its features.
+    // If a daemon is down, lmstat prints "No such feature exists" for its features, so keep their last
+    // numbers.
     if (block.error !== null && !isUp(block.daemon) && previous !== null && previous.collectedAt !== null)
       return staleFeature(previous);
-    // A license file contains no usage, so usage that a server reported earlier is missing, not gone.
+    // A license file contains no usage. If a server reported usage before, the feature is missing from this
+    // reading.
     const kept =
       block.fromFile === true && previous !== null && knowsUse(previous) ? missedOnce(previous) : null;
     return kept ?? readFeature(block, collectedAt, previous);
@@ -173,7 +179,10 @@ function layOver(
   return withinGroups(features, collectedAt);
 }
 
-/** Checkouts show which features form a package. While a package is idle, its earlier group is kept. */
+/**
+ * Adds a feature to the seat group of its package. Only checkouts show which features form a package, so an
+ * idle package keeps its earlier group.
+ */
 function inPackage(
   block: FeatureReading,
   previous: FeaturePicture | undefined,
@@ -185,8 +194,8 @@ function inPackage(
 }
 
 /**
- * Limits the free seats of a feature to those left in its seat group. A component with more seats than its
- * package also draws on other packages, so it has no such limit.
+ * Limits a feature's free seats to those left in its seat group. A component with more seats than its
+ * package also draws on other packages, so the limit does not apply to it.
  */
 function withinGroups(features: readonly FeaturePicture[], readAt: number): readonly FeaturePicture[] {
   const left = new Map<FeaturePicture, number>();

@@ -18,7 +18,7 @@ function addUp(blocks: readonly FeatureReading[]): FeatureReading | [] {
   const good = blocks.filter((block) => block.error === null);
   const [first] = good.length > 0 ? good : blocks;
   if (first === undefined) return [];
-  // An error block next to a readable one means that some seats are unknown.
+  // An error block next to a readable one means that some seats are unknown, so the numbers are partial.
   if (good.length <= 1) return { ...first, consistency: good.length === 1 ? "short" : "ok" };
 
   const pools: PoolReading[] = [];
@@ -111,8 +111,8 @@ export function readFeature(
   const besides = saidBesides(block);
   if (state === "failed") return { ...failedFeature(daemon, name, block.error?.message ?? null), ...besides };
 
-  // Tools print pool lines and the expiry table separately from the counts; if they are missing once, the
-  // output may be cut.
+  // Tools print pool lines and the expiry table separately from the counts. If they are missing once, the
+  // output may be cut, so keep the previous pools.
   const keepsLent = block.pools.length === 0 && previous?.missedPools === 0 && previous.pools.length > 0;
   const pools = keepsLent ? previous.pools : withIds(block.pools);
   const counted = total === null || unlimited || used === null ? null : { total, used };
@@ -177,8 +177,8 @@ export function percent(part: number, total: number): number | null {
 }
 
 /**
- * Adds ids to pools: the manager's number, else a digest of (version, expiry, vendor string, kind), with an
- * ordinal among equal ones. Ids are stable across polls and unique within the feature.
+ * Adds ids to pools. The id is the manager's number, or else a digest of (version, expiry, vendor string,
+ * kind); equal ids get an ordinal. Ids are stable across polls and unique within the feature.
  */
 function withIds(pools: readonly PoolReading[]): PoolPicture[] {
   const seen = new Map<string, number>();

@@ -9,7 +9,7 @@ export type Member = Shared & Named;
 
 const nameOf = (feature: Named) => ("name" in feature ? feature.name : feature.feature);
 
-/** Returns the seat group of a package and its components. Its seats are those of the package. */
+/** Returns the seat group of a package and its components, which share the seats of the package. */
 export function packageGroup(name: string): string {
   return `package ${name}`;
 }
@@ -45,8 +45,9 @@ export function seatGroups<F extends Shared>(
 }
 
 /**
- * Groups features like {@link seatGroups}, without components of packages that are among them: a seat of a
- * component is a seat of its package. Each set counts once in a sum, see {@link poolOf}.
+ * Groups features like {@link seatGroups}, but omits the components of a package that is among the
+ * features, because a seat of a component is a seat of its package. In a sum, each set counts once, see
+ * {@link poolOf}.
  */
 export function sharedSets<F extends Member>(
   features: Iterable<F>,
@@ -58,12 +59,12 @@ export function sharedSets<F extends Member>(
   });
 }
 
-/** Returns the {@link sharedSets} that count seats, which alone are summed. */
+/** Returns the {@link sharedSets} that count seats. Sums contain no other units. */
 export function seatSets<F extends Member>(features: Iterable<F>, serverOf?: (feature: F) => string): F[][] {
   return sharedSets(features, serverOf).filter(([first]) => isSeats(first));
 }
 
-/** Returns how many of a feature's free seats cannot be used because its seat group has fewer left. */
+/** Returns how many free seats of a feature cannot be used because fewer seats are left in its seat group. */
 export function groupLimit({
   total,
   used,
@@ -100,7 +101,7 @@ export function poolOf(members: readonly (Counts & Shared)[], unit = members[0]?
   };
 }
 
-/** Adds the known values; null without any. */
+/** Adds the known values; null if none is known. */
 export function sumOfKnown(values: readonly (number | null)[]): number | null {
   const known = values.filter((value) => value !== null);
   return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);

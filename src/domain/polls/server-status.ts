@@ -2,9 +2,9 @@ import type { DaemonReading, MemberReading, Reading } from "../reading.ts";
 import type { PartStatus, ServerStatus } from "../words.ts";
 
 /**
- * Derives the status of a server from its parts. It works while `quorum` of its members are up; a missing
- * member or daemon makes it `degraded`. Without a working daemon all requests fail, so the server counts as
- * down although its manager answers.
+ * Derives the status of a server from its parts. The server works while `quorum` of its members are up; a
+ * missing member or daemon makes it `degraded`. Without a working daemon all requests fail, so the server
+ * counts as down even if its manager answers.
  */
 export function serverStatus(
   members: readonly Pick<MemberReading, "status">[],

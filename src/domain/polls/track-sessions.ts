@@ -21,13 +21,19 @@ import { secondOccurrence } from "../time/zone.ts";
 /** In a partial feature, a seat that is missing from two of the last three readings counts as returned. */
 const PARTIAL_READINGS = 3;
 const PARTIAL_MISSES = 2;
-/** How long to remember when a removed feature's seats were absent: it may return with earlier seats. */
+/**
+ * How long to remember when the seats of a removed feature were last absent, because the feature may return
+ * with the same seats.
+ */
 const GONE_KNOWN_MS = DAY_MS;
 
 /** Open sessions of one server. Immutable: each poll makes a new one. */
 export interface Tracking {
   readonly features: ReadonlyMap<string, FeatureTracking>;
-  /** False until the first good reading: its seats were not taken just now, so they are not announced. */
+  /**
+   * False until the first good reading. Its seats may have been taken long before, so they cause no
+   * checkout events.
+   */
   readonly begun: boolean;
   /** Configuration at the last poll. */
   readonly server?: MonitoredServer;
@@ -42,8 +48,9 @@ interface FeatureTracking {
   /** The server or the daemon was seen down since `readAt`. */
   readonly seenDown: boolean;
   /**
-   * Lines of `open` in the last reading if it was complete. All open sessions were then seen at `readAt`,
-   * even if their `lastSeenAt` is older: most polls find the same lines and make no new session objects.
+   * Lines of `open` in the last reading; null if that reading was not complete. If set, all open sessions
+   * were seen at `readAt`, even if their `lastSeenAt` is older: most polls find the same lines and make no
+   * new session objects.
    */
   readonly shown: readonly CheckoutPicture[] | null;
   /** The lines from which `shown` was made. */
@@ -88,9 +95,9 @@ export interface Released {
 }
 
 /**
- * Restores the sessions that an earlier process left open, with the features of its last picture. Sessions
- * that ended when their server was removed, and are still held when it returns, begin again, no earlier than
- * that end.
+ * Restores the sessions that an earlier process left open, with the features of its last picture.
+ * `released`: features whose sessions ended because the server was removed. If their seats are still held,
+ * new sessions begin, no earlier than that end.
  */
 export function resumeTracking(
   open: readonly Session[],
@@ -114,7 +121,8 @@ export function resumeTracking(
 }
 
 /**
- * Returns when a stored feature was last complete. Its stored state may be stale, so its lines are added up.
+ * Returns when a stored feature was last complete. Adds up its lines, because its stored state may be
+ * `stale`.
  */
 function wholeAt({ used, checkouts, reserved, collectedAt }: FeaturePicture): number | null {
   const held = checkouts.reduce((sum, { count }) => sum + count, reserved ?? 0);
@@ -209,7 +217,8 @@ export function* trackSessions(
 
   for (const [key, known] of gone) {
     const [daemon] = featureOfKey(key);
-    // A feature leaves the picture only after two good readings without it.
+    // A feature leaves the picture only after two good readings without it, so the second one ends its
+    // sessions.
     if (sight === null) {
       features.set(key, unread(known, picture, daemon));
       continue;
@@ -218,7 +227,7 @@ export function* trackSessions(
     const absentAt = known.open.length > 0 ? sight.at : known.readAt;
     if (absentAt !== null && sight.at - absentAt < GONE_KNOWN_MS) features.set(key, unheld(absentAt));
   }
-  // Rows are in the tool's order, which ids do not reveal, see `NextIds`.
+  // Sort by id, because ids do not reveal the tool's order (see `NextIds`), but the order of rows would.
   const byId = (a: Session, b: Session) => a.id - b.id;
   changes.opened.sort(byId);
   changes.closed.sort(byId);
@@ -232,8 +241,8 @@ export function* trackSessions(
 type Changes = Record<"opened" | "closed" | "changed", Session[]>;
 
 /**
- * Reports whether a complete reading has the same lines as the last one, in the same order. False after a
- * clock jump, because each session must then be checked.
+ * Reports whether a complete reading has the same lines as the last one, in the same order. Returns false
+ * after a clock jump, because each session must then be checked.
  */
 function isUnchanged(
   known: FeatureTracking,
@@ -281,8 +290,8 @@ function withTimes(
 }
 
 /**
- * Returns the session's own string if the line's is equal, because sessions live for weeks and must not keep
- * tool output in memory.
+ * Returns the session's own string if both are equal. Sessions live for weeks, and the line's string would
+ * keep tool output in memory.
  */
 function sameText<T extends string | null>(own: T, line: T): T {
   return own === line ? own : line;
@@ -343,7 +352,8 @@ function openSession(
   absentAt: number | null,
 ): Session {
   const { user, host, display, qualifier, version, count, handle } = row;
-  // Sessions live for weeks, and a slice keeps the 16 KB of output that it was cut from: 7 MB for 350 seats.
+  // Copy texts: sessions live for weeks, and a slice keeps the 16 KB of output that it was cut from (7 MB
+  // for 350 seats).
   const texts = { user: copyOf(user), host: copyOf(host), display: copyOf(display) };
   const words = { qualifier: copyOf(qualifier), version: copyOf(version), handle: copyOf(handle) };
   const startedAt = startOf(row.startedAt, readAt, absentAt, timezone);
@@ -362,7 +372,10 @@ function end(session: Session, at: Sight, { seenDown }: FeatureTracking, server:
   return endSession(session, at, { down: seenDown, intervalMs: server.intervalMs });
 }
 
-/** Updates a feature that was not read. A server or daemon that was seen down explains a later absence. */
+/**
+ * Updates a feature that was not read. Notes whether its server or daemon is down, because that explains
+ * seats that are missing later.
+ */
 function unread(known: FeatureTracking, picture: ServerPicture, daemon: string): FeatureTracking {
   const down =
     picture.status === "down" ||

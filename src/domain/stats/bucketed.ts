@@ -17,7 +17,7 @@ const AUTO_BUCKETS = 400;
 /** Returns how many buckets [start, end) touches, without making them: a range may be absurdly long. */
 export function bucketCount(interval: Interval, start: number, end: number): number {
   const width = WIDTH_MS[interval];
-  // Days of a zone may touch one more.
+  // Days of another time zone than UTC may add one bucket.
   return Math.floor((end - 1) / width) - Math.floor(start / width) + (interval === "1d" ? 2 : 1);
 }
 
@@ -41,8 +41,8 @@ export function bucketEdges(interval: Interval, start: number, end: number, zone
 export type Point = Omit<Static<typeof SeriesPoint>, "timestamp"> & { readonly at: number };
 
 /**
- * Sums steps by bucket, or rollups that each lie within one bucket. Takes `edges` from `bucketEdges`. Spans
- * may come in any order; ascending ones are found without a search.
+ * Sums steps by bucket, or rollups that each lie within one bucket. `edges`: from `bucketEdges`. Spans may
+ * come in any order; ascending ones are found without a search.
  */
 export function createBucketed(edges: readonly number[]) {
   const buckets: (UsageSums | undefined)[] = [];

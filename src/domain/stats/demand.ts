@@ -24,14 +24,14 @@ export interface AskedSeats {
 const LEAST_MS = 1_000;
 
 /**
- * Computes demand: the seats in use, those requested by the queue, and those of denied requests from first to
- * last attempt. While a request waits or was denied, demand is at least one more than the seats, even if a
- * poll some seconds earlier showed a free one. A log lists requests. Without a log, each growth of the queue
- * between two readings counts as one request. If the log has a denial then, it does not: a person who is
- * denied and then waits made one request.
+ * Computes demand: the seats in use, plus those requested by the queue, plus those of denied requests from
+ * first to last attempt. While a request waits or was denied, demand is at least one more than the seats,
+ * even if a poll some seconds earlier showed a free one. If the log lists no queued requests, each growth
+ * of the queue between two readings counts as one request. A growth right after a logged denial does not
+ * count, because a person who is denied and then waits made one request.
  *
- * `requests` are those in the series' range; `isLogged`: the log was read for that time. `asked`
- * is null if nothing is known: an always empty queue proves nothing, because most clients do not queue.
+ * `requests` are those in the series' range; `isLogged`: the log was read for that time. `asked` is null if
+ * nothing is known: an always empty queue proves nothing, because most clients do not queue.
  */
 export function demandOf(
   series: Pick<Series, "steps" | "start" | "end">,
@@ -58,7 +58,8 @@ export function demandOf(
     const { used, queued } = step;
     if (used !== null && queued !== null) {
       queuedMs += queued * (to - from);
-      // A user just denied in the log may be the one who waits now.
+      // Right after a logged denial, the denied user may be the one who waits, so do not count the request
+      // again.
       const isNew = deniedSeats === 0 && from - deniedAt > RETRY_WINDOW_MS;
       if (queued > queuedBefore && isNew) growths.push(levelOf(step));
       queuedBefore = queued;
@@ -94,8 +95,9 @@ const NOTHING = { deniedRequests: null, deniedSeats: null, queuedRequests: null,
 export const UNKNOWN_DEMAND = { demand: { ...NOTHING, knownFrom: "none" }, asked: null } as const;
 
 /**
- * `seats`: change in denied seats. `asks`: seats requested at the start of a request, 0 at its end. Steps
- * already contain the seats of queued requests.
+ * Returns the changes that requests make. `seats`: change in denied seats. `asks`: seats requested at the
+ * start of a request, 0 at its end. Queued requests change no `seats`, because steps already contain their
+ * seats.
  */
 function edgesOf(requests: readonly UnmetRequest[]) {
   return requests

@@ -13,8 +13,8 @@ const SHARES = [-0.5, -0.25, -0.2, -0.1, 0.1, 0.2, 0.25];
 
 /**
  * Computes how well seats were used. `levels`: for each session that began in the range, the seats in use
- * including it, ascending; null if unknown. `total` is the current number; unlimited or unknown (null) totals
- * have no what-if. `asked`: null if demand beyond the seats is unknown.
+ * including that session, ascending; null if unknown. `total` is the current number of seats; if it is
+ * unlimited or unknown (null), `whatIf` is empty. `asked`: null if demand beyond the seats is unknown.
  */
 export function efficiencyOf(
   histogram: Histogram,
@@ -66,8 +66,8 @@ function above(rising: readonly number[], limit: number): number {
 }
 
 /**
- * Returns the seats in use including each session of a feature that begins in [start, end), ascending. Uses
- * the steps at its first reading; in a gap, the sum of the sessions open then.
+ * Returns the seats in use, ascending: one number for each session of a feature that begins in [start,
+ * end), including that session. Uses the step at its first reading; in a gap, adds up the open sessions.
  */
 export function levelsAtBegin(
   sessions: readonly (Holding & { readonly count: number; readonly firstSeenAt: number })[],
@@ -84,7 +84,7 @@ export function levelsAtBegin(
   const levels: number[] = [];
   let running = 0;
   let step = 0;
-  // Changes of one reading happen at the same time.
+  // Apply all changes of one reading before counting, because they happen at the same time.
   for (const [at, together] of Map.groupBy(changes, (change) => change.at)) {
     for (const { by } of together) running += by;
     const began = together.filter(({ by }) => by > 0);

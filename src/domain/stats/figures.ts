@@ -95,7 +95,7 @@ export function timeAtLeast(histogram: Histogram): (seats: number) => number {
 export function percentOf(ratio: number | null): number | null {
   if (ratio === null) return null;
   const percent = Math.round(ratio * 10_000) / 100;
-  // Sums of fractions may end slightly below the whole.
+  // Tolerate rounding: a sum of fractions may end slightly below 1.
   return ratio < 1 - 1e-9 ? Math.min(percent, 99.99) : percent;
 }
 

@@ -49,7 +49,8 @@ export function createHeatmap(zone: string, start: number, end: number) {
       const first = cells[placeOf(from)] ?? 0;
       const cellSums = sums[first];
       if (cellSums !== undefined) addSums(cellSums, more);
-      // An hour may contain a clock change; otherwise its cell had more covered than total time.
+      // Move the total time of the hour to the same cell. After a clock change, an hour may span two cells,
+      // and the first would have more covered than total time.
       cut(from, from + ms, (place, at, until) => {
         addWhole(cells[place] ?? 0, at - until);
         addWhole(first, until - at);
@@ -62,7 +63,7 @@ export function createHeatmap(zone: string, start: number, end: number) {
 
 function cellOf(localMs: number): number {
   const clock = new Date(localMs);
-  // Sunday is 0 here, and the last day of the cells.
+  // `getUTCDay` begins with Sunday, the cells begin with Monday.
   return ((clock.getUTCDay() + 6) % DAYS) * HOURS + clock.getUTCHours();
 }
 

@@ -11,11 +11,12 @@ export interface Holding {
 }
 
 /**
- * Returns when a session is known to have held its seats, from polls or an imported log: from its first sight
- * (the reported start was not observed) to its end, or, after a gap in observation of more than two
- * intervals, to one interval after its last sight. `readAt` is the last good reading of its feature (polls do
- * not update an open session's row), `now` the time of the request. With the `gaps` of its server, such a
- * holding ends where the coverage of that last sight ends, as the server's counts do.
+ * Returns when a session is known to have held its seats, from polls or an imported log. The time begins
+ * when the session was first seen, because the reported start was not observed, and ends with the session.
+ * After a gap in observation of more than two intervals, the time ends one interval after the session was
+ * last seen, or, with the `gaps` of its server, where the server's coverage then ends, as for the server's
+ * counts. `readAt`: last good reading of its feature, because polls do not update an open session's row.
+ * `now`: time of the request.
  */
 export function holdingOf(
   session: Pick<Session, "firstSeenAt" | "lastSeenAt" | "endedAt" | "endReason">,
@@ -27,13 +28,17 @@ export function holdingOf(
   const { firstSeenAt, endedAt } = session;
   const seen = endedAt === null ? Math.max(session.lastSeenAt, readAt ?? 0) : session.lastSeenAt;
   const end = endedAt ?? now;
-  // A checkin was judged by the interval in force at that time, which may have changed.
+  // Do not judge a checkin again: its end reason was chosen with the interval of that time, which may have
+  // changed.
   const late = session.endReason !== "checkin" && end - seen > 2 * intervalMs;
   const to = late ? ((gaps && coveredUntil(gaps, seen, end, intervalMs)) ?? seen + intervalMs) : end;
   return { from: firstSeenAt, to: Math.max(firstSeenAt, to) };
 }
 
-/** Returns null if coverage continues for long: then the feature itself was not read. */
+/**
+ * Returns when the server's coverage ended after `seen`. Returns null if coverage continued for long,
+ * because then only the feature was not read.
+ */
 function coveredUntil(
   gaps: readonly Holding[],
   seen: number,
@@ -55,13 +60,13 @@ export const DEFAULT_INTERVAL_MS = 60_000;
 
 export type Holdings = ReturnType<typeof holdingsAt>;
 
-/** Without `gaps`, returns the holdings of displayed durations; with them, those of seat-hours. */
+/** Returns the holdings for displayed durations; with `gaps`, those for seat-hours. */
 export function holdingsAt(
   lastReadings: ReadonlyMap<string, number>,
   { now, intervals }: Asked,
   gaps: Gaps | null = null,
 ) {
-  /** Polls do not update an open session's row. */
+  /** Returns the server's last reading, because polls do not update an open session's row. */
   const lastReading = (server: string) => lastReadings.get(server) ?? null;
   const intervalOf = (server: string) => intervals[server] ?? DEFAULT_INTERVAL_MS;
   return {
@@ -69,7 +74,7 @@ export function holdingsAt(
     shownBegin: (session: Pick<Session, "server" | "startedAt" | "beganAt" | "firstSeenAt">): number =>
       shownBegin(session, intervalOf(session.server)),
     holdingOf: (session: Parameters<typeof holdingOf>[0] & Pick<HeldSession, "server">): Holding =>
-      // A checkin needs neither lookup; they would take longer than everything else.
+      // A checkin needs no lookups, which would take longer than everything else.
       session.endReason === "checkin"
         ? holdingOf(session, null, now, 0)
         : holdingOf(
@@ -82,7 +87,10 @@ export function holdingsAt(
   };
 }
 
-/** A session of zero length counts at its moment. */
+/**
+ * Returns the part of a holding in [start, end); null if there is none. A holding of zero length counts at
+ * its moment.
+ */
 export function clip({ from, to }: Holding, start: number, end: number): Holding | null {
   if (from === to) return from >= start && from < end ? { from, to } : null;
   const clipped = { from: Math.max(from, start), to: Math.min(to, end) };
@@ -123,8 +131,8 @@ export interface HeldSum extends FeatureId {
 export type Gaps = ReadonlyMap<string, readonly Holding[]>;
 
 /**
- * Seat-hours cover the time in which the server was read, as its counts do. Before its first reading,
- * imported logs count.
+ * Returns the part of [from, to) that counts for seat-hours: the time in which the server was read, as for
+ * its counts. Time before its first reading counts too, for imported logs.
  */
 export function countedMs(gaps: Gaps, server: string, from: number, to: number): number {
   const list = gaps.get(server);
@@ -170,7 +178,7 @@ export function heldSeatsOf(
     const ofUser = `u${userKey(user)}`;
     const ofHost = host === null ? "h" : `h${host}`;
     const key = `${ofFeature}\0${ofUser}\0${ofHost}\0${count}`;
-    // Most sessions belong to a known holder: one lookup is enough.
+    // Most sessions belong to a known holder, for which one lookup is enough.
     const holder =
       places.get(key) ??
       placeOf(key, holders, [
@@ -181,7 +189,7 @@ export function heldSeatsOf(
       ]);
     rows.push({ holding, holder });
   }
-  // Holders of one feature are adjacent, so that its sums use adjacent memory.
+  // Sort holders by feature, so that the sums of a feature use adjacent memory.
   const order = [...holders.entries()].sort(([, [a]], [, [b]]) => a - b);
   const placeIn = new Uint32Array(order.length);
   order.forEach(([holder], place) => {

@@ -11,7 +11,7 @@ export interface Product {
   readonly currency: string | null;
 }
 
-/** The first product that matches, so that no seat counts twice. Null if none does. */
+/** Returns the first product that matches, so that no seat counts twice; null if none matches. */
 type ProductOf = (feature: FeatureId) => string | null;
 
 export function createProductOf(products: readonly Product[]): ProductOf {

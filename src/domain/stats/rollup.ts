@@ -62,9 +62,10 @@ function noteTotal(sums: UsageSums, total: number | null, until: number): void {
 }
 
 /**
- * A feature's counts over a time bucket, in a form that can be added. Peaks, percentiles, utilization and the
- * busy time of the k-th seat cannot be derived from those of smaller buckets; the time at each level can.
- * Whole numbers only, so the order of adding does not matter.
+ * A feature's counts over a time bucket, in a form that can be added: the time at each level. Peaks,
+ * percentiles, utilization and the busy time of the k-th seat are computed from the sum, because they
+ * cannot be derived from those of smaller buckets. All numbers are integers, so the order of adding does
+ * not matter.
  */
 export interface Rollup {
   /** One group per total in force, ascending by total; the group without a total comes first. */

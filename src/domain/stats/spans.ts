@@ -16,9 +16,9 @@ export function eachSpan(
 }
 
 /**
- * Adds up several features: at any moment, the sum of the known ones. A moment is covered if at least one is
- * known; it has a total if every known one has, and is unlimited if one of them is. All series have the same
- * range.
+ * Adds up several features. At any moment, the sum is that of the known features. A moment is covered if at
+ * least one feature is known. The sum has a total if every known feature has a total, and is unlimited if
+ * one of them is. All series have the same range.
  */
 export function sumOfSeries(
   series: readonly Pick<Series, "steps">[],
@@ -83,7 +83,7 @@ export function sumOfSeats(
   );
 }
 
-/** Combines the features of a seat group: at any moment, the pool of those known then. */
+/** Combines the features of a seat group. At any moment, only features whose use is known then contribute. */
 export function poolOfSeries(members: readonly Pick<Series, "steps" | "feature">[]): Pick<Series, "steps"> {
   const [first] = members;
   if (first !== undefined && members.length === 1) return first;
@@ -98,7 +98,10 @@ export function poolOfSeries(members: readonly Pick<Series, "steps" | "feature">
   return { steps };
 }
 
-/** The condition must hold for all places after the first one; returns `count` if it never holds. */
+/**
+ * Returns the first place for which the condition holds, or `count`. The condition must hold for all later
+ * places, too.
+ */
 export function firstWhere(count: number, holds: (place: number) => boolean): number {
   let low = 0;
   let high = count;

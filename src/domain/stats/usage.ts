@@ -31,7 +31,7 @@ export interface UsageGroup {
 type UsageNames = Readonly<Record<NameKey, string | null>>;
 
 interface Group {
-  /** As in the latest session: hosts that differ only in case are one host. */
+  /** Names from the latest session, because hosts that differ only in case are one host. */
   names: Partial<UsageNames>;
   readonly day: number;
   seatMs: number;
@@ -49,17 +49,17 @@ const NOTHING_HELD = { seatMs: 0, sessions: 0, peak: 0, lastAt: 0, held: 0, late
 /** Null for keys of people and days. */
 export const nameOf: OfFeature = (key, feature) => feature[key as keyof FeatureId] ?? null;
 
-/** Returns the names that identify a group: a feature is server, daemon and name. */
+/** Returns the names that identify a group. A feature is identified by server, daemon and name. */
 export function groupNames(by: readonly UsageKey[]): NameKey[] {
   const names = by.includes("feature") ? ["server", "daemon", ...by] : by;
   return [...new Set(names)].filter((key): key is NameKey => key !== "day");
 }
 
 /**
- * Groups the sessions of a range, which come in parts in time order without a gap. `zone` is the zone of the
- * days; `ofFeature` returns the group of a feature. Features that are not `isCounted` add sessions but no
- * seats. Features that are `isLeftOut` add nothing, because their seats are also seats of another feature. If
- * null, all features count and none is left out. Seat-hours exclude `gaps`.
+ * Groups the sessions of a range, which come in parts in time order without a gap. `zone` is the zone of
+ * the days; `ofFeature` returns the group of a feature. Features that are not `isCounted` add sessions but
+ * no seats. Features that are `isLeftOut` add nothing, because their seats are also seats of another
+ * feature. Null: all features count, or none is left out. Seat-hours exclude `gaps`.
  */
 export function createUsage(
   by: readonly UsageKey[],
@@ -75,7 +75,7 @@ export function createUsage(
   const byDay = by.includes("day");
   const days = byDay ? daysOf(start, end, zone) : [{ name: null, from: start, to: end }];
   const groupsOf = days.map(() => new Map<number | string, Group>());
-  /** Hosts of one group may differ in case; all other names are equal. */
+  /** Sessions of one group have equal names, but the case of their hosts may differ. */
   const hostsDiffer = columns.includes("host");
   const featureKeys = columns.filter((key): key is FeatureKey => key !== "user" && key !== "host");
   const ids = {
@@ -88,7 +88,7 @@ export function createUsage(
     ids[of].get(key) ?? ids[of].set(key, ids[of].size).size - 1;
 
   function namesOf({ names, holders }: HeldSeats, holder: number): Partial<UsageNames> {
-    // A packed day decodes its names only when they are read.
+    // Read names of features only if they are needed: a packed day decodes them on access.
     const features = featureKeys.length > 0 ? names.features : [];
     const [server = "", daemon = "", feature = ""] = features[holders.feature[holder] ?? 0] ?? [];
     const user = names.users[holders.user[holder] ?? 0] ?? null;
@@ -122,11 +122,12 @@ export function createUsage(
       const began = from[place] ?? 0;
       const until = to[place] ?? 0;
       if (began >= high) break;
-      // A session of zero length held its seats at that moment.
+      // Skip sessions that ended before this part. A session of zero length held its seats at that moment,
+      // so keep it.
       if (until <= low && (began < low || until > began)) continue;
       const at = Math.max(began, low);
       const end = Math.min(until, high);
-      // Seats returned at a moment are free at that moment.
+      // First release the seats that were returned by now, because they are free at that moment.
       for (; ended < byEnd.length; ended++) {
         const other = byEnd[ended] ?? 0;
         const otherEnd = to[other] ?? 0;
@@ -144,11 +145,11 @@ export function createUsage(
         group = groupOf(holder);
         groups[holder] = group;
       }
-      // A session from before this part was counted in the previous part, but not on the day that begins with
-      // this part.
+      // Do not count a session again that began before this part, unless this part begins a day: each day
+      // counts it.
       if (began >= low || isFirst) group.sessions++;
       group.seatMs += count * heldMs(holder, at, end);
-      // A session of zero length cannot overlap others.
+      // A session of zero length cannot overlap others, so it is not added to `held`.
       if (at === end) group.peak = Math.max(group.peak, count);
       else {
         group.held += count;
@@ -196,7 +197,8 @@ export function createUsage(
         const [low, high] = [Math.max(from, dayFrom), Math.min(to, dayTo)];
         const ofDay = groupsOf[day];
         if (low >= high || ofDay === undefined) continue;
-        // Called once per holder and day: `getOrInsertComputed` would take longer than everything else.
+        // Called once per holder and day: here, `getOrInsertComputed` would take longer than everything
+        // else.
         const groupOf = (holder: number): Group => {
           const key = keyOf(holder);
           const known = ofDay.get(key);
@@ -218,7 +220,7 @@ export function createUsage(
           heldSeatHours: seatHours(group.seatMs),
           sessions: group.sessions,
           peakHeld: group.peak,
-          // An unknown user may be any number of people.
+          // An unknown user may be any number of people and is not counted.
           uniqueUsers: group.users?.size ?? (group.names.user === null ? 0 : 1),
           lastUsedAt: group.lastAt,
         })),

@@ -49,7 +49,7 @@ export const LEAST_STRETCHES = 30;
 
 export type Waits = Omit<WaitsRecord, keyof FeatureId | "coverage">;
 
-/** `lengths`: full times of one feature in time order, ms. A cut one counts up to its last reading. */
+/** `lengths`: full times of one feature in time order, ms. A cut full time counts up to its last reading. */
 export function waitsOf(lengths: readonly number[]): Waits {
   const told = { count: lengths.length, fullSeconds: seconds(sumOf(lengths)) };
   if (lengths.length < LEAST_STRETCHES)

@@ -71,7 +71,7 @@ export function secondOccurrence(zone: string, first: number): number | null {
   return second > first && wallClock(zone, second) === wall ? second : null;
 }
 
-/** Does the same as {@link fromWallClock} for an existing date. `month` is 1–12. */
+/** Converts an existing date like {@link fromWallClock}. `month` is 1–12. */
 export function localToUtc(
   zone: string,
   year: number,
@@ -111,7 +111,7 @@ export function weekdayOf(year: number, month: number, day: number): number {
   return new Date(utc(year, month, day)).getUTCDay();
 }
 
-/** Does the same as Date.UTC with month 1–12, but does not read years below 100 as 19xx. */
+/** Works like Date.UTC with month 1–12, but does not read years below 100 as 19xx. */
 function utc(year: number, month: number, day: number, hour = 0, minute = 0, second = 0, ms = 0): number {
   const date = new Date(0);
   date.setUTCFullYear(year, month - 1, day);
@@ -162,15 +162,22 @@ export function clockSkew(clocks: PollClocks): ClockSkew | null {
   return { kind: "future", ahead: latestStart - answeredAt };
 }
 
-/** Polls with new checkouts that are needed, because each may follow an outage. */
+/**
+ * Minimum number of polls with new checkouts. One poll proves nothing: after an outage, new checkouts may
+ * be old.
+ */
 const ENOUGH_POLLS = 5;
-/** With longer gaps between polls, a checkout's age cannot show a difference of 15 minutes. */
+/**
+ * Maximum interval: with longer gaps between polls, a checkout's age cannot show a difference of 15
+ * minutes.
+ */
 const LONGEST_INTERVAL_MS = 10 * MINUTE_MS;
 
 /**
- * Returns the zone that a server's checkouts suggest: in the right zone, new ones are at most as old as the
- * gap between two polls. `least`: age of the youngest when first seen, ms; `polls`: number of polls with new
- * ones. Null if the zone fits, or the polls do not show it.
+ * Returns the zone that a server's new checkouts suggest: in the right zone, a new checkout is at most as
+ * old as the gap between two polls. `least`: age of the youngest new checkout when first seen, ms; `polls`:
+ * number of polls with new checkouts. Returns null if the configured zone fits, or if the polls prove
+ * nothing.
  */
 export function zoneSkewByAges(
   { least, polls }: { readonly least: number; readonly polls: number },

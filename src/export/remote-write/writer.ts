@@ -131,7 +131,7 @@ export function createWriter(deps: WriterDeps) {
         if (!stopped) await untilRetry.pass(pause);
         continue;
       }
-      // The request may have been dropped meanwhile.
+      // Remove the request unless it was dropped while it was being sent.
       if (waiting[0] === next) waiting.shift();
       settled(posted, next.samples);
     }
@@ -167,7 +167,7 @@ export function createWriter(deps: WriterDeps) {
   }
 
   return {
-    /** Applies settings; the first call starts the writer. Keeps the queue if only the way to the target has changed. */
+    /** Applies settings; the first call starts the writer. Keeps the queue unless the URL has changed. */
     configure(next: WriterSettings): void {
       const before = settings;
       if (JSON.stringify(before) === JSON.stringify(next)) return;

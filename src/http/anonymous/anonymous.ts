@@ -17,13 +17,16 @@ export interface Pseudonyms {
   user(name: string): string;
   /** Ignores case. */
   host(name: string): string;
-  /** The number of an imported session holds a hash of its user, which could be guessed; others reveal nothing. */
+  /**
+   * Replaces the id of an imported session, which contains a hash of its user that could be guessed. Other
+   * ids reveal nothing and stay.
+   */
   session(id: number): number;
   /** Caches checkouts with pseudonyms: most polls find the same checkouts. */
   readonly rows: WeakMap<readonly CheckoutPicture[], readonly CheckoutPicture[]>;
 }
 
-/** 64 bits: among a million names the odds of two that share one are 1 in 40 million. */
+/** 64 bits: among a million names, the odds that any two get the same pseudonym are 1 in 40 million. */
 const HEX_DIGITS = 16;
 /** 52 bits, which a number represents exactly. */
 const NUMBER_DIGITS = 13;
@@ -54,7 +57,7 @@ export function createPseudonyms(secret: Uint8Array): Pseudonyms {
 
 /** Translates names between stored rows and the caller's view. */
 export interface NamesFor extends Pick<Pseudonyms, "session"> {
-  /** Translates a filter to stored names; an anonymized caller filters by pseudonyms. */
+  /** Translates a filter to stored names, because an anonymized caller filters by pseudonyms. */
   wanted<Filter extends People>(filter: Filter): Filter;
   user(name: string | null): string | null;
   host(name: string | null): string | null;
@@ -69,8 +72,8 @@ interface People {
 }
 
 /**
- * `pseudonyms` is null for callers that may see names. `stored` returns all possible names: pseudonyms cannot be
- * reversed.
+ * `pseudonyms` is null for callers that may see names. `stored` returns all names that a pseudonym may
+ * stand for, because pseudonyms cannot be reversed.
  */
 export function namesFor(
   pseudonyms: Pseudonyms | null,
@@ -144,7 +147,7 @@ function anonymousFeature(feature: FeaturePicture, pseudonyms: Pseudonyms): Feat
   const { error, checkouts, reservations, queue, alsoHeldBy = [], assigned = [] } = feature;
   const people = checkouts.length + reservations.length + queue.length + alsoHeldBy.length + assigned.length;
   if (error === null && people === 0) return feature;
-  // Sorted by pseudonym: the tool's own order may be that of the real names.
+  // Sort by pseudonym, because the tool's own order may be that of the real names.
   const anonymousRows = <Row extends CheckoutPicture | QueueReading>(
     real: readonly Row[],
   ): readonly Row[] => {
@@ -178,7 +181,7 @@ function holder({ user, host }: Holder, pseudonyms: Pseudonyms): Holder {
 function reservedName({ type, name }: ReservationReading, pseudonyms: Pseudonyms): string {
   if (type === "user") return pseudonyms.user(name);
   if (type === "host" || type === "internet") return pseudonyms.host(name);
-  // The name of any other type may be a person.
+  // A name of any other type may be that of a person.
   return "not shown";
 }
 
@@ -199,7 +202,7 @@ export function anonymousEvent(event: StoredEvent | string, pseudonyms: Pseudony
   const named = (typeof event === "string" ? JSON.parse(event) : event) as Exclude<StoredEvent, LogEvent>;
   if (named.type === "alert") return JSON.stringify(anonymousAlert(named));
   if (named.type === "server_status") {
-    // Only the reason of a daemon's state is a text of the tool.
+    // Hide the reason of a daemon's state: unlike other reasons, it is a text of the tool.
     return JSON.stringify({ ...named, reason: named.daemon === null ? named.reason : null });
   }
   return JSON.stringify({

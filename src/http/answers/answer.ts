@@ -38,12 +38,12 @@ export function send(
 }
 
 /**
- * A cache must not give gzipped bytes to a client that does not accept them; plain bytes suit every client.
- * Other fields of `Vary` are added later.
+ * Value of `Vary`: a cache must not give gzipped bytes to a client that does not accept them. Other fields
+ * of `Vary` are added later.
  */
 export const BY_ENCODING = "Accept-Encoding";
 
-/** Gzips an answer. Its body must not change meanwhile. */
+/** Gzips an answer. The body must not change until the promise resolves. */
 export async function zipped({ body, headers }: Answer): Promise<Answer> {
   // Loaded for the first client that takes gzip: the module costs an idle daemon 3.4 MB.
   const { gzip } = await import("node:zlib");
@@ -73,14 +73,14 @@ export interface Formatted {
 }
 
 /**
- * Site of the rows of an answer. Null: at a hub, each server id begins with its site. Undefined: no fleet, so rows
- * have no site.
+ * Site of the rows of an answer. Null: this is a hub, where each server id begins with its site. Undefined:
+ * there is no fleet, so rows have no site.
  */
 export type OfSite = string | null | undefined;
 
 /**
- * Chooses JSON or CSV. `format=` beats the Accept header. JSON is the default; `text/csv` must be named, because a
- * browser's wildcard does not ask for CSV.
+ * Chooses JSON or CSV. `format=` takes precedence over the Accept header. JSON is the default. Accept must
+ * name `text/csv`, because a browser's wildcard does not ask for CSV.
  */
 export function formatOf(
   { format, bom }: { readonly format?: "json" | "csv"; readonly bom?: boolean },
@@ -101,9 +101,8 @@ export function formOf(
 }
 
 /**
- * Returns the format of `/api/metrics`: JSON, unless Accept names and prefers a text format. The text
- * format must be named itself or as `text/*`: libraries send a wildcard and `text/plain` together with JSON
- * by default.
+ * Returns the format of `/api/metrics`: JSON, unless Accept prefers a text format to JSON and names it, at
+ * least as `text/*`. By default, libraries send JSON, `text/plain` and a wildcard without a preference.
  */
 export function metricsFormat(accept: string | null): TextFormat | "json" {
   const { text, openmetrics } = textPreferences(accept);
@@ -172,7 +171,7 @@ function preference(header: string | null, offer: string, least = ANYTHING, vers
   return weight;
 }
 
-/** An invalid quality refuses the range. */
+/** Parses the `q` of a range. An invalid `q` counts as 0. */
 function qualityOf(text = "1"): number {
   const quality = text === "" ? 0 : Number(text);
   return quality >= 0 && quality <= 1 ? quality : 0;

@@ -89,8 +89,8 @@ export function csvToo(description: string, schema: TSchema) {
   return {
     description,
     schema,
-    // The same schema for CSV: with a string type, generated clients would get a union of list and text,
-    // whose rows they cannot read.
+    // Use the same schema for CSV: with a string type, generated clients would return a union of list and
+    // text, whose rows cannot be read.
     content: { "text/csv": { schema } },
     headers: { "X-Total-Count": "Matches (CSV only)", "Content-Disposition": "File name (CSV only)" },
   };
@@ -115,7 +115,10 @@ const isOfFleet = (field: Schema) => field === OfSite.site || field === OfHub.si
 
 const hasSite = ({ properties }: Schema) => properties?.site === OfSite.site;
 
-/** Adds the site to a row. Rows that have one, and rows of a hub without a server, stay unchanged. */
+/**
+ * Adds the site to a row. Does not change rows that already have a site, or a hub's rows that belong to no
+ * server.
+ */
 export function withSite<R extends object>(row: R, ofSite: SiteOfRows): R & { site?: string } {
   if (ofSite === undefined || "site" in row) return row;
   const { server } = row as { readonly server?: string | null };
@@ -124,8 +127,8 @@ export function withSite<R extends object>(row: R, ofSite: SiteOfRows): R & { si
 }
 
 /**
- * Returns the columns of a record's schema: nested objects one level deep as `a.b`, without lists. The site and ids
- * at a site depend on the fleet.
+ * Returns the columns of a record's schema: nested objects one level deep as `a.b`, without lists. `ofSite`
+ * decides whether the columns for the site and for the id at the site are included.
  */
 export function columnsOf(schema: Schema, ofSite?: SiteOfRows): readonly Column[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {

@@ -76,7 +76,7 @@ export function documented<
     responses: {
       ...answersOf(answers, secured),
       ...errorsOf(
-        // For every method: an unexpected body is refused too.
+        // BODY_TOO_LARGE applies to every method, because an unexpected body is refused, too.
         new Set([
           ...(secured ? OF_KEYS : []),
           ...(body !== undefined ? OF_BODIES : []),

@@ -128,7 +128,7 @@ function denialsAnswer(read: Reader, asked: DenialsAsked, pseudonyms: Pseudonyms
   });
 }
 
-/** Returns a page under pseudonyms. Orders by name use the pseudonym. */
+/** Returns a page with pseudonyms. If the page is sorted by user or host, it is sorted by pseudonym. */
 function anonymousPage(read: Reader, asked: DenialQuery, pseudonyms: Pseudonyms): DenialPage {
   const people = namesFor(pseudonyms, () => deniedPeople(read, asked));
   const named = people.wanted(asked);
@@ -140,7 +140,7 @@ function anonymousPage(read: Reader, asked: DenialQuery, pseudonyms: Pseudonyms)
   });
   const { sort, limit, offset } = asked;
   if (sort?.field !== "user" && sort?.field !== "host") {
-    // Hidden reasons are all equal.
+    // Reasons are hidden, so sorting by them must not reveal their order; sort by time instead.
     const order = sort?.field === "reason" ? ({ field: "timestamp", descending: false } as const) : sort;
     const { rows, total } = denialPage(read, { ...named, sort: order });
     return { rows: rows.map(masked), total };
@@ -189,7 +189,7 @@ const logsAnswer = (read: Reader, asked: LogsAsked): Answer =>
 export function logsAnswerOf({ rows: newestFirst, total }: FoundLogs, asked: LogsAsked): Answer {
   const { limit, offset, oldestFirst, format, ofSite } = asked;
   const lines = oldestFirst ? newestFirst.toReversed() : newestFirst;
-  // Lines are stored as JSON and only joined.
+  // Add the site to the stored JSON texts, so that they need not be parsed.
   const told =
     ofSite == null ? lines : lines.map((line) => `{"site":${JSON.stringify(ofSite)},${line.slice(1)}`);
   if (format === "json")

@@ -94,8 +94,8 @@ export type ListQuery<Name extends keyof Queries> = Static<Queries[Name]["schema
 type Answered = Response | Promise<Response>;
 
 /**
- * Answers questions about the current state. A daemon reads its live picture, a hub reads PostgreSQL; the routes, their
- * schemas and their documentation are the same.
+ * Answers questions about the current state. A daemon reads its live picture, a hub reads PostgreSQL.
+ * Routes, schemas and documentation are the same for both.
  */
 export interface Lists {
   /** The answers cover several sites. */

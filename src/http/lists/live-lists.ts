@@ -35,7 +35,10 @@ const EXPIRATIONS: ListKind<ExpirationRecord> = {
   identity: ["server", "daemon", "feature", "pool"],
 };
 
-/** Answers lists from the live picture. Queries without filters are joined from parts that are cached per server. */
+/**
+ * Answers lists from the live picture. Answers to queries without filters are joined from parts that are
+ * cached per server.
+ */
 export function createLiveLists(deps: RouteDeps): Lists {
   const { alerts, snapshotFor, answers, pictures, reader } = deps;
   const recordOf = perPicture(serverRecord);

@@ -7,8 +7,9 @@ import { matches } from "../snapshot.ts";
 import { type PageFile, pageFiles } from "./files.ts";
 
 /**
- * Allows scripts, styles and data of this origin only, and the document's inline script by its hash. Only the
- * address that `licmond` creates may become a script. `ancestors`: origins whose pages may embed the page.
+ * Allows scripts, styles and data of this origin only, and the document's inline script by its hash. Only
+ * addresses from the Trusted Types policy `licmond` may become scripts. `ancestors`: origins whose pages
+ * may embed the page.
  */
 const policyFor = (ancestors: readonly string[], script: string) =>
   `default-src 'none'; script-src 'self' 'sha256-${script}'; worker-src 'self'; style-src 'self'; img-src 'self'; ` +

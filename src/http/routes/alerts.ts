@@ -65,7 +65,7 @@ export function alertRoutes({ alerts, clock, audit, reader }: RouteDeps) {
   ): Promise<AlertRecord> {
     const alert = /^[1-9]\d{0,14}$/.test(id) ? Number(id) : 0;
     exchange.acting = { message, fields: { alert, ...details } };
-    // At a hub the alert's site does it, and Bun closes silent connections.
+    // Bun closes silent connections, and a hub waits for the alert's site.
     exchange.listener?.timeout(exchange.request, 0);
     const changed: HandledHere = alert === 0 ? { outcome: "unknown" } : await work(alert, callerOf(exchange));
     if (changed.outcome === "unknown") {

@@ -61,7 +61,7 @@ export function expiryFilter({ filter: { features, daemons }, start, end }: Aske
     (end === null || (expiresAt ?? Infinity) < end);
 }
 
-/** Prints no days left, and stamps the newest reading: equal pictures give equal bytes. */
+/** Prints no days left, and uses the time of the newest reading, so that equal pictures give equal bytes. */
 function calendarOf(
   servers: readonly ServerPicture[],
   expiries: readonly PoolExpiry[],
@@ -69,7 +69,10 @@ function calendarOf(
   publicUrl: string | null,
 ): string {
   const nameOf = new Map(servers.map(({ server }) => [server.id, server.name]));
-  /** Numbers the pools of a feature: the id of a pool may change with its checkouts. */
+  /**
+   * Pools numbered so far, by feature. Events are identified by this number, because a pool's id may change
+   * with its checkouts.
+   */
   const pools = new Map<string, number>();
   return printCalendar({
     name: "License expirations",

@@ -53,7 +53,8 @@ export function createRouteDeps(
 ): RouteDeps {
   const snapshotFor = createSnapshotFor(deps);
   const reader = createHistoryReader(deps, snapshotFor);
-  // Inherited, not copied: the dependencies of `licmond openapi` are a proxy that lists no names.
+  // Inherit the dependencies instead of copying them: in `licmond openapi` they are a proxy that lists no
+  // names.
   const inherited: AppDeps = Object.create(deps);
   return Object.assign(inherited, { limits, audit, requests, snapshotFor, answers: createAnswers(), reader });
 }
@@ -96,7 +97,7 @@ function createHistoryReader(
     { server, label, daemon = [], feature = [] }: Values<typeof NAMED>,
   ): Promise<readonly ServerPicture[]> {
     const named = namedServers(snapshot, server, label);
-    // The named servers usually have the names themselves.
+    // Try the named servers first, because they usually have the names.
     const isUnknown = (kind: "daemons" | "features") => (name: string) =>
       ![named, snapshot.servers].some((list) => list.some((picture) => namesOf(picture)[kind].has(name)));
     const daemons = daemon.filter(isUnknown("daemons"));
@@ -122,7 +123,7 @@ function createHistoryReader(
 
   return {
     servers,
-    /** Asks history for an answer; `check` may refuse it before it is sent. */
+    /** Answers from history. `check` may throw before the answer is sent. */
     async answer<Name extends Exclude<QueryName<HistoryAnswers>, "unknownName">>(
       exchange: Exchange,
       name: Name,

@@ -34,7 +34,10 @@ type CommandAsked = Static<typeof Body>;
 /** Runs commands of the catalog: a daemon on its own host, a hub through its sites. */
 export interface CommandPort {
   readonly ofSites: boolean;
-  /** Checks a request. Throws ApiError if the caller may not run it. `shown` is the part of the answer that is known now. */
+  /**
+   * Checks a request. Throws ApiError if the caller may not run the command. `shown`: fields of the answer
+   * that are known before the command runs.
+   */
   plan(
     exchange: Exchange,
     asked: CommandAsked,
@@ -73,7 +76,7 @@ function argumentSchema({ template, takes }: CatalogueEntry) {
   const properties = Object.fromEntries(takes.map((name) => [name, argument]));
   const schema = { type: "object", properties, additionalProperties: false };
   if (template !== null) return { ...schema, required: [...takes] };
-  // One checkout: by its handle, or by its names.
+  // A checkout is named either by its handle, or by feature, user and host.
   const ways = [["handle"], ["feature", "user", "host"]].map((required) => ({ required }));
   return takes.length === 0 ? schema : { ...schema, anyOf: ways };
 }

@@ -108,7 +108,8 @@ export function logRoutes({ clock, logs, audit, reader }: RouteDeps, checkSites:
       "/api/logs/clear",
       async ({ request, exchange, body }) => {
         const at = body.before === undefined ? null : (parseTime(body.before, clock.now())?.at ?? null);
-        // Many lines are deleted in many small steps, so that other requests do not wait.
+        // Lift the time limit of silent connections: many lines are deleted in many small steps, so that
+        // other requests do not wait.
         exchange.listener?.timeout(request, 0);
         // If it fails, some lines may already be deleted.
         exchange.acting = { message: "Logs were cleared", fields: { before: iso(at) } };

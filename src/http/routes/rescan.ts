@@ -30,7 +30,7 @@ export const POLL_ERRORS = [
   "TIMEOUT",
 ] as const;
 
-/** Maximum length of the failures of all servers. */
+/** Maximum length of the error details if several servers fail. */
 const MAX_DETAILS = 4_000;
 
 type PollDeps = Pick<RouteDeps, "live" | "collector" | "settings" | "audit">;

@@ -33,7 +33,10 @@ const DENIALS = queryOf({
 });
 
 export function sessionRoutes({ denials, reader }: RouteDeps) {
-  /** Returns whether denials of these servers are visible. Anonymized keys see no paths of the host. */
+  /**
+   * Returns whether denials of these servers can be seen. Paths of the host are hidden from anonymized
+   * keys.
+   */
   function loggingOf(
     ids: readonly string[],
     { anonymize, ofSite }: { readonly anonymize: boolean } & Pick<Formatted, "ofSite">,
@@ -97,7 +100,7 @@ export function peopleRoutes({ reader, live }: RouteDeps) {
     async ({ exchange, query }) => {
       const { asked, servers } = await reader.read(exchange, query, openRange);
       const ids = new Set(servers.map(({ server }) => server.id));
-      // Real names: the worker replaces all names by pseudonyms.
+      // Use real names here, because the worker replaces all names by pseudonyms.
       const pictures = live.snapshot().servers.filter(({ server }) => ids.has(server.id));
       return reader.answer(exchange, "people", {
         ...asked,

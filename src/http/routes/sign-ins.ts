@@ -61,7 +61,10 @@ export function signInRoutes(deps: RouteDeps) {
   const { installationId } = deps;
   const countRefusal = createRefusalCount(deps);
 
-  /** Returns the rights of a key or code. Wrong ones use the address's bucket, which slows down guessing. */
+  /**
+   * Returns the rights of a key or code. Wrong keys and codes use the address's bucket, which slows down
+   * guessing.
+   */
   async function grantOf(exchange: Exchange, { key, code }: Static<typeof Credentials>) {
     if ((key === undefined) === (code === undefined))
       throw new ApiError("MISSING_FIELD", 'The body must have either "key" or "code".');
@@ -80,7 +83,7 @@ export function signInRoutes(deps: RouteDeps) {
   function visibleTo({ caller, signIn }: Exchange): readonly SignIn[] {
     const all = signIns.list();
     if (caller !== null && permits(caller, "keys")) return all;
-    // A sign-in with a lower role than its key sees only itself.
+    // A sign-in with a lower role than its key may see only itself.
     const isSmaller = signIn !== null && signIn.role !== null;
     return all.filter((each) => (isSmaller ? each.id === signIn.id : each.keyId === caller?.id));
   }
@@ -94,7 +97,7 @@ export function signInRoutes(deps: RouteDeps) {
         const { caller, grant } = await grantOf(exchange, body);
         exchange.caller = caller;
         requirePermission(exchange, "read", "Signing in");
-        // Each sign-in is written to disk, so use the key's bucket.
+        // Use the key's bucket, because each sign-in is written to disk.
         limits.drawOfKey(exchange, caller, caller.id);
         if (kindOf(caller.id) === "key") keys.touch(caller.id, clock.now());
         const before = signIns.verify(cookieOf(request, cookieName(installationId, exchange)) ?? "");

@@ -122,7 +122,7 @@ const Heatmap = record("Heatmap", {
   ...RangeFields,
 });
 
-/** `keys`: allowed groups of usage. */
+/** `keys`: allowed values of `group_by` for usage. */
 export function statisticsRoutes(
   { reader, settings, live }: RouteDeps,
   keys: typeof FLEET_USAGE_KEYS | typeof USAGE_KEYS = USAGE_KEYS,
@@ -159,7 +159,7 @@ export function statisticsRoutes(
           if (series) checkPoints(bucketCount(interval ?? autoInterval(start, end), start, end));
           return { start, end };
         });
-        // Figures of products need counts.
+        // Figures of products need counts, so leave out features without counts.
         const uncounted = query.product ? [] : uncountedOf(servers, asked.filter);
         const sort = sortOf(query.sort);
         const products = productsAsked(query.product);

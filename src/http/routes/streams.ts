@@ -144,7 +144,10 @@ const QUERIES_OF_SITES = {
   combined: queryOf({ ...STREAM_QUERIES.combined.parameters, ...SITE }),
 };
 
-/** Returns the schema of an event; all but samples of the host have their site, if there are several. */
+/**
+ * Returns the schema of an event. If there are several sites, all events except samples of the host have a
+ * site.
+ */
 function schemaOf(type: EventType, ofSites: boolean): TSchema {
   const schema: TSchema = EVENT_SCHEMAS[type];
   if (!ofSites || type === "metrics") return schema;
@@ -177,8 +180,8 @@ const SSE_HEADERS = {
 } as const;
 
 /**
- * Returns the body of an event stream. The server takes only as much as the socket accepts, so the queue has the
- * waiting bytes. `onEnd` is called when the daemon ends the stream.
+ * Returns the body of an event stream. The server takes only as much as the socket accepts, so waiting
+ * bytes are in the stream's queue. `onEnd` is called when the daemon ends the stream.
  */
 function createSseStream(opening: Opening, wanted: Wanted, onEnd: () => void): ReadableStream<Uint8Array> {
   let client: StreamClient | null = null;
@@ -190,7 +193,7 @@ function createSseStream(opening: Opening, wanted: Wanted, onEnd: () => void): R
         client = opening.start(
           {
             kind: "sse",
-            // The server also holds a chunk that the socket has not accepted.
+            // Count the last chunk, too, because the server holds it until the socket accepts it.
             waiting: () => (isIdle ? 0 : lastBytes - (controller.desiredSize ?? 0)),
             send(chunk) {
               const bytes = chunk.bytes();
@@ -204,7 +207,7 @@ function createSseStream(opening: Opening, wanted: Wanted, onEnd: () => void): R
                 controller.enqueue(ownChunk(comment(ENDINGS[reason])).bytes());
                 controller.close();
               } else {
-                // Drops waiting bytes, which a client that never reads would keep in memory.
+                // Drop waiting bytes, because a client that never reads would keep them in memory.
                 controller.error(new Error("The stream was ended"));
               }
               onEnd();

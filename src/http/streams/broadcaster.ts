@@ -8,7 +8,7 @@ import type { EventRow, Events } from "../../store/events.ts";
 import { type Chunk, chunkOf, type EncodedEvent, type EventEncoder, ownChunk } from "./encode.ts";
 import type { StreamFilter } from "./stream-filter.ts";
 
-/** A cut leaves this share of the budget, so that the next one is not due at once. */
+/** Share of the budget that remains in use after a cut, so that the next cut is not due at once. */
 const LEFT_SHARE = 3 / 4;
 
 /**
@@ -46,13 +46,13 @@ export function createSendBudget<R extends { waiting(): number; readonly tookAt:
       most += bytes;
       if (isDue || most <= limit()) return;
       isDue = true;
-      // Most readers have taken these bytes by the next turn.
+      // Count in the next turn, because most readers will have taken these bytes by then.
       nextTurn(count);
     },
   };
 }
 
-/** A client with more waiting bytes is cut off; it may resume. */
+/** Clients with more waiting bytes are disconnected and may resume. */
 const MAX_WAITING_BYTES = 1024 * 1024;
 /** A replay pauses at this many waiting bytes. */
 export const REPLAY_WAITING_BYTES = 32 * 1024;
@@ -152,7 +152,10 @@ export interface StreamsPort {
   readonly history: Pick<Events, "oldestId" | "deletedThrough" | "holesAbove"> & {
     /** Returns up to `limit` published events after `after`, in order. */
     page(after: number, limit: number, only?: EventType): EventPage | Promise<EventPage>;
-    /** At a hub: publishes what other hubs have already published, in case the client comes from one. */
+    /**
+     * At a hub: publishes what other hubs have already published, because the client may have been
+     * connected to one of them.
+     */
     catchUp?(): Promise<void>;
   };
   readonly samples: Pick<Sampler, "fresh" | "since">;
@@ -196,7 +199,7 @@ export function createBroadcaster(deps: BroadcasterDeps) {
   const unsubscribe = bus.subscribe((batch) => {
     if (live.size === 0) return;
     const newest = batch.findLast(({ event }) => event.type === "metrics");
-    // If a batch has several samples, the newest one is enough.
+    // Keep only the newest of several samples in a batch.
     const all = batch
       .filter((one) => one.event.type !== "metrics" || one === newest)
       .map((one) => encoder.published(one));
@@ -243,7 +246,7 @@ export function createBroadcaster(deps: BroadcasterDeps) {
 
   return {
     encoder,
-    /** Registers a client: it gets heartbeats and ends with its key while it still replays. */
+    /** Registers a client, so that it gets heartbeats and ends with its key even during its replay. */
     enter: (client: StreamClient) => void members.add(client),
     goLive,
     sent: budget.sent,

@@ -5,9 +5,10 @@ import type { EventRow } from "../../store/events.ts";
 import { ANONYMOUS_FORM, anonymousEvent, type Pseudonyms } from "../anonymous/anonymous.ts";
 
 /**
- * Wanted parts of an event, as bits. Log events have the frame `log` and its twin `error_log` or `warning_log`.
- * Metrics have `system` and `licenses`. Events about people have a form with names and one with pseudonyms, and a
- * client gets one of them; pictures also have one without people. Other events have one part.
+ * Parts of an event that a client wants, as bits. A log event has the frame `log` and its twin `error_log`
+ * or `warning_log`. Metrics have `system` and `licenses`. An event about people has one part with names and
+ * one with pseudonyms, of which a client gets one; a picture also has a part without people. Other events
+ * have one part.
  */
 export type Parts = number;
 export const NONE: Parts = 0;
@@ -25,7 +26,7 @@ const utf8 = new TextEncoder();
 
 export type EncodedEvent = ReturnType<typeof encodedEvent>;
 
-/** `text` is for WebSockets; log events have one form for all parts. */
+/** `text` returns the JSON of parts, as WebSockets get it. All parts of a log event have the same JSON. */
 function encodedEvent(row: EventRow, text: (parts: Parts) => string) {
   const subjects = new Map<Parts, Subject>();
   const namesOf = (parts: Parts): readonly string[] => {
@@ -37,10 +38,10 @@ function encodedEvent(row: EventRow, text: (parts: Parts) => string) {
   return {
     row,
     text,
-    /** Names in this part, for filters. */
+    /** Returns the fields of a part that filters compare. */
     about: (part: Parts) =>
       subjects.getOrInsertComputed(part, () => {
-        // A picture's row already has the server.
+        // Use a picture's row, which has the server, so that its text need not be made.
         return JSON.parse(row.type === "picture" ? row.json : text(part)) as Subject;
       }),
     /** `asMessage`: one frame named `message`. */
@@ -58,7 +59,7 @@ export type EventEncoder = ReturnType<typeof createEncoder>;
 
 /** Encodes events. `pseudonyms` is for anonymized keys; `siteOf` returns this licmond's site in a fleet. */
 export function createEncoder(pseudonyms: Pseudonyms, siteOf: () => string | null = () => null) {
-  /** Stored events have no site. */
+  /** Adds the site, which stored events do not have. */
   const sited: typeof encodedEvent = (row, text) => {
     const site = siteOf();
     if (site === null) return encodedEvent(row, text);

@@ -11,11 +11,11 @@ import { createStreamFilter, type StreamName, type Wanted } from "./stream-filte
 
 /** Events per read of a replay: a millisecond or two of work. */
 const PAGE_EVENTS = 200;
-/** Smaller, because the size of events is not known yet. */
+/** The first page is smaller, because the size of events is not known yet. */
 const FIRST_PAGE_EVENTS = 20;
 /** Bytes sent at once by a replay, unless one event is longer. */
 const PAGE_BYTES = 16 * 1024;
-/** All pages of a browser share one stream. */
+/** Maximum number of streams per sign-in. All pages of a browser share one stream. */
 const STREAMS_OF_SIGN_IN = 8;
 /** Reconnect delay of browsers, ms. */
 const RETRY = "retry: 3000\n\n";
@@ -44,7 +44,7 @@ export function openStream(
   const isPublic = kindOf(caller.id) === "public";
   if (isPublic && 2 * broadcaster.heldBy((id) => kindOf(id) === "public") >= streams)
     throw full("Half of limits.streams are open without a key, which is the maximum.");
-  // Browsers that share a key have their own limits.
+  // Browsers that share a key have separate limits, so count by sign-in.
   const holder = signIn?.id ?? caller.id;
   const most = signIn === null ? perKey : STREAMS_OF_SIGN_IN;
   if (broadcaster.heldBy((id) => id === holder) >= most) {

@@ -11,8 +11,8 @@ interface PictureFeedDeps {
   readonly live: Pick<Live, "snapshot" | "subscribe">;
   readonly bus: Pick<Bus, "pass">;
   /**
-   * False while no client wants pictures: each id costs a write per second, and later clients read the current
-   * picture.
+   * False while no client wants pictures. Then none are emitted, because each id costs a write per second,
+   * and later clients read the current picture anyway.
    */
   readonly isWanted: () => boolean;
   readonly pseudonyms: Pseudonyms;
@@ -24,7 +24,8 @@ interface PictureFeedDeps {
  * that wants them, once per audience.
  */
 export function createPictureFeed({ live, bus, isWanted, pseudonyms, clock }: PictureFeedDeps) {
-  // Pictures change less often than once per millisecond, so numbers of earlier processes are not reused.
+  // Start with the time, so that numbers of earlier processes are not reused: pictures change less often
+  // than once per millisecond.
   const first = clock.now();
   const numbers = new Map<string, number>();
   const anonymous = perPicture((picture) => limitedPicture(picture, pseudonyms));

@@ -133,9 +133,10 @@ export function createStreamFilter(stream: StreamName, wanted: Wanted, { hidden,
       if (stream !== "combined" || !wantsFrame(type)) return NONE;
       const own = type === "picture" && audience === "counts" ? THIRD : SECOND;
       const part = anonymous && ANONYMOUS_FORM[type] === "pseudonyms" ? own : FIRST;
-      // Compares the form that the client gets, so pseudonyms are filtered as such.
+      // Compare the form that the client gets, so that an anonymized client filters by pseudonym.
       const isWanted = ({ field, names }: (typeof subjects)[number]) =>
-        // A picture without some of its features could not be assembled.
+        // Filter pictures only by server and site, because a picture without some features could not be
+        // assembled.
         (type === "picture" && field !== "server" && field !== "site") ||
         names.has(event.about(part)[field] ?? "");
       return subjects.every(isWanted) ? part : NONE;

@@ -49,7 +49,7 @@ export function createSocketHandlers(
         {
           kind: "websocket",
           waiting: () => ws.getBufferedAmount(),
-          // Corked, so that a batch is one write to the socket, the most expensive part.
+          // Cork the socket, so that a batch is a single write: writes are the most expensive part.
           send(chunk) {
             const texts = chunk.texts();
             ws.cork(() => {
@@ -102,7 +102,10 @@ export function createSocketHandlers(
     return { type: "subscribed", ...wanted };
   }
 }
-/** Expands the `filter` of a message: it replaces all parameters of log events; null clears them. */
+/**
+ * Expands a message's `filter` into parameters. Log parameters that the filter omits are cleared; `filter:
+ * null` clears all.
+ */
 function withFilter(
   { filter, ...changes }: Readonly<Record<string, unknown>>,
   { parameters }: StreamQuery,
