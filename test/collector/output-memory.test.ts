@@ -28,7 +28,7 @@ function edited(lines: readonly string[], [kind, at]: readonly [string, number])
   );
 }
 
-test("an output reads the same whether or not the ones before it are known", () => {
+test("an output gives the same reading whether or not earlier outputs are remembered", () => {
   const polls = fc.array(fc.array(edit, { maxLength: 3 }), { maxLength: 6 });
   const asAlone = fc.asyncProperty(
     arbitraryReading,

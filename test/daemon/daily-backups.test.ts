@@ -70,7 +70,7 @@ describe("daily backups", () => {
     ]);
   });
 
-  test("are not made where none are to be kept, and one from a wrong clock keeps none from being made", async () => {
+  test("are not made if none are to be kept, and a backup from a wrong clock does not prevent them", async () => {
     const { backups, files, folder, clock } = rig({ state: 3, history: 0 });
     await backups.look();
     writeFileSync(join(folder, "state-20310131T081530Z.db"), "");
@@ -87,7 +87,7 @@ describe("daily backups", () => {
     expect(() => other.files()).toThrow("ENOENT");
   });
 
-  test("that fail are told, and looked for again", async () => {
+  test("that fail are logged and retried", async () => {
     const { backups, log, folder, waiting } = rig({ state: 1, history: 0 });
     writeFileSync(folder, "in the way");
     await backups.look();

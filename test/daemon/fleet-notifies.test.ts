@@ -19,7 +19,7 @@ const CASES: [what: string, toml: string, minutes: number, hubNotifies: boolean]
   ["nobody to tell here", `${FLEET}notify = "hub"`, 60, true],
 ];
 
-test.each(CASES)("who tells people of an alert: %s", async (_what, toml, minutes, hubNotifies) => {
+test.each(CASES)("site or hub notifies about an alert: %s", async (_what, toml, minutes, hubNotifies) => {
   const read = interpretConfig(toml, null, {});
   if (!read.ok) throw new Error(JSON.stringify(read.problems));
   const clock = fixedClock(Date.parse("2026-03-02T12:00:00Z"));

@@ -44,7 +44,7 @@ test("the database, the disk and the clock", () => {
   expect(clockHealth(-3 * 86_400_000)).toEqual({ status: "degraded", message });
 });
 
-test("a teardown goes backwards, tells what fails and goes on", async () => {
+test("a teardown runs its steps backwards, logs failed ones and continues", async () => {
   const seen: string[] = [];
   const error = (_: string, fields?: LogFields) => void seen.push(`${fields?.part}: ${fields?.error}`);
   const teardown = createTeardown({ error }, 20);

@@ -42,8 +42,8 @@ function made(keys: ReturnType<typeof createKeys>, name: string): string {
   return result.key.id;
 }
 
-describe("what the command line does to keys", () => {
-  test("is told at the next look, once, within five seconds", () => {
+describe("changes of keys by the command line", () => {
+  test("are logged once, within five seconds", () => {
     const daemon = watched();
     const beside = commandLine();
     expect(KEY_WATCH_MS).toBeLessThan(5000);
@@ -76,7 +76,7 @@ describe("what the command line does to keys", () => {
     ]);
   });
 
-  test("is not what the daemon does itself, and uses are no change", () => {
+  test("do not include the daemon's own changes, nor uses of keys", () => {
     const daemon = watched();
     const beside = commandLine();
     const own = made(daemon.watch.keys, "own");
@@ -90,7 +90,7 @@ describe("what the command line does to keys", () => {
     expect(daemon.news()).toEqual([]);
   });
 
-  test("is told after a start when no daemon ran, and what was told before is not", () => {
+  test("are logged at the next start if no daemon ran, but not if they were logged before", () => {
     made(commandLine(), "first");
     const before = watched();
     expect(before.news()).toEqual([["API key created", "first", "command line"]]);
@@ -110,7 +110,7 @@ describe("what the command line does to keys", () => {
     ]);
   });
 
-  test("a store that fails is told once, and the next look catches up", () => {
+  test("a failing store is logged once, and the next look catches up", () => {
     let broken = false;
     const daemon = watched((store) => ({
       ...store,

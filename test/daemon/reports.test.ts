@@ -53,7 +53,7 @@ async function rig(reports: ConfigFile["reports"] = [WEEKLY]) {
   };
 }
 
-test("a report is sent once when it is due, and first when it is due next", async () => {
+test("a new report is not sent at once, but once when it is next due", async () => {
   await using at = await rig();
   const reports = at.start();
   await reports.look();
@@ -94,7 +94,7 @@ test("a daemon that was down sends the last one, once", async () => {
   expect(at.mail.mails[0]?.parts.get("text/plain")).toContain("This report contains no user names.");
 });
 
-test("a clock that was far ahead keeps no report away", async () => {
+test("a clock that was far ahead prevents no report", async () => {
   await using at = await rig();
   const reports = at.start();
   for (const time of [DUE - DAY, DUE + 500 * DAY, DUE + DAY, DUE + 7 * DAY, DUE + 7 * DAY]) {
@@ -104,7 +104,7 @@ test("a clock that was far ahead keeps no report away", async () => {
   expect(at.mail.mails).toHaveLength(2);
 });
 
-test("what is not taken is tried again every hour, and told", async () => {
+test("a rejected report is retried every hour, with a warning", async () => {
   await using at = await rig();
   const reports = at.start();
   await reports.look();
@@ -127,7 +127,7 @@ test("what is not taken is tried again every hour, and told", async () => {
   expect(at.said("info").at(-1)).toMatchObject({ message: "Report sent", target: "boss" });
 });
 
-test("what went out while the store fails is not sent again", async () => {
+test("a report that was sent while the store fails is not sent again", async () => {
   await using at = await rig();
   const reports = at.start();
   await reports.look();
@@ -142,7 +142,7 @@ test("what went out while the store fails is not sent again", async () => {
   expect(at.mail.mails).toHaveLength(1);
 });
 
-test("reports of other servers are others: each is sent", async () => {
+test("reports about different servers are all sent", async () => {
   const muc = { ...WEEKLY, labels: { location: "muc" } };
   await using at = await rig([WEEKLY, muc, { ...WEEKLY, every: "month", at: "Thu 07:00" }]);
   const reports = at.start();

@@ -7,7 +7,7 @@ import { MIGRATIONS } from "../../src/store/migrations/migrations.ts";
 import { historyPort } from "./history-port.ts";
 import { bench, feature, picture } from "./make.ts";
 
-describe("what Accept-Encoding takes", () => {
+describe("accepted encodings", () => {
   test.each([
     [null, false],
     ["", false],

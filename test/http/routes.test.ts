@@ -209,7 +209,7 @@ describe("users", () => {
     ]);
   });
 
-  test("a queued user has the time since we see it, and no start", async () => {
+  test("a queued user has the time of the first reading, and no start", async () => {
     const { users } = await json(site(), "/api/licenses/users?kind=queued");
     expect(users).toMatchObject([
       { startedAt: null, firstSeenAt: new Date(NOW - 90_000).toISOString(), durationSeconds: 85 },

@@ -32,7 +32,7 @@ describe.skipIf(!HAS_OPENSSL)("the files of the certificate", () => {
     });
   });
 
-  test("what is wrong names the setting, the file and the fix", async () => {
+  test("an error names the setting, the file and the fix of the certificate", async () => {
     const at = (name: string) => join(folder, name);
     const cases: [TlsFiles, RegExp][] = [
       [{ ...good, cert: at("none") }, /^http\.tls_cert: \S+\/none does not exist\.$/],

@@ -153,7 +153,7 @@ describe("a database of 0.1", () => {
     }
   });
 
-  test("that was used again after an upgrade keeps the changes and revocations of both", () => {
+  test("that was used again after an upgrade keeps the changes and revocations of both versions", () => {
     const { directory, path } = place();
     const before = readFileSync(path);
     const store = open(directory);

@@ -55,7 +55,7 @@ test("a sign-in is on the disk without its token, twice, and holds after a resta
   expect(signIns.list()).toMatchObject([{ lastUsedAt: NOW + 11 * HOUR, expiresAt: NOW + 23 * HOUR }]);
 });
 
-test("what has ended stays ended, also after a restart and a restored backup of the state", async () => {
+test("ended sign-ins stay ended after a restart and after a restore of state.db", async () => {
   const directory = quickDirectory();
   const first = on(open(directory));
   const id = first.key();
@@ -87,7 +87,7 @@ test("a backup of everything has none of them", async () => {
   store.close();
 });
 
-test("of one key there are 1,000 at most: that which was not used for longest ends", () => {
+test("a key has at most 1,000 sign-ins: the least recently used one ends", () => {
   const store = open(quickDirectory());
   const before = on(store);
   const id = before.key();

@@ -18,7 +18,7 @@ const since = (alert: number, rule = "seats") =>
 const began = "2026-03-02T11:40:00.000Z";
 const plain = (text: Message) => lines(text, "UTC");
 
-test("in words: what is wrong, where, since when and who has it; the worst first, what is over last", () => {
+test("text: what is wrong, where, since when and who has it; the worst alert first, resolved ones last", () => {
   const nowhere = { server: null, serverName: null, daemon: null, feature: null };
   const holders = [
     { user: "ann", host: "ws1", seats: 4, since: "2026-03-02T08:00:00.000Z" },
@@ -93,7 +93,7 @@ test("each alert has its link, a program's payload too", () => {
   expect(render("teams", one).body).toContain(`"selectAction":{"type":"Action.OpenUrl","url":"${link}"}`);
 });
 
-test("a test shows one message of each kind, in their order, and names nobody where that is asked for", () => {
+test("a test sends one message of each kind, in their order, without names if the target is anonymized", () => {
   const server = { id: "eda", name: "EDA tools" };
   const notes = (anonymize: boolean) => sampleNotes(server, anonymize, AT, null);
   const trial = message(notes(false), { test: true });
@@ -146,7 +146,7 @@ test("no name can start a line or a header", () => {
 });
 
 describe("bodies", () => {
-  test("slack tells all of a single alert: there is no other text to read it in", () => {
+  test("a Slack message has all details of a single alert, because it has no other text", () => {
     const why = "No license server answers at 27000@a.example,27000@b.example. Check that it runs";
     const one = message([about(1, { message: why })], { dropped: 2 });
     const { text } = JSON.parse(render("slack", one).body) as { text: string };

@@ -188,7 +188,7 @@ test("status: alerts about seats are below Full, other alerts and unreadable log
   expect(out).not.toContain("All 4 seats");
 });
 
-test("who suggests the closest names, also while a server was never read", async () => {
+test("who suggests the closest names, even if a server was never read", async () => {
   const at = bench();
   at.show(...SERVERS, picture("new", { state: "failed", collectedAt: null, features: [] }));
   const env = { LICMOND_URL: `http://127.0.0.1:${serve(at).port}`, LICMOND_API_KEY: at.keys.viewer };

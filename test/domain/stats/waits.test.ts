@@ -33,7 +33,7 @@ const lasting = (minutes: readonly number[]) => minutes.map((minute) => minute *
 const times = (count: number, minutes: number) => Array.from({ length: count }, () => minutes);
 
 test.each<[string, number[], object]>([
-  ["29 stretches tell no percentile", times(29, 10), { count: 29, fullSeconds: 17_400, ...NULLS }],
+  ["29 full times give no percentiles", times(29, 10), { count: 29, fullSeconds: 17_400, ...NULLS }],
   // In full times of ten minutes, half of all moments wait up to five minutes. The p80 is the quantile 0.8
   // + 2 · √(0.16 / 30) = 0.947; the check of the first 20 full times uses 0.979.
   ["equal ones", times(30, 10), { p50Seconds: 300, p80Seconds: 568, p80Confirmed: 97.89 }],

@@ -158,7 +158,7 @@ describe("inconsistent rows", () => {
     expect(parse(text).unparsedLines).toBe(0);
   });
 
-  test("more than Inuse says is shared", () => {
+  test("more checkouts than Inuse are shared", () => {
     const text = changed("run.txt", /,1200,610,/g, ",1200,600,");
     expect(named(text, "FEX")?.consistency).toBe("shared");
   });

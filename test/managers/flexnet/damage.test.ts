@@ -53,7 +53,7 @@ describe("a text that was cut", () => {
     expect(reading).toMatchObject({ cut: true, unparsedLines: 1, features });
   });
 
-  test("in the expiry of a pool: the date is not known", () => {
+  test("in the expiry of a pool: the date is unknown", () => {
     const text = around(head.map((line) => line.replace("31-dec-2025", "31-dec-20"))).slice(0, -1);
     expect(readText(text).features[0]?.pools[0]?.expiry).toEqual(UNKNOWN_EXPIRY);
   });

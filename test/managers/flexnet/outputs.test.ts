@@ -214,7 +214,7 @@ describe("shapes that other parsers trip over", () => {
       });
     });
 
-    test("a start that cannot be read is not known", () => {
+    test("a start that cannot be read is unknown", () => {
       const checkouts = [{ count: 2, startedAt: null }];
       const row = `${SEAT.replace("Fri 10/20", "20 Oct")}, 2 licenses`;
       expect(F(2, [row])).toMatchObject({ checkouts, consistency: "ok" });
@@ -313,7 +313,7 @@ describe("shapes that other parsers trip over", () => {
       ).members.map(({ host, port, status }) => `${port}@${host} ${status}`);
     const up = (host: string) => `${host}: license server UP v11.1`;
 
-    test("is none of those that share its first label alone", () => {
+    test("is not a member that shares only its first label", () => {
       const long = asked("1@lic.a.example,1@lic.b.example,1@lic.c.example", up("lic.b.example"));
       expect(long).toEqual(["1@lic.a.example unknown", "1@lic.b.example up", "1@lic.c.example unknown"]);
     });
@@ -340,7 +340,7 @@ describe("shapes that other parsers trip over", () => {
     });
   });
 
-  test("equal lines with one handle are checkouts of their own", () => {
+  test("equal lines with one handle are separate checkouts", () => {
     expect(F(3, [SEAT, SEAT, SEAT])).toMatchObject({ consistency: "ok", checkouts: { length: 3 } });
   });
 

@@ -54,7 +54,7 @@ describe("several license servers in one text", () => {
     expect(members(readText(text + part("1@LIC", [])))).toEqual(["1@LIC up", "1@b unknown", "1@c unknown"]);
   });
 
-  test("a second lmgrd on the host is a member of its own, and its being down is seen", () => {
+  test("a second lmgrd on the host is a separate member, also if it is down", () => {
     const down = 'lic: Cannot connect to license server system. (-15,570:111 "Connection refused")';
     const second = part("27001@lic", []).replace(/^lic: [\s\S]*$/m, `${down}\n`);
     for (const text of [part("27000@lic", idle) + second, second + part("27000@lic", idle)]) {
@@ -98,7 +98,7 @@ describe("the same blocks under two daemons", () => {
     readText(around([...one, ...list("second", other)]));
   const used = [...block("F", 1, [seat(101)]), IDLE];
 
-  test("count once where their seats are the same, and so do the idle ones beside them", () => {
+  test("count once if their seats are the same, and so do idle blocks next to them", () => {
     expect(sums(two(used, used))).toEqual(["vend/F 100 1 1", "vend/Idle 10 0 0"]);
   });
 
@@ -137,7 +137,7 @@ describe("the same blocks under two daemons", () => {
       expect(sums(two(handless, handless))).toEqual(["vend/F 100 1 1"]);
     });
 
-    test("stay with the daemon of the license file, idle too", () => {
+    test("belong to the daemon of the license file, even if they are idle", () => {
       const table = ["Feature Version #licenses Vendor Expires", "Idle 1.0 10 second permanent"];
       expect(sums(two([IDLE, other], [IDLE, ...table]))).toEqual(["vend/Other 5 0 0", "second/Idle 10 0 0"]);
     });

@@ -98,7 +98,7 @@ describe("the table of -i joins the pools of -a", () => {
     expect(pools(lines, rows)).toEqual(expected.map((list) => [...list]));
   });
 
-  test("both column orders say the same, and every line is understood", () => {
+  test("both column orders give the same features, and every line is parsed", () => {
     const newer = readText(around([...F, ...table(["F 1.0 100 vend 31-dec-2018"])]));
     const older = around([...F, ...table(["F 1.0 100 31-dec-2018 vend"], "Expires      Vendor")]);
     expect(readText(older)).toEqual(newer);
@@ -126,7 +126,7 @@ describe("features that only the table has", () => {
     ]);
   });
 
-  test("are those that no block is for, whichever daemon the block is under", () => {
+  test("are those without a block, whichever daemon the block is under", () => {
     const other = F.map((line) => line.replace("vendor: vend", "vendor: second"));
     const names = (lines: readonly string[]) =>
       readText(around([...lines, ...table(["F 1.0 100 second permanent"])])).features.map(({ name }) => name);
@@ -134,13 +134,13 @@ describe("features that only the table has", () => {
     expect(names(F)).toEqual(["F", "F"]);
   });
 
-  test("are not taken for a daemon that is down, nor when the query failed", () => {
+  test("are not read if the daemon is down or the query failed", () => {
     const down = around(G).replace("vend: UP v11.13.1", "vend: Down. (-97,121)");
     const failed = ["Error getting status: Cannot connect to license server (-15,570)", ...G, ""].join("\n");
     expect([readText(down).features, readText(failed).features]).toEqual([[], []]);
   });
 
-  test("are all there is when only the table was printed", () => {
+  test("are the only features if only the table was printed", () => {
     const reading = readText(`${table(["G 1.0 uncounted v permanent", "H 1.0 5 w 1-jan-0"]).join("\n")}\n`);
     expect(reading.features).toMatchObject([
       { daemon: "v", name: "G", total: null, used: null, unlimited: true, fromFile: true },
@@ -149,7 +149,7 @@ describe("features that only the table has", () => {
     expect(reading).toMatchObject({ recognised: true, unparsedLines: 0 });
   });
 
-  test("an empty table says nothing", () => {
+  test("an empty table changes nothing", () => {
     expect(readText(around([...F, ...table([])]))).toMatchObject({ unparsedLines: 0, cut: false });
   });
 });

@@ -94,7 +94,7 @@ fields = { name = "id" }`);
 });
 
 describe("an answer that is not JSON", () => {
-  test.each(["", "<html>login</html>", '{"data": ', "[1, 2", "nul"])("%j is told", (text) => {
+  test.each(["", "<html>login</html>", '{"data": ', "[1, 2", "nul"])("%j is an error", (text) => {
     expect(readAs(SEATS, text)).toMatchObject({
       recognised: false,
       problem: "The answer is not valid JSON.",

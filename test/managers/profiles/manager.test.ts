@@ -21,7 +21,7 @@ describe("steps", () => {
     ]);
   });
 
-  test("are one where the address goes in as it is", () => {
+  test("are a single step if the address is used unchanged", () => {
     const manager = own(
       `argv = ["x", "--at={address}"]\nenv = { LM = "{address}" }\nstdin = "{secret}\\n"\nstream = "stderr"`,
     );

@@ -91,7 +91,7 @@ describe("a restore", () => {
     },
   );
 
-  test("gives no event id twice, and tells of the events that are missing", async () => {
+  test("gives no event id twice, and reports missing events", async () => {
     let given = 0;
     const { directory, file, filled } = await place((store) => {
       // Published after the backup, by a daemon whose clock was ahead.

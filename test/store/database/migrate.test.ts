@@ -66,7 +66,7 @@ describe("migrations", () => {
     },
   );
 
-  test("put a picture of parts together", () => {
+  test("join the parts of a picture", () => {
     const sqlite = memory();
     migrate(sqlite, "x.db", MIGRATIONS.slice(0, 19));
     sqlite.run("INSERT INTO servers VALUES ('eda', 'flexnet', '27000@lic1', 'EDA', 1, 2)");
@@ -121,7 +121,7 @@ describe("migrations", () => {
     expect(Object.values(rows<object>(sqlite, "PRAGMA foreign_keys")[0] ?? {})).toEqual([1]);
   });
 
-  test("that fail half-way leave nothing, and say which and why", () => {
+  test("that fail half-way change nothing, and the error names the migration and the reason", () => {
     const sqlite = memory();
     const broken = [
       PARENT_AND_CHILD,
@@ -166,7 +166,7 @@ describe("the declared tables are as the migrations make them", () => {
     expect<unknown[]>(wanted).toEqual(found);
   });
 
-  test("and each is in a file", () => {
+  test("each table is in a file", () => {
     const names = Object.values(files).flatMap((sqlite) =>
       rows<{ name: string }>(sqlite, "PRAGMA table_list"),
     );
