@@ -123,7 +123,7 @@ describe("seats", () => {
     rig.play("partial 10:", "usage 10: seats fired critical", "partial 0, down, age:");
     rig.poll(withFeatures());
     rig.play(":");
-    // Only the second reading without the feature ends its alert.
+    // A missing feature ends its alert only at the second reading without the feature.
     rig.poll(withFeatures());
     expect(rig.said().sort()).toEqual(["seats resolved critical", "totals_changed fired warning"]);
   });
@@ -590,7 +590,7 @@ describe("targets", () => {
     rig.usage(9);
     expect(told()).toEqual(["server", "feature", "before", "muc"]);
     rig.down();
-    // The alert is about a server, not about a feature.
+    // This alert is about the server, so the target for features gets nothing.
     expect(told()).toEqual(["server", "rule", "muc"]);
     rig.disk = 99;
     rig.pass(1);
@@ -617,7 +617,7 @@ describe("targets", () => {
       ],
     });
     expect(quiet?.alert).toMatchObject({ serverName: "EDA tools", holders: [] });
-    // Alerts about the server and resolved alerts have no holders.
+    // Alerts about the server, and resolved alerts, name no holders.
     rig.configure({ settings: { failures: 1 } });
     rig.down();
     for (let poll = 0; poll < 3; poll++) rig.usage(1);

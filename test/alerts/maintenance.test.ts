@@ -34,7 +34,7 @@ test.each<[string, MaintenanceWindow, string, boolean]>([
 });
 
 test("a window that repeats keeps its time of day when the clocks change", () => {
-  // 22:00 in Berlin: 21:00 UTC in winter, 20:00 UTC in summer.
+  // 22:00 in Berlin is 21:00 UTC in winter and 20:00 UTC in summer.
   const daily = window("2026-01-31T21:00:00Z", { every: "day", durationMs: 3_600_000 });
   const at = (time: string) => isOpen(daily, Date.parse(time), "Europe/Berlin");
   expect([at("2026-03-28T20:30:00Z"), at("2026-03-28T21:30:00Z")]).toEqual([false, true]);

@@ -140,7 +140,7 @@ export function createRig(
     outbox: null as { percent: number; dropped: boolean } | null,
     /** Time until which the hub of the fleet sends the notifications. */
     hubNotifiesUntil: 0,
-    /** Start of the server's status according to its outages. */
+    /** Time since which the server has its status, according to its outages. */
     statusSince: {} as Partial<Record<ServerStatus, number>>,
     get engine() {
       return engine;
@@ -198,12 +198,12 @@ export function createRig(
       notes.clear();
       return fresh;
     },
-    /** `rule change severity` of the events since the last call. */
+    /** Returns `rule change severity` of each event since the last call. */
     said: () => events.splice(0).map(({ rule, change, severity }) => `${rule} ${change} ${severity}`),
     firing: () => engine.firing().map(({ rule }) => rule),
-    /** Kinds of the notes since the last call. */
+    /** Returns the kinds of the notes since the last call. */
     kinds: () => rig.notes().map(({ kind }) => kind),
-    /** Runs lines such as `usage 9, pass 3: seats fired warning`: steps, and the events that they cause. */
+    /** Runs lines such as `usage 9, pass 3: seats fired warning`: steps, then the expected events. */
     play(...lines: readonly string[]) {
       for (const line of lines) {
         const [steps = ""] = line.split(":");

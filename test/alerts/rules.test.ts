@@ -44,7 +44,7 @@ test.each<[Counts, number | null, string]>([
   [[1, 1], 2, "The only seat of solver is in use"],
   [[0, 0], 0, ""],
   [[10, 10, 1], 2, `${FULL}; requests for 1 seat wait`],
-  // A queued request needs more seats than are free.
+  // Seats are free, but too few for the queued request.
   [[5, 10, 6], 2, "50 % of the seats of solver are in use (5 of 10); requests for 6 seats wait"],
   [[5, null, 2], 2, "5 seats of solver are in use; requests for 2 seats wait"],
   [[10, 10, null], 2, FULL],

@@ -46,7 +46,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Makes a server whose tool prints this text; the file name tells the fake tool how to end. */
+/** Makes a server whose tool prints this text. The name of the file tells the fake tool how to end. */
 function serverSaying(text: string, ending = "ok", more: Partial<MonitoredServer> = {}): MonitoredServer {
   const file = join(folder, `${ending}.txt`);
   writeFileSync(file, text);

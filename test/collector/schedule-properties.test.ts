@@ -56,7 +56,8 @@ test("one poll per server at a time, a limited number in total, and no server st
             await time.pass(each.ms);
           }
         }
-        // Longer than the maximum back-off plus all earlier polls, so each enabled server is polled again.
+        // Wait longer than the maximum back-off and all earlier polls together, so that each enabled server
+        // is polled again.
         const before = site.polls.length;
         await time.pass(1_500_000);
         const again = new Set(site.polls.slice(before).map((poll) => poll.id));

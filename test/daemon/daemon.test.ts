@@ -55,7 +55,7 @@ test("an open stream is told goodbye and ends with the daemon, which may be aske
   await expect(fetch(`${url}/api/ping`)).rejects.toThrow();
 });
 
-test("a missing config file changes nothing, and a reload applies it once it is back", async () => {
+test("a reload refuses a missing config file, and applies one that was created since", async () => {
   await using place = await createPlace();
   await place.write('[[servers]]\nid = "off"\nmanager = "rlm"\naddress = "1@x"\nenabled = false');
   const whole = loadConfig(place.config, {});

@@ -70,7 +70,7 @@ test("a new report is not sent at once, but once when it is next due", async () 
   expect([...(mail?.parts.keys() ?? [])]).toEqual(["text/plain", "text/html"]);
   expect(mail?.parts.get("text/plain")).toStartWith(`License report: ${title}`);
   expect(mail?.parts.get("text/html")).toContain("</html>");
-  // Another time of day does not make another report.
+  // A report is not sent again because its time of day changes.
   at.state.file = { ...at.state.file, reports: [{ ...WEEKLY, at: "Mon 08:00" }] };
   at.clock.advance(2 * 3_600_000);
   await reports.look();

@@ -18,11 +18,11 @@ export const RUNNERS: Readonly<Record<string, string>> = {
   page: "test/e2e/readme.test.ts",
   /** Commands on a host with systemd, in the order of the document. */
   host: "test/systemd/readme.test.ts",
-  /** The same with the Debian package. */
+  /** Commands on a host with systemd and the Debian package. */
   package: "test/systemd/readme.test.ts",
   /** A part of a config. */
   config: "test/docs/documents.test.ts",
-  /** Saved outputs, profiles for them, and the readings. */
+  /** Saved outputs, profiles for them, and the shown readings. */
   managers: "test/docs/managers.test.ts",
   /** A fleet: PostgreSQL, hubs, a site, a proxy. */
   fleet: "test/e2e/fleet-document.test.ts",

@@ -41,7 +41,7 @@ function told({ got }: Receiver): string[] {
   return [...byNumber.values()];
 }
 
-/** Waits until exactly these messages have arrived, in any order. */
+/** Waits until exactly the wanted messages have arrived, in any order. */
 async function untilTold(receiver: Receiver, wanted: readonly string[]) {
   await until(`${wanted} is told`, () => told(receiver).length >= wanted.length || undefined);
   expect(told(receiver).toSorted()).toEqual([...wanted].sort());

@@ -38,7 +38,7 @@ test.skipIf(!HAS_COMPILER)(
     {
       await using at = await site.watch({ env: clock.env });
       await untilPrinted(at.daemon, "The clock is 500 days ahead of the last stored time");
-      // Retention has run by then. A reload also evaluates alerts.
+      // Retention has run when this line is printed. Reload, because a reload also evaluates alerts.
       await at.reload();
       const isFiring = async () => (await at.alerts("rule=clock&state=firing")).length === 1;
       await until("the alert fires", async () => (await isFiring()) || undefined);

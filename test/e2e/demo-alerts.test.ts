@@ -8,13 +8,13 @@ import { freePort, run, SLOW, start, untilPrinted } from "./harness.ts";
 import { createSite } from "./site.ts";
 
 const MINUTE = 60_000;
-/** Most alerts in a month that people still read. */
+/** Number of alerts in a month that people would still read. */
 const MAX_FIRINGS = 300;
 
 type About = Pick<Firing, "server" | "daemon" | "feature">;
 type Told = About & { readonly rule: string; readonly firedAt: string; readonly resolvedAt: string | null };
 
-/** Returns periods of half an hour and more with all seats of a feature in use. */
+/** Returns periods of at least half an hour in which all seats of a feature are in use. */
 const fullFor = (directory: string, start: number, end: number) =>
   withDatabase(directory, async (sqlite) => {
     const read = createReader(sqlite, { now: end });

@@ -5,7 +5,7 @@ import type { Daemon } from "./harness.ts";
 import { lmstat, REFUSED } from "./lmstat.ts";
 import { createSite, type Site, serverToml } from "./site.ts";
 
-/** A word in bodies, keys and names of requests that must not be in any answer. */
+/** A word in bodies, keys and names of requests. No answer may contain it. */
 export const CANARY = "canary-7c1d";
 
 /** Patterns that no answer may contain: stacks, SQL, keys, source locations, and values of a body. */

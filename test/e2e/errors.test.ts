@@ -188,7 +188,7 @@ describe("every error code of the built binary under its real condition", () => 
       ["CONFLICT", "a disabled server", () => rescan("off")],
       ["GONE", "a revoked key", () => ask(`/api/keys/${revoked.split("_")[1]}`, admin)],
       ["RATE_LIMIT_EXCEEDED", "a key's bucket", () => drain(() => ask("/api/licenses/summary", slow))],
-      // Two requests are needed if a new day has begun in between.
+      // The first request succeeds, and so does the second one if a new day begins in between.
       ["QUOTA_EXCEEDED", "one request a day", () => drain(() => ask("/api/licenses/summary", once))],
       ["UPSTREAM_ERROR", "two that fail", () => rescan("down", "odd")],
       ["LICENSE_SERVER_UNREACHABLE", "refused", () => rescan("down")],
@@ -205,7 +205,7 @@ describe("every error code of the built binary under its real condition", () => 
       expect({ what, ...got }).toEqual({ what, code, status: ERROR_STATUS[code] });
     }
 
-    // The limit is one stream per key.
+    // The site allows one stream per key, so a second one is refused.
     const held = await daemon.get("/stream/logs", admin);
     expect(await ask("/stream/logs", admin)).toEqual({ status: 503, code: "SERVICE_UNAVAILABLE" });
     await held.body?.cancel();

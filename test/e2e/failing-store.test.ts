@@ -16,7 +16,7 @@ const LATE_MS = 5_000;
 
 type Hole = { readonly from: number; readonly to: number };
 
-/** Returns the daemon, or its replacement. */
+/** Causes the fault. Returns the daemon, or the daemon that replaced it. */
 type Fault = (site: Site, daemon: Daemon) => Promise<Daemon>;
 
 /**
@@ -87,7 +87,7 @@ async function liveThrough(site: Site, fault: Fault): Promise<void> {
   }
 }
 
-/** Compares the sessions of one server with the tool's schedule, except those that could not be stored. */
+/** Compares the sessions of one server with the tool's schedule. Leaves out sessions that could not be stored. */
 function compare(
   truth: readonly Taking[],
   readings: readonly number[],

@@ -10,7 +10,10 @@ export async function smallDisk(folder: string, megabytes: number): Promise<Asyn
   return { [Symbol.asyncDispose]: async () => void Bun.spawnSync(["umount", "-l", folder]) };
 }
 
-/** Containers may forbid mounts even for root. Prints that `what` is skipped. */
+/**
+ * Reports whether this process may mount, which containers may forbid even to root. If not, prints that
+ * `what` is skipped.
+ */
 export async function mayMount(what: string): Promise<boolean> {
   const folder = await mkdtemp(join(tmpdir(), "licmond-mount-"));
   try {

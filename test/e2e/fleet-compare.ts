@@ -7,9 +7,9 @@ import type { Fleet, FleetSite } from "./fleet-rig.ts";
 export interface Question {
   /** Path without `site=`; `{server}` is replaced by each server of the site. */
   readonly path: string;
-  /** Fields of the answer whose sum over the sites equals the hub's total. */
+  /** Fields of the sites' answers whose sum equals the field in the hub's answer. */
   readonly adds?: readonly string[];
-  /** Empty at some hours of the simulated day. */
+  /** Set if the answer may be empty at some hours of the simulated day. */
   readonly mayBeEmpty?: true;
 }
 
@@ -130,7 +130,7 @@ function atHub(fleet: Fleet, { name }: FleetSite, path: string): Promise<Respons
   return fleet.get(`${prefixed}${prefixed.includes("?") ? "&" : "?"}site=${name}`);
 }
 
-/** Fields that only the hub has, ids, and free text of tools, which sites do not send. */
+/** Fields to ignore: those that only the hub has, ids, and free text of tools, which sites do not send. */
 const LEFT_OUT = new Set(["site", "sites", "siteId", "session", "snapshot", "display", "qualifier"]);
 const COLUMNS_LEFT_OUT = new Set(["key", "session", "display", "qualifier"]);
 const ROWS = ["key", ...ROW_COLUMNS].map((name) => COLUMNS_LEFT_OUT.has(name));
@@ -151,7 +151,7 @@ function plain(value: unknown, site: string, name = ""): unknown {
 }
 
 function isLeftOut(key: string, record: object): boolean {
-  // Lists of a hub have a limit even where a daemon returns everything.
+  // Lists of a hub have a limit even if the daemon's list returns everything.
   if ("summary" in record && ["total", "limit", "offset"].includes(key)) return true;
   if ("staleFeatures" in record && key === "alerts") return true;
   // Messages of alerts and errors must be equal. Of `logging`, the hub knows the state but not the message.

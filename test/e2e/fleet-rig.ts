@@ -176,7 +176,7 @@ async function makeSite(
 
 type Get = (path: string) => Promise<Response>;
 
-/** Waits until the site has sent everything and the hub has its newest pictures. */
+/** Waits until the site has sent everything and the hub has the site's newest pictures. */
 async function hasEverything(site: FleetSite, get: Get): Promise<void> {
   type Heard = { state: string; waitingFacts: number; daysLeft: number };
   type Polled = { servers: { lastPollAt: string | null }[] };
@@ -202,7 +202,7 @@ async function hasEverything(site: FleetSite, get: Get): Promise<void> {
   });
 }
 
-/** A push is built some moments before the hub stores it. */
+/** A push may be built this long before the hub stores it. */
 const UNDER_WAY_MS = 2_000;
 
 /**

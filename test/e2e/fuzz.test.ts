@@ -84,7 +84,7 @@ test(`${REQUESTS} hostile requests over a socket do not harm the daemon`, async 
   expect(await daemon.stop()).toBe(0);
 });
 
-/** An answer read from the socket; null if the connection closed without one. */
+/** An answer as read from the socket. */
 interface RawAnswer {
   readonly status: number;
   readonly headers: Headers;

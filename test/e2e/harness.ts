@@ -118,7 +118,7 @@ export async function start({ program = [BINARY], args, port, cwd = "/", env, tl
   };
 }
 
-/** Waits for output, which may come later than an answer. */
+/** Waits until the daemon has printed this, which may be later than an answer. */
 export function untilPrinted({ output }: Pick<Daemon, "output">, what: string | RegExp): Promise<true> {
   const isPrinted = () => (typeof what === "string" ? output().includes(what) : what.test(output()));
   return until(`licmond prints ${what}`, () => isPrinted() || undefined);

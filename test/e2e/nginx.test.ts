@@ -25,7 +25,8 @@ describe.skipIf(!SLOW || !HAS_BROWSER || !HAS_NGINX || !HAS_OPENSSL)("below a pr
     const page = await browser.blank();
     const heard = await listenTo(page, address);
 
-    // A deep link asks for the key first, and then shows its page. The chart's chunk loads on demand.
+    // A link to a page asks for the key first, and then shows the page. The script of the chart is loaded
+    // on demand.
     await page.goto(address + FEATURE);
     await signIn(page, watching.key);
     await isLive(page);

@@ -35,7 +35,7 @@ export function expiring(of: readonly ExpirationRecord[]): string {
   return `${plural(features.size, "feature")}, ${plural(seats, "seat")}`;
 }
 
-/** Reads figures from a page and requests the same from the API. */
+/** Opens pages, reads their figures, and requests the same figures from the API. */
 export async function readFigures(page: Page, demo: Daemon & { readonly key: string }) {
   // Tall enough to show all rows of every list.
   await page.setViewportSize({ width: 1440, height: 12_000 });

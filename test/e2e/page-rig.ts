@@ -88,7 +88,7 @@ export const heldBy = (...users: string[]) => ({
   },
 });
 
-/** Waits until the page of people lists exactly these. */
+/** Waits until the page of people lists exactly these users. */
 export const untilUsers = (page: Page, ...wanted: string[]) =>
   until(`the page shows ${wanted}`, async () => {
     const shown = await page.locator("#main [role=rowgroup] .a-s").allTextContents();
@@ -135,7 +135,7 @@ export function leads(page: Page) {
       await page.evaluate("new Promise((go) => requestAnimationFrame(() => setTimeout(go, 50)))");
       return open.size === 0 || undefined;
     });
-    // Some requests start when typing and scrolling stop.
+    // Some requests start only when typing and scrolling stop.
     await page.getByText("…", { exact: true }).first().waitFor({ state: "hidden" });
     await isRead(page);
   };
@@ -181,7 +181,7 @@ export async function violations(page: Page): Promise<string[]> {
   );
 }
 
-/** An answer of the proxy instead of the daemon's; null = pass the request on. */
+/** Returns an answer that replaces the daemon's, or null to pass the request on. */
 export type Fault = (path: string) => Response | Promise<Response> | null;
 
 /** A proxy between a browser and a daemon, which answers some requests itself. */

@@ -12,7 +12,7 @@ const SUBJECTS: Readonly<Partial<Record<string, string>>> = {
 };
 const PATHS = ["", ...PAGE_PATHS.filter((path) => path !== "signin")].map((path) => SUBJECTS[path] ?? path);
 
-/** Overflow of the document and its header beyond the window, in pixels. */
+/** Returns by how many pixels the document and its bars overflow. */
 const overflow = (page: Page) =>
   page.evaluate<number[]>(
     `[document.documentElement, ...document.querySelectorAll(".top, .dock")].map((box) => box.scrollWidth - box.clientWidth)`,

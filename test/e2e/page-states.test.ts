@@ -67,7 +67,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     const page = await browser.open(`${proxy.origin}/people`);
     await signIn(page, watching.key);
     await untilUsers(page, "ada");
-    // The page requests the picture again after the stream opens.
+    // The page requests the picture again after the stream opens, so wait until it is live.
     await isLive(page);
 
     const picture = (response: () => Response | Promise<Response>, times = 1): Fault => {
@@ -137,7 +137,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await says(page, /^Disconnected since .* Showing the last known data/);
     await using second = await site.watch();
     ({ url } = second.daemon);
-    // HTML of another version.
+    // Serve the HTML of another version.
     const upgraded = '<script type="module" src="./assets/index-other.js"></script>';
     const html = { headers: { "content-type": "text/html" } };
     proxy.answers((path) => (path === "/" ? new Response(upgraded, html) : null));
@@ -173,7 +173,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     const wall = await browser.blank();
     await wall.addInitScript("delete window.SharedWorker");
     await leads(wall)(`${daemon.url}/wall`);
-    // All pages of a browser have one clock.
+    // All pages of a browser share one clock.
     const wait = (ms: number) => page.clock.runFor(ms);
     process.kill(daemon.pid, "SIGSTOP");
     try {

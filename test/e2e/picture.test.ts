@@ -7,7 +7,7 @@ import { createWatchedSite } from "./watched-site.ts";
 /** A group without users. */
 const GROUP = 54_321;
 const as = (uid: number, groups: string) => ["setpriv", `--reuid=${uid}`, "--regid=60000", groups];
-/** Returns the status of a request by curl over a socket; `000` if it may not connect. */
+/** Sends a request with curl over a socket. Returns the status, or `000` if curl may not connect. */
 async function statusOf(socket: string, path: string, who: readonly string[] = []): Promise<string> {
   const program = [...who, "curl", "-so", "/dev/null", "-w", "%{http_code}", "--unix-socket", socket];
   return (await run([`http://localhost${path}`], { program })).stdout;

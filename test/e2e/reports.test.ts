@@ -56,7 +56,7 @@ labels = { location = "muc" }`,
   expect(only?.head).toContain("To: boss@site.example");
   expect(only?.parts.get("text/html")).toContain("default-src 'none'");
 
-  // The current week contains the feature; its name is escaped.
+  // Report the current week, which contains the feature with the hostile name.
   const to = join(site.folder, "report.html");
   const now = Temporal.Now.plainDateISO();
   const period = `${now.yearOfWeek}-W${String(now.weekOfYear).padStart(2, "0")}`;

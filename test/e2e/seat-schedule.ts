@@ -13,10 +13,7 @@ export interface Taking {
   readonly to: number;
 }
 
-/**
- * Returns the checkouts of a server's feature in [start, end), without asking the tool. `begin` is a fixed instant in the
- * past.
- */
+/** Computes the checkouts of a server's feature in [start, end) without the tool. `begin` is a fixed time in the past. */
 export function takings(server: number, begin: number, start: number, end: number): Taking[] {
   const found: Taking[] = [];
   for (let seat = 0; seat < SEATS; seat++) {

@@ -16,8 +16,8 @@ interface Published {
 }
 
 /**
- * Makes the daemon log `count` lines with the request ids `<tag>-<n>`, by requests for an unknown path of the given length,
- * at most 500. Returns the number of answered requests.
+ * Makes the daemon log `count` lines with the request ids `<tag>-<n>`, by requesting an unknown path of this length (at
+ * most 500). Returns the number of answered requests.
  */
 export async function publish(daemon: Pick<Daemon, "url">, published: Published): Promise<number> {
   const { tag, count, rate, length = 10 } = published;

@@ -7,7 +7,7 @@ import { secretOf } from "./site.ts";
 import { npmEventSource } from "./stream-clients.ts";
 import { createStreamSite, framesOf, publish, replay, requestIdOf, untilSeen } from "./stream-site.ts";
 
-/** Returns the comments at the start of a resumed stream. */
+/** Resumes a stream, and returns the comments that precede the first event. */
 async function resumeComments(daemon: Daemon, key: string, from: number): Promise<string[]> {
   const comments: string[] = [];
   for await (const { text, name } of framesOf(daemon, `/stream/logs?last_event_id=${from}`, key)) {

@@ -80,7 +80,7 @@ test("a process that leaves its tool's session ends with the poll", async () => 
   await using site = await createSite();
   const tool = await writeTool(
     site,
-    // The tool ends after its child has left the session.
+    // The tool ends only after its child has left the session.
     `setsid sh -c 'echo $$ >>pids; exec sleep 600' >/dev/null 2>&1 &
 while ! [ -s pids ]; do sleep 0.01; done
 cat output`,
@@ -132,7 +132,7 @@ describe.skipIf(!SLOW)("tools that print a gigabyte", () => {
     await site.configure(`[collector]\ninterval = "1h"\n\n${serversOf(ids(count), tool)}`);
     await using daemon = await site.serve();
     const key = await site.key("admin");
-    // Every poll fails, and so does the request; the records show each error.
+    // The request and every poll fail; the servers' records show each error.
     const rescan = () => daemon.post("/api/licenses/rescan", key);
     await rescan();
     await Bun.sleep(5000);

@@ -86,7 +86,7 @@ function watch(daemon: Daemon, key: string, lmutil: FakeTool) {
     reload: async () => void (await answered("reload", post("/api/reload"))),
     ask,
     alerts,
-    /** Returns firing alerts. The store is some milliseconds behind the engine. */
+    /** Returns the firing alerts, after waiting for the store, which is some milliseconds behind the engine. */
     firing: () =>
       until("firing alerts are stored", async () => {
         const listed = await alerts("state=firing");

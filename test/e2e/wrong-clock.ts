@@ -61,7 +61,8 @@ export async function createWrongClock(folder: string): Promise<WrongClock> {
     await Bun.write(file, new BigInt64Array([BigInt(seconds)]));
   };
   await set(0);
-  // Programs of fake tools, without timedatectl, so that no host confirms the clock.
+  // $PATH has only the programs that fake tools need, and no timedatectl, so the host does not confirm the
+  // clock.
   const path = join(folder, "bin");
   await mkdir(path);
   await symlink("/bin/cat", join(path, "cat"));

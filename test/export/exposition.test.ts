@@ -94,7 +94,7 @@ describe("a server", () => {
     const told = await parsed(
       picture("eda", {
         status: "degraded",
-        // Tools may print a part twice.
+        // A member may be listed twice, because tools may print a part twice.
         members: [member("lic1", "up", true), member("lic2", "down"), member("lic2", "up")],
         daemons: [{ ...DAEMON, totals: { checkouts: 12, denials: 3, removals: null } }],
       }),
@@ -141,7 +141,7 @@ describe("the text", () => {
 
   test("preserves any name", async () => {
     const family = gauge("a_b", "Some help.");
-    // An empty value is the same as an absent label.
+    // Empty values are left out, because they equal absent labels.
     const hostile = fc.oneof(
       fc.string({ unit: "binary" }),
       fc.string({ unit: fc.constantFrom("\\", '"', "\n", "n", "\r", "\0", "{", "}", ",", "=", " ", "💥") }),

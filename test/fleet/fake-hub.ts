@@ -26,7 +26,7 @@ import {
 } from "../../src/fleet/protocol.ts";
 import { samplesOfDay } from "../../src/history/codec.ts";
 
-/** How the hub treats one push. With `lost`, it stores the push but drops the answer. */
+/** How the hub fails a push. `lost`: the hub stores the push, but drops the answer. */
 export type Fault =
   | "lost"
   | "cut"
@@ -173,7 +173,7 @@ export function createFakeHub() {
 
   function takePicture(state: Extract<State, { kind: "picture" }>): void {
     const before = pictures.get(state.server);
-    // A repeated patch, because its answer was lost.
+    // The site repeats a patch if it got no answer.
     if (state.from !== null && state.to === before?.number) return;
     if (state.from !== null && state.from !== before?.number) {
       wanted.push(state.server);
@@ -270,11 +270,11 @@ export function createFakeHub() {
     command(...next: Command[]): void {
       commands = next;
     },
-    /** Simulates pushes of another process of the site. */
+    /** Acts as if another process of the site (null: none) were pushing. */
     hears(other: string | null): void {
       instance = other;
     },
-    /** Simulates a failover or loss of the database. */
+    /** Changes what the hub has stored, as a failover or a lost database does. */
     forget(change: (epochs: Map<string, Epoch>) => void): void {
       change(epochs);
       pictures.clear();

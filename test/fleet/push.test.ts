@@ -187,7 +187,7 @@ describe("a hub whose database was restored", () => {
   const CASES: Record<string, (hub: FakeHub, site: SiteRig) => unknown> = {
     "to an empty state": (hub) => hub.forget((epochs) => epochs.clear()),
     "to a state whose facts are deleted at the site": (hub, { rig }) => {
-      // After an hour, the site deletes acknowledged facts.
+      // The site deletes acknowledged facts after an hour.
       rig.store.sqlite.run("DELETE FROM fleet_outbox");
       hub.forget(keepFive);
     },
@@ -246,7 +246,7 @@ describe("a picture", () => {
       hub.pushes.flatMap((push) => push.states.flatMap((each) => (each.kind === "picture" ? each : [])));
     expect(states().some(({ more }) => more)).toBe(true);
     const before = states().length;
-    // One feature has another count, one disappeared, and a new one comes first.
+    // Of the hundred features, the last has another count, the first is gone, and a new one precedes them.
     const next = [
       a.feature({ name: "new" }),
       ...features.slice(1, 99),
@@ -298,7 +298,7 @@ describe("rows that are not sent as facts are sent as days", () => {
     await polls(site, 5);
     site.rig.clock.time += 2 * 86_400_000;
     site.rig.history().packAll();
-    // Rows stored before the site joined a fleet are not in the outbox.
+    // Act as if these rows were stored before the site joined a fleet: they are not in the outbox.
     await site.site.stop();
     site.rig.store.sqlite.run(
       "DELETE FROM fleet_outbox; DELETE FROM fleet_marks; DELETE FROM dirty WHERE kind LIKE 'hub%';",
@@ -427,7 +427,7 @@ describe("people", () => {
     for (const name of [...USERS, "ws1"]) expect(said).not.toContain(`"${name}"`);
     const users = usersAt(hub);
     expect(users.size).toBe(USERS.length);
-    // Another key gives people other pseudonyms, so the site sends everything again.
+    // With another key, people have other pseudonyms, so the site sends everything again.
     const epoch = hub.pushes.at(-1)?.epoch;
     await site.restart({ peopleKeyFile: await keyFile(8) });
     await newEpoch(site, hub, epoch);

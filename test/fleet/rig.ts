@@ -104,7 +104,7 @@ export async function createSiteRig(
       const features = [a.feature({ used: users.length, checkouts: checkouts(users) })];
       await rig.poll(a.outcome({ reading: a.reading({ features }), ...more, finishedAt: at }));
     },
-    /** Waits until the hub has every fact and all days. */
+    /** Waits until the hub has all facts and all days. */
     async told() {
       await until("the hub has everything", () => {
         const { state, waitingFacts, daysLeft } = site.status();

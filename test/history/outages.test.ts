@@ -23,7 +23,7 @@ const REFUSED = "Nobody answers at 27000@lic1";
 const NO_TOOL = { code: "LICENSE_QUERY_FAILED", message: "no tool", details: null } as const;
 const TRIAD = [a.member(), a.member({ host: "lic2", status: "down" }), a.member({ host: "lic3" })];
 
-/** Results of a poll by letter. */
+/** Results of polls by letter. */
 const POLLS: Readonly<Record<string, Partial<PollOutcome>>> = {
   u: {},
   g: { reading: a.reading({ members: TRIAD }) },
@@ -31,7 +31,7 @@ const POLLS: Readonly<Record<string, Partial<PollOutcome>>> = {
   x: { reading: null, error: NO_TOOL },
 };
 
-/** Polls once a minute from noon on. `.`: no poll; `R`: licmond restarts. */
+/** Polls once a minute from noon on, as the letters say. `.` is no poll; `R` restarts licmond. */
 async function polled(what: string) {
   const rig = createRig();
   for (const [minute, letter] of [...what.replaceAll("R", "")].entries()) {
@@ -52,7 +52,7 @@ const ALL: Omit<OutageQuery, "start" | "end"> = {
   offset: 0,
 };
 const minuteOf = (at: number) => (at - a.NOON) / MINUTE_MS;
-/** `down 1-2: why`, in minutes after noon; an ongoing outage has no end. */
+/** Formats outages as `down 1-2: why`, in minutes after noon. An ongoing outage has no end. */
 const toldOf = (rows: readonly Outage[]) =>
   rows.map(({ status, from, until, reason }) => {
     const end = until === null ? "" : minuteOf(until);
@@ -71,7 +71,7 @@ function minutesOf(read: Reader, start = a.NOON): number[] {
 }
 
 describe("each poll's status is stored", () => {
-  // Outages, and minutes up and down, until the last poll.
+  // Outages, and the minutes up and down, until the last poll.
   const down = `: ${REFUSED}`;
   test.each<[string, string, string[], number[]]>([
     ["no outage", "uuuu", [], [3, 0]],

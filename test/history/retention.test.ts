@@ -88,7 +88,10 @@ test("a step deletes few rows, and all steps delete everything", async () => {
 const AHEAD_MS = 500 * DAY_MS;
 const counts = new Map([["compiler", { total: 10, used: 3, queued: 0 }]]);
 
-/** Two hours of polls, two more by a clock that is ahead, and one after it was corrected. */
+/**
+ * Creates a history: two hours of polls, two more by a clock that is ahead, and one poll after the clock
+ * was corrected.
+ */
 async function afterWrongClock() {
   const rig = createRig([a.server({ intervalMs: HOUR_MS })]);
   const first = Math.floor(a.NOON / DAY_MS) * DAY_MS;

@@ -60,7 +60,7 @@ function site(pictures = populated()): Bench {
   return at;
 }
 
-/** The tag is a base-36 digest, which can contain any two letters by chance. */
+/** Matches a tag, which contains a base-36 digest. The digest can contain any two letters by chance. */
 const TAG = /^"[0-9a-f]{12}-\d+-[0-9a-z]+"$/;
 
 /** Returns the whole answer without the tag's digest. */
@@ -110,7 +110,6 @@ describe("no answer to an anonymized key contains a name", () => {
     for (const round of ["first", "again"]) {
       for (const path of paths) {
         for (const query of asked) {
-          // An error that echoes the query is not a leak, so remove the query.
           const seen = await everyByte(await at.get(`${path}${query}`, { key: at.keys.anonymous }));
           expect(REAL.test(seen) ? `${round} ${path}${query}: ${seen}` : "").toBe("");
           if (REAL.test(await everyByte(await at.get(`${path}${query}`, { key: at.keys.viewer })))) named++;

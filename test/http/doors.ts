@@ -17,7 +17,7 @@ export async function closeDoors(): Promise<void> {
   for (const door of open.splice(0)) await door.stop(0);
 }
 
-/** Sends bytes and returns the raw answer, when it is complete or the connection ends. */
+/** Sends bytes. Returns the raw answer once it is complete or the connection ends. */
 export async function raw(port: number, text: string, whole = /\r\n\r\n.*\}$/s): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   let got = "";

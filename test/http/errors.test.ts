@@ -10,7 +10,7 @@ type Case = [
   code: ErrorCode,
   what: string,
   path: string,
-  /** Sends the request, after creating the condition if necessary. */
+  /** The request, or a function that first creates the condition and returns the request. */
   ask?: Ask | ((at: Bench) => Ask),
   /** Pattern of the message. */
   says?: RegExp,

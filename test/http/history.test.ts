@@ -298,7 +298,7 @@ describe("usage", () => {
 
   test("has only the columns of its groups", async () => {
     const at = await site();
-    // Two hours of the day were read.
+    // Polls cover two hours of the day.
     const { coverage } = await json<{ coverage: number }>(at, "usage?start=-1d");
     expect(coverage).toBeCloseTo(2 / 24, 2);
     const csv = await (await at.get(`/api/licenses/usage?${RANGE}&group_by=user&user=ann&format=csv`)).text();

@@ -115,7 +115,7 @@ function bodyFor({ requestBody }: Operation, chance: Chance): Uint8Array {
     case 5:
       return new Uint8Array();
     default: {
-      // The example with fields replaced, removed, duplicated or added.
+      // Take the example, but replace, remove, duplicate or add fields.
       const members = fields
         .filter(() => chance.below(4) > 0)
         .map((field) => {
@@ -131,7 +131,7 @@ function bodyFor({ requestBody }: Operation, chance: Chance): Uint8Array {
   }
 }
 
-/** Escapes like browsers do. Lone surrogates, which have no UTF-8, become the bytes of their code unit. */
+/** Escapes like browsers do. Lone surrogates become replacement characters. */
 function escaped(text: string): string {
   return encodeURIComponent(text.toWellFormed());
 }

@@ -171,7 +171,7 @@ test("clients of a trusted proxy have a bucket each, until a reload removes the 
     (await fetch(url, { headers: { "x-forwarded-for": forwarded } })).status;
   for (const client of ["203.0.113.1", "2001:db8::1"])
     expect([await from(client), await from(client), await from(client)]).toEqual([401, 401, 429]);
-  // An address of the same /64, with a header that the client wrote before the proxy.
+  // The address is in the same /64, or the client wrote another address before that of the proxy.
   expect(await from("2001:db8::beef")).toBe(429);
   expect(await from("198.51.100.1, 203.0.113.1")).toBe(429);
   expect(await from("203.0.113.4")).toBe(401);

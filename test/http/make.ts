@@ -431,7 +431,7 @@ function memorySignIns(keyOf: (id: string) => KeyRecord | null, now: () => numbe
   return createSignIns({ state: state as unknown as SignInsDeps["state"], keyOf, clock: { now } });
 }
 
-/** In-memory keys with the outcomes of the real ones. */
+/** In-memory keys that behave like the real ones. */
 type MemoryKeys = Pick<Keys, "verify" | "touch" | "count" | "create" | "list" | "get" | "revoke">;
 
 export function memoryKeys(

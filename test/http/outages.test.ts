@@ -13,7 +13,7 @@ const START = a.NOON;
 const SERVERS = ["eda", "cad", "sim"].map((id) => monitored(id));
 const iso = (minute: number) => new Date(START + minute * MINUTE).toISOString();
 
-/** Two hours: `eda` fails for ten minutes and is full every third minute; `cad` always refuses; the tool of `sim` is missing. */
+/** Creates two hours: `eda` fails for ten minutes and is full every third minute; `cad` always refuses; `sim` has no tool. */
 async function site(): Promise<Bench> {
   const rig = createRig(SERVERS);
   const noTool = { code: "LICENSE_QUERY_FAILED", message: "no tool", details: null } as const;
@@ -62,7 +62,7 @@ test("outages, and the availability of each server with its coverage", async () 
   } as never);
   const named = await at.json<Outages>(`${path}&server=eda&status=unknown,degraded`);
   expect([named.outages, named.servers.map(({ server }) => server)]).toEqual([[], ["eda"]]);
-  // Two hours of the day were seen.
+  // Polls cover two hours of the day.
   const day = await at.json<Outages>("/api/licenses/outages?start=-1d&sort=-durationSeconds&limit=1");
   expect([day.outages.length, day.total, day.servers[0]?.coverage]).toEqual([1, 3, 0.083333]);
   expect(day.servers[0]?.gaps).toEqual([{ start: iso(120 - 24 * 60), end: iso(0) }]);

@@ -25,8 +25,8 @@ const HOSTILE = '=cmd()"\n<script>';
 const iso = (minute: number) => new Date(START + minute * MINUTE).toISOString();
 
 /**
- * `ann` holds until the last poll, `Bob` for ten minutes, HOSTILE on another server; `dan` was denied; `eve` is only in the live
- * queue.
+ * Creates a site: `ann` holds a seat until the last poll, `Bob` for ten minutes, and HOSTILE on another server; `dan` was
+ * denied; `eve` is only in the live queue.
  */
 async function site(people: "viewer" | "operator" | "off" = "viewer"): Promise<Bench> {
   const rig = createRig([a.server({ id: "eda" }), a.server({ id: "cae" })]);

@@ -186,7 +186,7 @@ describe("label", () => {
     const ids = new Set((rows as { server?: string; id?: string }[]).map(({ server, id }) => server ?? id));
     expect([...ids].filter((id) => id !== "cae")).toEqual([]);
     if (!["expirations", "alerts", "denials", "waits", "people"].includes(path)) expect(ids.size).toBe(1);
-    // All labels and the server's id must match.
+    // A server must have all labels and the id.
     expect(await list("label=location:muc&label=note:a,b:c&server=cae")).toEqual([]);
     expect(await list("label=location:st")).toMatchObject({
       code: "NOT_FOUND",

@@ -26,7 +26,7 @@ describe("Accept of /api/metrics and /metrics", () => {
     ["application/*", "json", "text"],
     [PROMETHEUS_2, "openmetrics", "openmetrics"],
     [PROMETHEUS_3, "openmetrics", "openmetrics"],
-    // Libraries list text next to JSON, but expect JSON.
+    // Libraries that expect JSON may list text as well.
     ["application/json, text/plain, */*", "json", "text"],
     ["text/plain;q=0.5, application/json;q=0.4", "text", "text"],
     ["text/plain;q=0.4, application/json;q=0.5", "json", "text"],

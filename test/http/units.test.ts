@@ -141,7 +141,7 @@ describe("units and seat groups in the statistics", () => {
       at,
       `heatmap?start=${START - 12 * HOUR}&end=${START + 12 * HOUR}&timezone=UTC`,
     );
-    // The last reading counts for one more minute.
+    // The last reading counts for one minute after it, which is in a third hour.
     expect(peaks(packed)).toEqual([443, 141, 141]);
     const credits = a.feature({ name: "post", total: 10, used: 1, unit: "credits", checkouts: [] });
     const poll = { startedAt: NOW + 25 * HOUR, finishedAt: NOW + 25 * HOUR, serverId: "crash" };
@@ -165,7 +165,7 @@ describe("units and seat groups in the statistics", () => {
       ["crash", 584, 443, "seats"],
       ["mesh", 0, 0, "seats"],
     ]);
-    // Sessions of tokens are counted, but no seat-hours.
+    // Sessions of tokens are counted, but their seat-hours are not.
     expect((await groups("group_by=server"))[1]).toMatchObject({ sessions: 2, uniqueUsers: 1 });
     const byFeature = await groups("group_by=feature&sort=feature");
     expect(byFeature.map((row) => [row.feature, row.unit])).toEqual([

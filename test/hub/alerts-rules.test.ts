@@ -43,7 +43,7 @@ const CASES: Case[] = [
     /^muc is 25 min behind: 12000 facts wait there$/,
     25,
   ],
-  // Times are by the site's clock.
+  // Delays are measured by the site's clock.
   [
     "site_behind",
     "its clock is ahead",

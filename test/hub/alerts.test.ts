@@ -122,7 +122,7 @@ describe.skipIf(!HAS_POSTGRES)("alerts of a hub", () => {
       const judge = createJudge("0.2.0");
       await set("muc", { stopped_at: NOW });
       await looks(judge, NOW, NOW + 100 * SECOND);
-      // The site was killed before it sent everything.
+      // Act as if the site had been killed instead of stopped.
       await set("muc", { stopped_at: null });
       await look(judge, NOW + 110 * SECOND);
       expect((await events()).map(({ change, severity }) => `${change} ${severity}`)).toEqual([
@@ -318,7 +318,7 @@ describe.skipIf(!HAS_POSTGRES)("alerts of a hub", () => {
       hubAlerts();
       for (let id = 21; id <= 40; id++) await fires(id);
       await told();
-      // The receiver refuses messages from here on, so that they queue.
+      // From here on the receiver refuses messages, so that they queue.
       receiver.isOpen = false;
       for (let id = 41; id <= 60; id++) await fires(id);
       await until("messages wait", async () => {
@@ -355,7 +355,7 @@ describe.skipIf(!HAS_POSTGRES)("alerts of a hub", () => {
       const receiver = createReceiver();
       const operator = await keyAt(database, { role: "operator", name: "olga" });
       const site = madeUpSite("muc", await keyAt(database, { role: "site", site: "muc" }));
-      // The clock runs eight times as fast, so that the test does not wait for two minutes.
+      // The clock runs eight times as fast, so that the test need not wait for two minutes.
       const begun = Date.now();
       const clock = { now: () => begun + 8 * (Date.now() - begun) };
       const more = `[[notifications]]\ntype = "webhook"\nurl = "${receiver.url}"\ngroup = "0s"\n`;

@@ -129,7 +129,7 @@ describeHub("commands to sites", { each: true, config: '[collector]\nrescan_time
     expect(failure.message).toMatch(
       /^The site muc has not answered within 3 s\. The command is still on its way: .+ before 2/,
     );
-    // The command is sent again until it expires.
+    // The hub sends the command again until the command expires.
     expect((await site.push()).commands).toHaveLength(1);
     await at.pool`UPDATE commands SET expires_at = ${Date.now()}`;
     expect((await site.push()).commands).toEqual([]);
@@ -166,7 +166,7 @@ describeHub("commands to sites", { each: true, config: '[collector]\nrescan_time
       ["blr:eda", "LICENSE_PARSE_ERROR"],
     ]);
     expect(results[0]?.error?.message).toMatch(/^The site off has been silent for 12 min/);
-    // Each site got at most one command; sites that cannot run it got none.
+    // Each site got at most one command. Sites that cannot run the command got none.
     const sent = await at.pool`SELECT site, count(*)::int AS count FROM commands GROUP BY site ORDER BY site`;
     expect(sent.map(({ site, count }: { site: string; count: number }) => [site, count])).toEqual([
       ["blr", 1],

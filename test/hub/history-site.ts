@@ -103,7 +103,7 @@ export async function makeSite(wanted: SiteWanted) {
       rig.clock.time = end;
       rig.history().packAll();
       const polled = performance.now();
-      // The push with the final state starts after the last poll.
+      // Wait for a push that started after the last poll, because it has the final state.
       await until(`${name} has told everything`, () => {
         const { lastContactAt, waitingFacts } = site.status();
         return (waitingFacts === 0 && lastContactAt === end && performance.now() - polled > 300) || undefined;

@@ -115,7 +115,7 @@ describeHub("lists from the live picture and from PostgreSQL", { clock: { now: (
       const said = ofSite(name, await hub.json(`/api/licenses/summary?site=${name}`));
       expect(said).toMatchObject(site);
       expect(said).toMatchObject({ sites: { total: 2, silent: 0 } });
-      // Sums leave out tokens and credits, count a seat group and a package once, and count no seats for assigned people.
+      // Sums leave out tokens, credits and seats of assigned people. A seat group and a package count once.
       const path = "/api/licenses/summary?server=";
       const { alerts: __, ...other } = await daemonSays(name, `${path}other`);
       expect(other).toMatchObject({ seats: { total: 39, used: 12, available: 18 }, users: 3, queued: 2 });
@@ -204,7 +204,7 @@ describeHub("lists from the live picture and from PostgreSQL", { clock: { now: (
     expect(masked.total).toBe(open.total);
     const names = new Set(open.users.flatMap(({ user }) => user ?? []));
     for (const name of names) expect(text).not.toContain(`"${name}"`);
-    // Users without a name have no pseudonym and are sorted last.
+    // Users without a name have no pseudonym, and come last.
     const shown = masked.users.flatMap(({ user }) => user ?? []);
     const unknown = masked.users.length - shown.length;
     expect(unknown).toBe(open.users.filter(({ user }) => user === null).length);

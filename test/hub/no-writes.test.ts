@@ -5,7 +5,7 @@ import { until } from "../until.ts";
 import { HAS_POSTGRES, startPostgres } from "./postgres.ts";
 import { keyAt, known, madeUpSite, open, startHub } from "./rig.ts";
 
-/** Files of more than 20 MB fail to grow. The limit falls within a page, as on a full disk. */
+/** Largest file that PostgreSQL can write: 20 MB. The limit falls within a page, as on a full disk. */
 const QUOTA_BYTES = 20 * 1024 * 1024 + 4096;
 const DISK_FULL = "53100";
 
@@ -30,7 +30,8 @@ const TROUBLES = [
     what: "full",
     through: ["prlimit", `--fsize=${QUOTA_BYTES}`],
     async begin(pool: Pool) {
-      // Rows of a rolled-back transaction stay in the table until it is vacuumed.
+      // Rows of a transaction that is rolled back stay in the table until it is vacuumed, so they fill the
+      // disk.
       const rows = Math.ceil(QUOTA_BYTES / 1_900);
       const filling = pool.unsafe(
         `INSERT INTO refused (site, epoch, at, reason, body)

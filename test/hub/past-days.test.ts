@@ -42,7 +42,7 @@ test.skipIf(!HAS_POSTGRES)("days outside of retention get no partition and no ro
   const counts = Object.fromEntries(
     partitions.map(({ table, count }: { table: string; count: number }) => [table, count]),
   );
-  // One partition for each day or week, and one for the rest.
+  // Each day or week has a partition, and one partition takes the rest.
   expect(counts).toEqual({ steps: 31 + 1, packed_days: 21 + 1, sessions: 1 + 1 });
   const [stored] = await pool`
     SELECT (SELECT count(*)::int FROM steps) AS steps, (SELECT count(*)::int FROM packed_days) AS days,

@@ -7,8 +7,8 @@ import { createSite } from "../../src/simulator/site.ts";
 import * as a from "../domain/make.ts";
 
 /**
- * Pictures of the simulator's servers and of one that counts tokens, at one moment. One server is stale. Displays are
- * removed, as a site does.
+ * Makes pictures at one moment: of the simulator's servers and of a server with other units. One server is stale. Displays
+ * are removed, as a site does.
  */
 export function simulatedPictures(seed: number, at: number): ServerPicture[] {
   const site = createSite({ seed, zone: "UTC" });
@@ -88,7 +88,7 @@ function otherCounts(at: number): ServerPicture {
   return applyPoll(null, server, outcome, at + 60_000);
 }
 
-/** States with whole pictures, and the state of the site. */
+/** Makes the states with these pictures, and the state of the site. */
 export function pictureStates(pictures: readonly ServerPicture[]) {
   return [
     {
@@ -107,7 +107,7 @@ export function pictureStates(pictures: readonly ServerPicture[]) {
   ];
 }
 
-/** The state that turns one picture into the next. With `before` null, it is the whole picture. */
+/** Makes the state that turns `before` into `after`; the whole picture if `before` is null. */
 export function pictureState(before: ServerPicture | null, after: ServerPicture, to: number) {
   const { features, ...head } = after;
   const key = ({ daemon, name }: { daemon: string; name: string }): [string, string] => [daemon, name];

@@ -17,7 +17,10 @@ import { keyAt, known, startHub, type TestHub } from "./rig.ts";
 /** A Wednesday morning. */
 const NOW = Date.parse("2026-03-04T10:25:00Z");
 
-/** Shorter names appear in compressed bytes by chance: three letters once in some megabytes. */
+/**
+ * Only names of at least this length are searched in compressed bytes, where three letters appear by chance once in some
+ * megabytes.
+ */
 const LONG_LETTERS = 6;
 
 interface Words {
@@ -35,7 +38,7 @@ async function wordsOf(database: string): Promise<Words> {
       try {
         return [Buffer.from(unpack(new Uint8Array(one))).toString("utf8")];
       } catch {
-        // Not compressed this way.
+        // The bytes are not compressed in this way.
         return [];
       }
     }),
@@ -125,10 +128,10 @@ describe.skipIf(!HAS_POSTGRES)("names in a hub's database", () => {
     };
     const [first, second] = [await usersOf("muc"), await usersOf("blr")];
     expect(first.size).toBeGreaterThan(10);
-    // The sites share people by name, and so also by pseudonym.
+    // If the sites share people by name, they also share them by pseudonym.
     const people = (of: { names: Set<string> }) => of.names;
     expect(first.intersection(second).size > 0).toBe(people(muc).intersection(people(blr)).size > 0);
-    // Check that the search finds pseudonyms.
+    // As a control: the search finds pseudonyms.
     expect(namesIn(words, first)).toEqual([...first]);
   });
 

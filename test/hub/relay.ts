@@ -9,8 +9,8 @@ export interface Relay extends AsyncDisposable {
 }
 
 /**
- * Proxies connections to the ports round-robin. If `swallows` returns true, the connection is cut at the first byte of the
- * answer, when the hub has stored the push.
+ * Proxies connections to the ports round-robin. If `swallows` returns true, the relay cuts the connection at the first byte
+ * of the answer: the hub has stored the push, and the site gets no answer.
  */
 export async function startRelay(ports: () => readonly number[], swallows: () => boolean): Promise<Relay> {
   const port = await freePort();
@@ -27,7 +27,7 @@ export async function startRelay(ports: () => readonly number[], swallows: () =>
         client.destroy();
         line.destroy();
       });
-      // The `close` event that follows ends the other side.
+      // A `close` event follows and ends the other side.
       socket.on("error", () => {});
     }
     client.pipe(line);

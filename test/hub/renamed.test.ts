@@ -18,7 +18,7 @@ describeHub("a hub's data of a site", { each: true }, (at) => {
     const states = pictureStates(simulatedPictures(1, AT));
     await old.pushes({ to: 90, facts: madeUpFacts(1, 90, AT), states });
   };
-  /** The first push of the old database under the new name of the site. */
+  /** Makes the first push of the old database under the site's new name. */
   const hello = (epoch = old.epoch) =>
     site.push({ hello: true, begins: false, from: 91, to: 90, epoch, formerly: "munich" });
   const named = async (list: string) => {
@@ -89,7 +89,7 @@ describeHub("a hub's data of a site", { each: true }, (at) => {
     const days = [{ table: "one day", day: 20_000, part: 0, rows: [] }];
     await old.pushes({ to: 3, facts, days: days as never });
     expect(await named("sessions")).toBe(0);
-    // Simulates an older hub that refused a fact which this hub understands.
+    // Act as if an older hub had refused a fact that this hub understands.
     const good = Buffer.from(JSON.stringify({ ...opened, seq: 1 }));
     await at.pool`UPDATE refused SET kind = 'session', body = ${good} WHERE seq = 1`;
     const bad = Buffer.from(JSON.stringify({ ...opened, seq: 2, user: 5 }));

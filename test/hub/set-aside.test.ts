@@ -96,7 +96,7 @@ describeHub("data that a hub cannot store", {}, (at) => {
       const first = await muc.pushes({ to: 3, facts: FACTS, ...more } as never);
       expect(first.cursor).toBe(3);
       expect(await refusedFacts(name)).toBe(1);
-      // The next push has valid data of each kind.
+      // The next push has valid facts and states.
       const next = { facts: [{ ...FACTS[2], seq: 4, at: NOW + 60_000 }], states: [site, whole] };
       await muc.pushes({ from: 4, to: 4, ...next } as never);
       expect(await refusedFacts(name)).toBe(1);

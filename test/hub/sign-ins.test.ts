@@ -75,7 +75,7 @@ describeHub("browsers at two hubs", { hubs: 2 }, (at) => {
     const cookie = await signIn(hubs[0], { key, stay: true });
     for (const hub of hubs) expect((await me(hub, cookie)).status).toBe(200);
     const id = key.split("_")[1];
-    // Revokes the key as the command line does, so no hub notices it through its own route.
+    // Revoke the key as the command line does, so that no hub learns it from a request.
     await at.pool`UPDATE api_keys SET revoked_at = ${Date.now()} WHERE id = ${id}`;
     for (const hub of hubs)
       await until("it ends", async () => (await me(hub, cookie)).status === 401 || undefined);

@@ -11,7 +11,7 @@ import { keyAt, known, madeUpSite, startHub, type TestHub } from "./rig.ts";
 
 const AT = Date.parse("2026-03-02T10:00:00Z");
 const MORE = 600_000;
-/** Pictures of both sites at one moment. Seats of the first server's first feature have sessions. */
+/** Makes the pictures that both sites have at one moment. Seats of the first server have sessions. */
 const picturesAt = (at: number) => {
   const [first, ...others] = simulatedPictures(1, at);
   if (first === undefined) throw new Error("the simulator has no servers");
@@ -142,7 +142,7 @@ describe.skipIf(!HAS_POSTGRES)("pictures in the stream of a hub", () => {
     for (const { user } of after.features.flatMap(({ checkouts }) => checkouts))
       expect(real).not.toContain(`"${user}"`);
 
-    // The site is silent: its pictures become stale, and fresh again with its next push.
+    // Let the site be silent: its pictures become stale, and fresh again with its next push.
     now += 31_000;
     const isStale = ({ changed }: Patch) => changed.state === "stale";
     await until(

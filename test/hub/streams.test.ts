@@ -97,7 +97,7 @@ describeHub("streams of a hub", { each: true, hubs: 2 }, (at) => {
     await using first = await openStream(hubs[0].url + path, keys.viewer);
     await using second = await openStream(hubs[1].url + path, keys.viewer);
     const begun = Date.now();
-    // One seat that ended before its fact was read, one open seat, and one that ends later.
+    // Session 1 had ended before its facts were read. Session 2 is open, and ends below.
     await push(session(1, "opened", END), session(1, "ended", END), session(2, "opened"));
     await push(
       session(3, "opened", { announced: false }),
@@ -384,7 +384,8 @@ describe.skipIf(!HAS_POSTGRES)("streams of hubs that look at different times", (
     await happen(3);
     await fast.look();
     const [{ id }] = await pool`SELECT id::float8 AS id FROM events ORDER BY id LIMIT 1 OFFSET 1`;
-    // The slow hub has published none of the three events; the client already has two of them from the fast hub.
+    // The slow hub has published none of the three events. The client already has two of them from the fast
+    // hub.
     const came = openFor(slow, String(id));
     await happen(1);
     await until("the replay is done", async () => came.includes(3) || undefined);

@@ -22,7 +22,7 @@ test("installs everything on a fresh host, with modes and owners, in a working o
   expect(rig.read(LAYOUT.sysusers)).toContain("licmond");
   expect(rig.read(LAYOUT.tmpfiles)).toContain("/etc/licmond");
   expect(rig.read(LAYOUT.manPage)).toMatch(/^\.\\" Installed by licmond 1\.2\.0; .*\n\.TH LICMOND 1\n$/);
-  // compinit(zshcompsys) reads only the first line.
+  // zsh's compinit reads only the first line.
   const zsh = rig.read("/usr/local/share/zsh/site-functions/_licmond");
   expect(zsh).toMatch(/^#compdef licmond\n# Installed by licmond/);
   const paths = [LAYOUT.binary, LAYOUT.unit, LAYOUT.configDirectory, LAYOUT.config, LAYOUT.data];

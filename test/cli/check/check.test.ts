@@ -85,7 +85,7 @@ test("--alerts without servers, without a database, and with invalid days", asyn
 });
 
 describe("databases that the daemon would reject", () => {
-  /** Replaces the file: an open connection may still write into the old one. */
+  /** Creates a new file instead of overwriting the old one, into which an open connection may still write. */
   const replace = async (file: string, text: string) => {
     for (const name of [file, `${file}-wal`, `${file}-shm`]) await rm(name, { force: true });
     await Bun.write(file, text);

@@ -84,7 +84,7 @@ async function named(place: Place) {
     await chmod(file, 0o640);
     await chown(file, 0, USER);
   }
-  // `mkdtemp` creates a private directory, in which no file is exposed.
+  // `mkdtemp` makes the directory private. Open it, because no file in a private directory is exposed.
   await chmod(place.folder, 0o755);
   return { place, key, hook };
 }

@@ -97,7 +97,9 @@ test("a log that never pauses is live after half a minute, and so is a late firs
   expect(await read()).toBe("1 first\n");
 });
 
-/** Output of the next start, the text read from it, and the text after one more line. */
+/**
+ * The output of the next start, the text that is then read, and the text that is read after one more line.
+ */
 test.each([
   ["2 old\n3 a\n4 a\n4 a\n5 b\n", "RESUMED 5 b\n", "6\n"],
   ["4 a\n4 a\n5 b\n", "RESUMED 5 b\n", "6\n"],

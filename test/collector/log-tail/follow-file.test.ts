@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-/** Reads everything; `lost`: lines are missing. */
+/** Reads everything. `lost` tells whether lines are missing. */
 async function read(follower: FileFollower, limit = 1024): Promise<{ text: string; lost: boolean }> {
   let [text, lost] = ["", false];
   for (;;) {

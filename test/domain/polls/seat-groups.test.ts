@@ -8,7 +8,7 @@ import { sumOfSeats } from "../../../src/domain/stats/spans.ts";
 import type { Unit } from "../../../src/domain/words.ts";
 import { feature, NOON, outcome, reading, server } from "../make.ts";
 
-/** `name`, `name@seatGroup` or `name@seatGroup@unit`; the first letter is the server. */
+/** Parses `name`, `name@seatGroup` or `name@seatGroup@unit`. The first letter of the name is the server. */
 const featuresOf = (text: string) =>
   text.split(" ").flatMap((word) => {
     const [name = "", group, unit] = word.split("@");
@@ -35,7 +35,7 @@ test.each([
   expect(namesOf(seatSets(features, (each) => each.server))).toBe(seats);
 });
 
-/** `used/total` of each member; `?` is unknown, `∞` unlimited. */
+/** Each member as `used/total`, and their sum. `?` is unknown, `∞` is unlimited. */
 test.each<[string, string, string, Unit?]>([
   ["one feature", "9/4", "9/4"],
   ["members of a group", "400/500 40/500 0/500", "440/500"],

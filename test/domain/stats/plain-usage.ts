@@ -4,7 +4,7 @@ import { clip, type HeldSession, type Holding } from "../../../src/domain/stats/
 import type { UsageGroup, UsageKey } from "../../../src/domain/stats/usage.ts";
 import { offsetAt } from "../../../src/domain/time/zone.ts";
 
-/** Computes usage in another way: groups each session separately and looks at each moment. */
+/** Computes usage in a second way: it groups each session separately and looks at each moment. */
 
 interface Group {
   readonly keys: UsageGroup["keys"];
@@ -109,10 +109,10 @@ function daysOf(start: number, end: number, zone: string): Day[] {
   }));
 }
 
-/** Returns the most seats held at the start of any part. Returned seats are free at that moment. */
+/** Returns the most seats held at the begin of any part. A seat returned at that moment counts as free. */
 function peakOf(parts: readonly (Holding & { readonly count: number })[]): number {
   const heldAt = (at: number) =>
     parts.reduce((sum, { from, to, count }) => (from <= at && at < to ? sum + count : sum), 0);
-  // A part of zero length overlaps no other.
+  // A part of zero length overlaps no other part.
   return Math.max(...parts.map(({ from, to, count }) => (from === to ? count : heldAt(from))));
 }

@@ -114,7 +114,7 @@ describe("the writer", () => {
     expect(seen).toEqual([1, Number.NaN, undefined]);
     const down = "license_server_status{server=eda,site=muc,status=down}";
     expect(at.got.map(({ series }) => series.find((one) => nameOf(one) === down)?.value)).toEqual([0, 1, 1]);
-    // Each series occurs once: with a number or as ended.
+    // Each write has a series only once, either with a number or as ended.
     for (const { series } of at.got) expect(new Set(series.map(nameOf)).size).toBe(series.length);
     at.show(up);
     await at.time.pass(10_000);
@@ -157,7 +157,7 @@ describe("the writer", () => {
     at.answerWith(FAILED);
     await at.time.pass(60_000);
     const tries = at.got.length - 1;
-    // 1, 2, 4, 8, 16 and 32 s after the first failure.
+    // The retries come 1, 2, 4, 8, 16 and 32 s after the first failure.
     expect(tries).toBe(6);
     expect(at.metric("failures_total")).toBe(6);
     expect(at.metric("pending_samples")).toBe(6);
@@ -211,7 +211,7 @@ describe("the writer", () => {
     await at.time.pass(LONGEST_PAUSE_MS);
     const told = at.ticks();
     expect(told).toEqual(told.toSorted((a, b) => a - b));
-    // The newest samples were kept, without a gap.
+    // The newest samples are kept, without a gap between them.
     expect(told.length).toBeGreaterThanOrEqual(pending);
     expect(new Set(told.map((value, index) => value - index * 600)).size).toBe(1);
   });

@@ -96,7 +96,10 @@ test("an open session is in no future range, and users are unknown without polls
     expect(await row(start, end)).toMatchObject({ coverage: 0, sessions: null, uniqueUsers: null });
 });
 
-/** Polls every five minutes; `startedIn` returns the start of Ada's checkout at a poll, or null without one. */
+/**
+ * Polls every five minutes. `startedIn` returns the reported start of Ada's checkout at a poll, or null if
+ * she has none.
+ */
 async function withAda(
   from: number,
   until: number,
@@ -136,12 +139,13 @@ test.each([false, true])(
       return counts;
     };
     const early = await atEdge(7);
-    // The tool reports a start at 13:59, but the reading at 14:01 disproves it.
+    // The tool reports a start at 13:59, but the reading at 14:01 shows no checkout yet.
     expect(await early(hours(1), hours(2))).toEqual([0, 0]);
     expect(await early(hours(2), hours(3))).toEqual([1, 1]);
     const inTime = await atEdge(5);
     expect(await inTime(hours(1), hours(2))).toEqual([0, 0]);
-    // The start is 14:01, after that minute's reading, so the session counts from 14:06, as the samples do.
+    // The start is 14:01, later than the reading of that minute. So the session counts from 14:06, as the
+    // samples do.
     expect(await inTime(hours(2), minutes(125))).toEqual([0, 0]);
     expect(await inTime(minutes(125), hours(3))).toEqual([1, 1]);
     expect(await inTime(minutes(125), minutes(150))).toEqual([1, 1]);
@@ -154,7 +158,7 @@ test("rolls up a packed hour again if a session turns out to begin in it", async
   );
   rig.clock.time = hours(1) + 90_000;
   rig.history().packAll();
-  // Without polls for twenty minutes, nothing disproves the reported start.
+  // After twenty minutes without polls, no reading disproves the reported start.
   await poll(minutes(62));
   await poll(minutes(67));
   expect(await counts(FIRST, hours(1))).toEqual([1, 1]);

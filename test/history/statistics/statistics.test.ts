@@ -113,7 +113,7 @@ function secondsOf(raws: readonly Raw[], start: number, end: number, now: number
 
 interface PlainSession {
   readonly user: string;
-  /** Start by the evidence. */
+  /** Start according to the readings. */
   readonly from: number;
   readonly firstSeen: number;
   readonly lastSeen: number;

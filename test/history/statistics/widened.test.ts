@@ -14,8 +14,8 @@ const FIRST = Math.floor(a.NOON / DAY_MS) * DAY_MS;
 const FILTER = { servers: null, daemons: null, features: ["compiler"] };
 
 /**
- * Eight days with 4 of 8 seats in use in the first half of each hour and 2 in the second. Samples of two
- * days are left.
+ * Creates eight days with 4 of 8 seats in use in the first half of each hour and 2 in the second half. Only
+ * the samples of the last two days are kept.
  */
 async function site() {
   const rig = createRig([a.server({ intervalMs: HALF })]);
@@ -58,7 +58,7 @@ describe("a range before the samples", () => {
       const [start, end] = [samplesFrom - DAY_MS, samplesFrom + DAY_MS + HALF];
       const told = await stats(start, end, { interval, series: true });
       expect(told).toMatchObject({ start, end, resolution: "1h" });
-      // 48 hours with 3 seats on average, and half an hour with 4.
+      // 48 hours with 3 seats on average, and half an hour with 4 seats.
       expect(told.rows[0]).toMatchObject({ coverage: 1, usedSeatHours: 146, peakUsed: 4 });
       const points = told.rows[0]?.points ?? [];
       expect(points.slice(0, -1).every(({ used }) => used === 3)).toBe(true);

@@ -100,7 +100,7 @@ describe("a WebSocket", () => {
     expect(await next()).toMatchObject({ message: "broken" });
     send({ type: "subscribe", level: null });
     expect(await next()).toMatchObject({ type: "subscribed", level: null, source: ["store"] });
-    // The parameter also has another name.
+    // The plural names of the parameters replace the singular ones.
     send({ type: "subscribe", sources: ["store"], levels: "error" });
     expect(await next()).toMatchObject({ source: null, sources: ["store"], level: null, levels: ["error"] });
     send({ type: "subscribe", level: [] });
