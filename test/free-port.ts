@@ -1,4 +1,4 @@
-/** Below the ephemeral ports: an outgoing connection could take one of these before the test listens on it. */
+/** Ports below the ephemeral ones, which an outgoing connection could take before the test listens. */
 const PORTS = { first: 15_000, end: 32_000 };
 
 /** Returns a random free port. */

@@ -61,7 +61,7 @@ export async function queries({ store, plain }: HistoryFile, size: YearSize): Pr
     const row = figure(`${what}, ${of}`, ours, "ms", atMost);
     rows.push({ ...row, baseline: scanMs }, figure("  stall of the event loop meanwhile", stall, "ms", 20));
   }
-  /** Scans the plain rows of a day in SQL. Multiplied by the days, it is the time for the range. */
+  /** Returns the time of a SQL scan over the plain rows of a day, multiplied by `count` days. */
   const scan = (where: string, count: number): number => {
     const statement = sqlite.query(
       `SELECT feature_id, avg(used), max(used) FROM polls ${where} GROUP BY feature_id`,

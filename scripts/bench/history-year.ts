@@ -38,7 +38,7 @@ interface FeatureWeek {
 }
 
 const ZONE = "UTC";
-/** Number of simulated weeks. Further features repeat them, some minutes later. */
+/** Number of simulated weeks. Further features repeat these weeks, some minutes later. */
 const PLAYED = 200;
 /** One in this many requests is denied. */
 const DENIED_EVERY = 200;

@@ -41,7 +41,7 @@ async function besideBare(place: Place, path: string, body: string) {
   return { ours: median(rates.ours), baseline: median(rates.baseline) };
 }
 
-/** Tries random keys over a few connections. Throws if one is accepted. */
+/** Tries random keys over a few connections. Throws if a key is accepted. */
 async function guess({ url }: Place, count: number): Promise<void> {
   let left = count;
   const worker = async () => {

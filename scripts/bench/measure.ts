@@ -10,7 +10,7 @@ export function median(samples: readonly number[]): number {
 
 /**
  * Returns the median times in ms over `rounds` rounds, after a warm-up. Each round runs every work once, so that other load
- * on the machine affects all of them.
+ * on the machine affects all works.
  */
 export async function medianTimes(rounds: number, works: readonly (() => unknown)[]): Promise<number[]> {
   const samples: number[][] = works.map(() => []);

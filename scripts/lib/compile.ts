@@ -81,7 +81,7 @@ function withLicenses(contents: string): Bun.BunPlugin {
   };
 }
 
-/** Bundles once without output to find the files inside, and collects their licenses and those of `others`. */
+/** Bundles once without output to find the files inside. Collects the licenses of these files and of `others`. */
 async function licensesOf(root: string, shared: Bun.BuildConfig, others: readonly string[]): Promise<string> {
   const result = await Bun.build({ ...shared, metafile: true });
   if (!result.success || result.metafile === undefined)

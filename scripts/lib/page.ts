@@ -92,7 +92,7 @@ function withFirst(html: string, first: string): string {
   return html.replace(place, () => `<script>${first}</script>${place}`);
 }
 
-/** Makes the answer to unknown addresses: the page's head and look, a way back, and no script. */
+/** Makes the page for unknown addresses: the head and styles of the web page, a link back, and no script. */
 function notFound(html: string): string {
   const links = [
     ["./", "Overview"],

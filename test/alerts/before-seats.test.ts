@@ -34,7 +34,7 @@ const FULL: readonly Row[] = [
 
 const FILES = ["licmond.db", "state.db"] as const;
 
-/** Creates the files of an older version: both, or the one file of 0.1. */
+/** Creates the files of an older version: both files, or the single file of 0.1. */
 function before(rows: readonly Row[], files: readonly (typeof FILES)[number][] = FILES): string {
   const directory = temporaryDirectory();
   const steps = files.length === 2 ? 22 : 15;

@@ -5,7 +5,7 @@ import { isIdle, type Needs, readWatch, step, UNWATCHED, type Watch } from "../.
 const MINUTE = 60_000;
 const needs = (change: Partial<Needs> = {}): Needs => ({ failures: 1, recoveries: 1, forMs: 0, ...change });
 
-/** Returns the levels after each observation, one per minute. */
+/** Returns the level after each observation; observations are a minute apart. */
 function told(
   looks: readonly number[],
   own: Needs,

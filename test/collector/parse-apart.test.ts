@@ -84,7 +84,7 @@ test("stop drops queued answers", async () => {
   expect((await waiting).recognised).toBe(false);
 });
 
-/** A `run` whose commands print these texts. */
+/** Makes a `run` whose commands print these texts. */
 const printing =
   (textOf: (program: string) => string): PollerDeps["run"] =>
   async ({ argv }) => ({

@@ -8,7 +8,7 @@ export function processesWith(text: string): number[] {
     .map(Number);
 }
 
-/** Waits until no such process is left; returns those that are left after `withinMs`. */
+/** Waits until no process with this text is left. Returns the processes that are left after `withinMs`. */
 export async function processesLeft(text: string, withinMs = 20_000): Promise<number[]> {
   const until = performance.now() + withinMs;
   for (;;) {

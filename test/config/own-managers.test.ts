@@ -35,7 +35,10 @@ test("an unknown manager of a server or of the defaults is reported once, with a
   ]);
 });
 
-/** Lines to add to LINES or to replace one of its lines, and the start of the problem below each. */
+/**
+ * Lines that are added to LINES or replace one of them. Below each are the line number and the start of the
+ * problem.
+ */
 const CHANGES = `
 name = "Own"
 2: managers[0].name must be a name of 1 to 32 of the characters

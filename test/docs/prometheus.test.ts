@@ -27,7 +27,7 @@ const samplesOf = ({ name, type }: { readonly name: string; readonly type: strin
 const NAMES = new Set(FAMILIES.flatMap(samplesOf));
 const read = (file: string) => Bun.file(join(DOCS, file)).text();
 
-/** Returns the metrics in a text; label names and functions have no such prefix. */
+/** Returns the names of metrics in a text. Labels and functions do not have these prefixes. */
 const asked = (text: string) =>
   new Set([...text.matchAll(/\b(?:license|licmond|process)_\w+/g)].map(([name]) => name));
 

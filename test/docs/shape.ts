@@ -65,7 +65,10 @@ function jsonDifference(shown: string, real: string): string | null {
   return hasKeys(shown, real) ? null : `not all shown keys are there, in their order:\n${real}`;
 }
 
-/** Reports whether the shown keys are those of the other text, in order, with no others except at an `…`. */
+/**
+ * Reports whether both texts have the same keys in the same order. The real text may have more keys at an
+ * `…`.
+ */
 function hasKeys(shown: string, real: string): boolean {
   const parts = shown.split("…").map(keysOf);
   const keys = keysOf(real);

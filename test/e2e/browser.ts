@@ -16,9 +16,9 @@ if (!HAS_BROWSER)
 export type Browser = Awaited<ReturnType<typeof startBrowser>>;
 
 /**
- * Starts Debian's Chromium, headless, with its own profile. It can only connect to the page's server. Pages lose their
- * content policy, so that tests can run scripts; `keepPolicy` keeps it. `trustsAll` accepts any certificate. `textSize` is
- * the reader's, in pixels.
+ * Starts Debian's Chromium, headless, with its own profile. The browser can only connect to the page's server. Pages lose
+ * their content policy, so that tests can run scripts, unless `keepPolicy` is set. `trustsAll` accepts any certificate.
+ * `textSize` is the reader's text size in pixels.
  */
 export async function startBrowser({ keepPolicy = false, trustsAll = false, textSize = 16 } = {}) {
   const profile = await mkdtemp(join(tmpdir(), "licmond-browser-"));

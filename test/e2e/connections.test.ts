@@ -48,7 +48,7 @@ function residentKb(pid: number): number {
   return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
 }
 
-/** Sends requests, each on its own connection. Throws if one is not answered. */
+/** Sends requests, each on its own connection. Throws if a request is not answered. */
 async function othersAreServed(daemon: Daemon, key: string): Promise<void> {
   for (let n = 0; n < 20; n++) {
     const signal = AbortSignal.timeout(ANSWER_DEADLINE_MS);

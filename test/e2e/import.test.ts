@@ -106,7 +106,7 @@ describe("licmond import", () => {
       expect(times.at(-1)).toBeGreaterThan(Date.UTC(2025, 0, 5));
       expect(times.at(-1)).toBeLessThan(Date.UTC(2025, 1, 28));
 
-      // Import the log in two parts, in the wrong order, one of them compressed. Then import the whole log again.
+      // Import the log in two parts, the newer part first and compressed. Then import the whole log again.
       await using parts = await site(LOG);
       const cut = LOG.indexOf("\n", LOG.length / 2) + 1;
       const [first, second] = [join(parts.folder, "acmed.log.1"), join(parts.folder, "acmed.log.0.gz")];

@@ -1,8 +1,11 @@
-/** A FlexNet server's state, to print as `lmutil lmstat -a -i` does without licmond's own renderer. */
+/**
+ * State of a FlexNet server. Tests print it like `lmutil lmstat -a -i` does, without licmond's own
+ * renderer.
+ */
 export interface FlexnetState {
   /** Default: `127.0.0.1`, `127.0.0.2`, …, which need no name resolution. */
   readonly hosts?: readonly string[];
-  /** Status of each host; default: one that is up. */
+  /** Status of each host. Default: one host that is up. */
   readonly members?: readonly ("up" | "down")[];
   readonly daemon?: "up" | "down";
   readonly features?: Readonly<Record<string, FeatureState>>;
@@ -11,7 +14,7 @@ export interface FlexnetState {
 
 export interface FeatureState {
   readonly total: number;
-  /** Seats in use, one user each; default 0. */
+  /** Seats in use, one per user. Default: 0. */
   readonly used?: number;
   /** Holders of the seats; replaces `used`. */
   readonly holders?: readonly Holder[];
@@ -35,7 +38,7 @@ export interface Holder {
 const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 const DAY_MS = 86_400_000;
-/** Start of all seats; it stays the same from poll to poll. */
+/** Start of all seats, which stays the same from poll to poll. */
 const HELD_SINCE = Date.now();
 /** Handles by feature, user, host and the number of the user's seat. */
 const handles = new Map<string, number>();

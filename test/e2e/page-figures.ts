@@ -63,7 +63,7 @@ export async function readFigures(page: Page, demo: Daemon & { readonly key: str
       page.evaluate<string[]>(
         `[...document.querySelectorAll(${JSON.stringify(selector)})].map((one) => one.innerText.replace(/\\s+/g, " ").trim())`,
       ),
-    /** Returns rows of the named table; only these columns if there are any. */
+    /** Returns the rows of the named table. With `columns`, the rows contain only these columns. */
     async rows(label: string, ...columns: string[]) {
       const [heads = [], ...lines] = await page.evaluate<string[][]>(`{
         const table = document.querySelector('[aria-label=${JSON.stringify(label)}]:is(table, [role=table])');

@@ -8,7 +8,7 @@ import { createSite, type Site, serverToml } from "./site.ts";
 
 const LIMITS = "[limits]\nrequests_per_minute = 1000000\nburst = 1000000\n";
 
-/** A hub with its own PostgreSQL, and sites that push to it. All are the built binary. */
+/** A hub with its own PostgreSQL, and sites that push to the hub. Hub and sites run the built binary. */
 export interface Fleet extends AsyncDisposable {
   readonly hub: Daemon;
   /** Key of an admin of the hub. */

@@ -39,7 +39,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await isLive(page);
     expect(page.url()).toBe(address);
     await inspect(page, address, "signin");
-    // The window shows all of them.
+    // Make the window tall enough to show all rows.
     await page.setViewportSize({ width: 1440, height: 2_000 });
     await page.goto(`${address}features`);
     await isLive(page);

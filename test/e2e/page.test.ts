@@ -222,7 +222,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await isLive(other);
     await page.getByRole("button", { name: "Sign out" }).click();
     await Promise.all([asks(page), asks(other)]);
-    // All tabs continue where they were when one of them signs in.
+    // When one tab signs in, all tabs continue where they were.
     const operator = await site.key("operator");
     await signIn(other, operator);
     await Promise.all([isLive(other), page.goBack().then(() => isLive(page))]);

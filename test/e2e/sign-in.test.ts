@@ -105,7 +105,8 @@ describe.skipIf(!HAS_BROWSER)("in Chromium", () => {
       ];
       const refused = ["TypeError", "opaque 0", "TypeError", "opaque 0", "TypeError", "error", "error"];
       expect([host, ...asked]).toEqual([host, ...refused]);
-      // The browser sends the cookie with the form of another port, but not with that of another site.
+      // The browser sends the cookie with a form on another port of this host, but not with a form on
+      // another site.
       for (const [path, enctype] of FORMS) {
         await foreign.goto(elsewhere);
         const shown = await submit(foreign, at(path), enctype);

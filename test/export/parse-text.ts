@@ -71,7 +71,7 @@ function numberOf(text: string): number {
   return value;
 }
 
-/** Returns the only sample of a family that has at least these labels; undefined without one. */
+/** Returns the only sample of a family that has at least these labels, or undefined if there is none. */
 export function sampleOf(
   families: ReadonlyMap<string, ParsedFamily>,
   name: string,

@@ -25,8 +25,8 @@ const HOUR = 3_600_000;
 const START = a.NOON;
 
 /**
- * Two hours of polls, one per minute: `compiler` has 2 seats; ann holds one for the first hour, bob one for two hours; then
- * the server cannot be read for half an hour.
+ * Creates two hours of polls, one per minute. `compiler` has 2 seats: ann holds one for the first hour, bob holds one for
+ * two hours. Then the server cannot be read for half an hour.
  */
 async function site(more: readonly FeatureReading[] = []): Promise<Bench & { store: Store }> {
   const rig = createRig();

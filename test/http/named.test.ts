@@ -24,7 +24,10 @@ const GONE = [
   a.feature({ daemon: "oldd", name: "free", total: null, used: null, unlimited: true }),
 ];
 
-/** An hour of polls of a server with two daemons that both have a `viewer`; `compiler` and `free` have been removed since. */
+/**
+ * Creates an hour of polls. The server has two daemons that both have a `viewer`; `compiler` and `free` have been removed
+ * since.
+ */
 async function site(): Promise<Bench> {
   const rig = createRig();
   await pollMinutes(rig, START, NOW, {

@@ -20,7 +20,7 @@ const MINUTE = 60_000;
 const START = a.NOON;
 const RANGE = `start=${START}&end=${START + 120 * MINUTE}`;
 
-/** Creates two daemons with equal history and pictures: one without a fleet, and one that is the site `blr`. */
+/** Creates two daemons with equal history and pictures. One has no fleet; the other is the site `blr`. */
 async function both(): Promise<Record<"plain" | "sited", Bench>> {
   const rig = createRig();
   const seat = a.checkout({ user: "ann", host: "WS1", handle: "101", startedAt: null });

@@ -18,8 +18,8 @@ const PRODUCTS: readonly Product[] = [
 ];
 
 /**
- * Two hours of polls of two servers: `sim_core` of one has two holders in the first hour, `sim_post` of the other three in
- * the second. The last quarter of an hour of the other server is unknown.
+ * Creates two hours of polls of two servers. On the first, `sim_core` has two holders in the first hour. On the second,
+ * `sim_post` has three holders in the second hour, and the last quarter of an hour is unknown.
  */
 async function site(): Promise<Bench> {
   const servers = [a.server({ id: "eda" }), a.server({ id: "cae" })];

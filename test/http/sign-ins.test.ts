@@ -75,7 +75,7 @@ describe("signing in", () => {
     const [cookie = ""] = answer.headers.get("set-cookie")?.split(";") ?? [];
     const me = await fetch(`${url}/api/me`, { headers: { ...headers, cookie: `a=b; ${cookie}; c="d` } });
     expect(await me.json()).toMatchObject({ role: "viewer", signIn: { stay, current: true } });
-    // The cookie of the other scheme has another name and is ignored.
+    // HTTP uses a cookie of another name than HTTPS, and ignores that of HTTPS.
     const plain = await fetch(`${url}/api/me`, { headers: { cookie } });
     expect(plain.status).toBe(cookie.startsWith("__Host-") ? 401 : 200);
   });

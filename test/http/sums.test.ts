@@ -16,7 +16,10 @@ import { parseText, sampleOf } from "../export/parse-text.ts";
 
 const NO_ALERTS = { info: 0, warning: 0, critical: 0 };
 
-/** Eight programs that share 500 seats, as `lstc_qrun -R` lists them: each shows 500 and its own users. */
+/**
+ * Eight programs that share 500 seats. `lstc_qrun -R` lists each with a total of 500 and with its own
+ * users.
+ */
 const USED = [240, 96, 64, 40, 0, 0, 0, 0];
 const crash = USED.map((used, at) =>
   feature({ name: `program${at}`, total: 500, used, seatGroup: "0", checkouts: [checkout({ count: used })] }),

@@ -73,7 +73,7 @@ export interface TestSite extends MadeUpSite {
   tries(more?: PushFields): Promise<Response>;
 }
 
-/** Declares tests of hubs on an own PostgreSQL; they are skipped if none is installed. */
+/** Declares tests of hubs that have their own PostgreSQL. Skips them if PostgreSQL is not installed. */
 export function describeHub(what: string, wanted: HubWanted, tests: (at: HubTests) => void): void {
   describe.skipIf(!HAS_POSTGRES)(what, () => {
     const { clock, config, hubs: count = 1, each = false } = wanted;

@@ -32,7 +32,10 @@ interface SiteWanted {
 
 export type HistorySite = Awaited<ReturnType<typeof makeSite>>;
 
-/** Creates a site with some days of the demo's history and its own API. Its pushes come from its store. */
+/**
+ * Creates a site with its own API and some days of the demo's history. The pushes come from the site's
+ * store.
+ */
 export async function makeSite(wanted: SiteWanted) {
   const { name, seed, days, end, people = "names", peopleKeyFile = null, packs = false } = wanted;
   const directory = temporaryDirectory();

@@ -119,7 +119,7 @@ describeHub("a push", { each: true }, (at) => {
       "=cmd()",
       "a\tb\\u0000",
       "🙂",
-      // PostgreSQL's text type cannot store these two.
+      // PostgreSQL's text type cannot store these two names.
       "\0",
       "\ud800",
     ];

@@ -43,8 +43,8 @@ export async function openStream(url: string, key: string, after: number | null 
 }
 
 /**
- * Reads until `count` checkouts and checkins have arrived. Reconnects to the next hub after each `part` of them, resuming
- * after the last event; a hub may be down.
+ * Reads until `count` checkouts and checkins have arrived. After each `part` of them, reconnects to the next hub and
+ * resumes after the last event. A hub may be down.
  */
 export async function readThrough(urls: readonly string[], key: string, count: number, part: number) {
   const heard: Heard[] = [];

@@ -72,7 +72,7 @@ test.skipIf(!HAS_POSTGRES)("drops rows older than the configured retention, and 
     ["log", "auth", "0"],
     ["log", "audit", "0"],
   ]);
-  // A year later, retention deletes these too.
+  // A year later, retention also deletes the lines that are left.
   clock.time += 370 * DAY_MS;
   await retention.step();
   const left = await pool`SELECT body AS age FROM events WHERE type = 'log' ORDER BY id`;

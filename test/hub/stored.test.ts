@@ -178,7 +178,10 @@ describeHub("stored lists of a hub", { clock: { now: () => NOW } }, (at) => {
     { id?: number; siteId?: number; site?: string }[]
   >;
 
-  /** Converts a hub's answer to that of its site: the site's ids, no prefix and no site name. */
+  /**
+   * Converts a hub's answer to the answer of its site: uses the site's ids, and removes the prefix and name
+   * of the site.
+   */
   function ofSite(name: string, list: List, plural: string): unknown {
     const { logging: _, ...rest } = list;
     const rows = list[plural]?.map(({ siteId, site, ...row }) => {

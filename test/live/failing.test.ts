@@ -145,7 +145,8 @@ test("stored seats match the stored readings, regardless of which commits fail",
         expect(together.length).toBeLessThanOrEqual(SEATS);
       }
 
-      // Each session has one event, except those of the first reading.
+      // Each session has one checkout event, except those of the first reading. Each ended session has one
+      // checkin event.
       const events = (type: "checkout" | "checkin") =>
         at.told.flatMap((event) => (event.type === type ? event.session : [])).sort((a, b) => a - b);
       const ids = (list: readonly Session[]) => list.map(({ id }) => id);

@@ -22,7 +22,7 @@ const UNUSUAL = [
   "\t",
 ];
 
-/** Texts without line ends, made of any words and of `pieces` (separated by `~`) that look like the tool's syntax. */
+/** Makes texts without line ends from any words and from `pieces` (separated by `~`), which look like the tool's syntax. */
 export function hostileText(pieces: string): fc.Arbitrary<string> {
   const word = fc.string({ unit: "grapheme", minLength: 1, maxLength: 8 });
   return fc
@@ -33,7 +33,7 @@ export function hostileText(pieces: string): fc.Arbitrary<string> {
 /** Removes blanks and tabs at both ends. */
 export const trimmed = (text: string) => text.replace(/^[ \t]+|[ \t]+$/g, "");
 
-/** Printed times up to 300 days before `newest`. In a repeated hour, the text means the first occurrence. */
+/** Makes times up to 300 days before `newest`, as they are printed: a time in a repeated hour means its first occurrence. */
 export function printedTime(zone: string, newest: number, unitMs: number): fc.Arbitrary<number> {
   return fc.nat({ max: (300 * 24 * HOUR_MS) / unitMs }).map((ago) => {
     const at = newest - ago * unitMs;

@@ -14,7 +14,9 @@ import { arbitraryReading as rmsReading } from "./rms/arbitrary-reading.ts";
 const ZONE = "Europe/Berlin";
 
 const FIXTURES = join(import.meta.dir, "../fixtures");
-/** Folders of `test/fixtures` with the outputs of a manager, besides the one with its name. */
+/**
+ * Folders of `test/fixtures` with outputs of a manager, in addition to the folder with the manager's name.
+ */
 const FOLDERS: Readonly<Record<ManagerName, readonly string[]>> = {
   lsdyna: ["published/lsdyna"],
   olicense: ["published/olicense"],

@@ -208,7 +208,7 @@ function expectSound({ features, unparsed, unparsedLines }: Reading): void {
   }
 }
 
-/** Checks that a part of an output contains no feature that looks complete but has other numbers than the whole. */
+/** Checks a part of an output: a feature that looks complete must have the same numbers as in the whole output. */
 function expectHonest(reading: Reading, whole: Reading, length: number): void {
   const left = new Map<string, FeatureReading[]>(
     Map.groupBy(whole.features, idOf)

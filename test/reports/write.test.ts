@@ -24,8 +24,8 @@ const HOSTILE = [
 const COST: Product = { name: "<b>All</b>", features: ["*/*/*"], costPerSeatYear: 8760, currency: "EUR" };
 
 /**
- * An hour of polls. Each hostile name is a feature and one of its users; one feature is unused. The server
- * counts its denials, and is degraded for half of the hour.
+ * Creates an hour of polls. Each hostile name is a feature and a user of this feature; one feature is
+ * unused. The server counts its denials, and is degraded for half an hour.
  */
 async function figures(products: readonly Product[] = [], anonymize = false, month = "2026-03") {
   const rig = createRig([a.server({ name: HOSTILE[0] ?? "", timezone: "UTC" })]);

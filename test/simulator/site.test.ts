@@ -31,7 +31,7 @@ function sum(list: readonly { readonly count: number }[]): number {
   return list.reduce((total, { count }) => total + count, 0);
 }
 
-/** Identifies a checkout within its feature; few managers print all of these. */
+/** Identifies a checkout within its feature. Few managers print all of these fields. */
 function nameOf({ handle, pid, user, host, startedAt }: CheckoutReading): string {
   return String(handle ?? pid ?? `${user} ${host} ${startedAt}`);
 }

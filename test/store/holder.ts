@@ -1,6 +1,6 @@
 /**
- * Opens a store and holds it until the input ends. Arguments: directory, mode ("daemon", "cli"), and
- * "write" to commit keys one after the other and print each after its commit.
+ * Opens a store and holds it until the input ends. Arguments: the directory, the mode ("daemon", "cli"),
+ * and optionally "write", which commits keys one after the other and prints each key after its commit.
  */
 import { StoreError } from "../../src/store/database/store-error.ts";
 import { createKeys } from "../../src/store/keys.ts";

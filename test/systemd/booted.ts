@@ -10,7 +10,10 @@ import { ROOT } from "./service.ts";
 /** Later than any real version. */
 export const NEXT_VERSION = "99.0.0";
 
-/** A machine that a file's tests share; each test continues from the state of the one before. */
+/**
+ * Creates a machine for all tests of a file. Each test continues from the state that the previous test
+ * left.
+ */
 export function bootedMachine(prepare: (machine: Machine) => Promise<void>): Machine {
   const machine = createMachine();
   beforeAll(async () => {

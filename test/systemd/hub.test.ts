@@ -30,7 +30,7 @@ const show = async (machine: Machine, name: string) =>
 
 type SiteRow = { readonly state: string; readonly servers: number; readonly lagFacts: number | null };
 
-/** A hub and a site on one machine; each test continues from the state of the one before. */
+/** A hub and a site on one machine. Each test continues from the state that the previous test left. */
 describe.skipIf(BASE === undefined || !HAS_POSTGRES)("a hub, as a service", () => {
   let postgres: Postgres | null = null;
   let admin = "";

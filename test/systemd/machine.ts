@@ -1,6 +1,6 @@
 /**
- * A booted Debian with systemd, used as its administrator would: a copy of the base of `scripts/test --systemd`, in its own
- * namespaces, without a network.
+ * A booted Debian with systemd, used as an administrator would use it. It is a copy of the base of `scripts/test
+ * --systemd`, in its own namespaces, without a network.
  */
 import { chmod, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { hasLicenseText, type PackageInside, packagesOf } from "./packages.ts";
 
 /**
- * Accepted licenses of bundled packages, as package.json spells them: those that only require keeping their notice. A choice
- * such as `(MIT OR GPL-3.0-only)` needs its own entry.
+ * Accepted licenses of bundled packages, spelled as in package.json. All of them only require that their notice is kept. A
+ * choice such as `(MIT OR GPL-3.0-only)` needs its own entry.
  */
 const WANTED: ReadonlySet<string> = new Set([
   "0BSD",

@@ -29,7 +29,7 @@ export async function packagesOf(paths: readonly string[]): Promise<PackageInsid
     files.set(folder, [...(files.get(folder) ?? []), path]);
   }
   const found = await Promise.all([...files].map(([folder, used]) => packageIn(folder, used)));
-  // Two versions of a package are two entries; one version in two folders is one.
+  // Two versions of a package are two entries; one version in two folders is one entry.
   const unique = new Map(found.map((each) => [`${each.name} ${each.version}`, each]));
   return [...unique].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each);
 }

@@ -16,8 +16,8 @@ const DT_VERNEED = 0x6ffffffe;
 const DT_VERNEEDNUM = 0x6fffffff;
 
 /**
- * Reads the dynamic section of a 64-bit little-endian ELF file (System V ABI, "Dynamic Linking"; the version tables are
- * those of the Linux Standard Base, "Symbol Versioning"). Throws on anything else.
+ * Reads the dynamic section of a 64-bit little-endian ELF file (System V ABI, "Dynamic Linking") and its version tables
+ * (Linux Standard Base, "Symbol Versioning"). Throws on anything else.
  */
 export function elfNeeds(file: Uint8Array): ElfNeeds {
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);

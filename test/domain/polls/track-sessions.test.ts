@@ -45,7 +45,7 @@ function site(timezone = "UTC", begin = NOON, order = (ids: number[]) => ids) {
       picture = applyPoll(picture, eda, poll, null);
       return track();
     },
-    /** Polls a feature with these seats. */
+    /** Applies a poll that shows these seats of a feature. */
     seats(rows: readonly CheckoutReading[], change: Parameters<typeof feature>[0] = {}, after = MINUTE) {
       return this.read({ features: [feature({ checkouts: rows, used: rows.length, ...change })] }, after);
     },

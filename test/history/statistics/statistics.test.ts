@@ -21,7 +21,7 @@ afterEach(cleanUp);
 const HOUR = 3_600_000;
 const { intervalMs, timeoutMs } = a.server();
 
-/** One poll of a server with one feature. `users` null: it failed. */
+/** One poll of a server with one feature. `users` is null if the poll failed. */
 interface Raw {
   readonly at: number;
   readonly total: number | null;
@@ -170,7 +170,7 @@ const FILTER = { ...ANY, features: ["solver"] };
 const intervals = { eda: intervalMs };
 const OF_SOLVER = { filter: FILTER, intervals };
 
-/** Near clock changes, so that ranges include them. */
+/** Near changes of the clocks, so that ranges include such changes. */
 const start = fc.constantFrom(
   ...["2026-03-28T20:00:00Z", "2026-10-24T20:00:00Z", "2026-04-04T10:00:00Z", "2026-11-01T02:00:00Z"].map(
     (text) => Date.parse(text),

@@ -60,7 +60,7 @@ test("packed days, and parts of them, give the same answer", async () => {
   history().packAll();
   expect(await makeDays(store, clock)).toMatchObject({ sites: 3 });
   expect(await Promise.all([{}, ...parts].map(ask))).toEqual(before);
-  // Packed days are used: truncating them changes the answer.
+  // Check that packed days are used: truncating them changes the answer.
   store.sqlite.run("UPDATE packed_days SET data = substr(data, 1, 3840) WHERE kind = 'site'");
   expect((await ask()).rows[0]).toMatchObject({ feature: "mesher", fullSeconds: 6 * 3600 });
 });

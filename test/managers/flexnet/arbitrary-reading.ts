@@ -42,7 +42,7 @@ const words = (minLength: number, maxLength: number) =>
 const token = fc.stringMatching(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,11}$/);
 const host = token.map((name) => `pc_${name}_`);
 
-/** Words that look neither like a display (colon and digits at the end, leading slash) nor like our hosts. */
+/** Words that look neither like a display (colon and digits at the end, leading slash) nor like the hosts above. */
 const userWord = anyWord.filter(
   (word) => !/:\d+(\.\d+)?$/.test(word) && !/^(\/|pc_|pc?$|local$|NoXDisplay$)/i.test(word),
 );

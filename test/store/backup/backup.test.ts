@@ -158,7 +158,7 @@ describe("looking at a file", () => {
     prepare(path);
     const error = await refusal((async () => examineDatabase(path))());
     expect(error.message).toMatch(message);
-    // The advice for the daemon's own database would be wrong here.
+    // This file is not the daemon's database, so advice about the daemon would be wrong.
     expect(error.fix).not.toMatch(/daemon|storage|^$/);
   });
 });

@@ -34,7 +34,7 @@ function killed(more: (store: Store, filled: Filled) => void = () => {}) {
   return { bytes, filled };
 }
 
-/** Writes the files to another directory, changes and opens them. */
+/** Writes the files to another directory, changes them, and opens the store. */
 function reopen(bytes: ReadonlyMap<string, Buffer>, change: (directory: string) => void = () => {}) {
   const directory = join(quickDirectory(), "storage");
   fs.mkdirSync(directory, { mode: 0o700 });
