@@ -49,7 +49,7 @@ function parserOf(manager: string) {
   const context = { ...CONTEXT, knownHosts: createKnownHosts() };
   const profile = shippedProfile(manager);
   if (profile === undefined) return managerOf(manager).createParser(context);
-  // The worker notes its position for each line, and the bench does the same.
+  // Note the position for each line, as the worker does.
   const position = new Int32Array(new SharedArrayBuffer(8));
   return profileReader(profile)(context, (expression, line) => {
     position[0] = expression;

@@ -6,7 +6,7 @@ import { type Bench, compared, type Row, type Spread } from "./table.ts";
 
 const CLIENTS = 1_000;
 const RATE = 50;
-/** Events of a round, and warm-up events after connecting. */
+/** Number of events in a round, and of warm-up events after connecting. */
 const EVENTS = 200;
 const WARM_UP = 25;
 const ROUNDS = 5;

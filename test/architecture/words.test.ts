@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { codeOf, filesOf, isTypeScript, type SourceFile } from "./source.ts";
 
-/** Returns matches outside of quotes as `path:line: match`. */
+/** Returns the matches outside of quotes as `path:line: match`. */
 function findings(files: readonly SourceFile[], pattern: RegExp): string[] {
   return files.flatMap((file) =>
     file.text

@@ -70,7 +70,7 @@ test.concurrent("a log is followed over rotations of every kind and a kill -9: n
     await seen(at);
     await untilPrinted(at.daemon, "Part of a debug log was moved before it was read");
 
-    // A line that is written in two parts.
+    // Write a line in two parts.
     const whole = next();
     await appendFile(log, whole.slice(0, 20));
     await appendFile(log, whole.slice(20));

@@ -208,7 +208,7 @@ test("an import next to a running daemon does not block it", async () => {
       if (importing) polled++;
     }
   })();
-  // The import may finish before this process gets a time slice; then repeat it.
+  // If the import ends before this process gets a time slice, repeat the import.
   for (let times = 0; answered < 20 || polled < 2; times++) {
     const { exitCode, stdout, stderr } = await alone.run(["import", "--server", "eda", log]);
     expect([exitCode, stderr]).toEqual([0, ""]);

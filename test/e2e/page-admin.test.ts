@@ -39,7 +39,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     expect(made).toMatch(/^lmk_[a-z0-9]{12}_[\w-]{43}$/);
     expect((await watching.daemon.get("/api/me", made)).status).toBe(200);
     await dialog.getByRole("button", { name: "Close" }).click();
-    // A closed dialog has no role, but is removed a little later.
+    // A closed dialog has no role any more, but its element is removed a little later.
     await page.locator("dialog").waitFor({ state: "detached" });
     expect(await page.content()).not.toContain(made);
     await using others = await startBrowser({ keepPolicy: true });

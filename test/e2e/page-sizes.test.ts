@@ -31,7 +31,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await page.setViewportSize({ width: 1440, height: 900 });
     await page.locator(".live").waitFor();
     expect(await page.evaluate("getComputedStyle(document.body).fontSize")).toBe("26px");
-    // 26 px of text, of which the chart's labels take 22.
+    // The text is twice as large as by default, and so are the chart and its labels.
     await page.goto(`${demo.url}/${SUBJECTS.feature}`);
     await page.locator(".plot canvas").first().waitFor();
     const height = await page

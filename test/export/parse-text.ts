@@ -13,7 +13,10 @@ export interface ParsedFamily {
 
 const LABEL = /([A-Za-z_][A-Za-z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(,|$)/y;
 
-/** Parses both text formats strictly: each family once and in one piece, with its head first. Throws on other lines. */
+/**
+ * Parses both text formats strictly: each family must come once and in one piece, with its head first. Throws on other
+ * lines.
+ */
 export function parseText(text: string): ReadonlyMap<string, ParsedFamily> {
   if (!text.endsWith("\n")) throw new Error("the last line does not end");
   const families = new Map<string, ParsedFamily & { samples: ParsedSample[] }>();

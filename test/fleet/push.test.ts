@@ -109,7 +109,7 @@ test("a hub receives the stored rows unchanged", async () => {
     },
   });
   expect(JSON.stringify(hub.pushes)).not.toContain("secret words");
-  // Displays may contain names.
+  // Displays may contain names, so the site must not send them.
   expect(JSON.stringify(hub.pushes)).not.toContain('"display":":0"');
 });
 

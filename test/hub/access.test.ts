@@ -8,7 +8,7 @@ type Role = (typeof ROLES)[number];
 const READERS = ["viewer", "anonymous", "operator", "admin"] as const;
 const ACTORS = ["operator", "admin"] as const;
 
-/** Roles that each route of a hub accepts. `*` also accepts callers without a key. */
+/** Roles that may use each route of a hub. `*` means every role, and callers without a key. */
 const ALLOWED: Readonly<Record<string, readonly Role[] | "*">> = {
   "GET /api/health": "*",
   "GET /api/ping": "*",

@@ -179,7 +179,7 @@ describe.skipIf(!HAS_POSTGRES)("alerts of a hub", () => {
       })}`;
     const becomes = (siteId: number, change: object) =>
       pool`UPDATE alerts SET ${pool(change)} WHERE site_id = ${siteId}`;
-    /** Waits until the hub has handled all earlier changes. */
+    /** Waits until the hub has handled all earlier changes of alerts. */
     const told = () =>
       until("all is told", async () => {
         const [row] = await pool`

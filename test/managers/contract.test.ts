@@ -173,7 +173,7 @@ describe.each([...MANAGERS])("%s", (manager) => {
     return readAs(manager, text, {
       ...context,
       zone,
-      // Only the collector knows which of several equal members answered.
+      // The text does not tell which of several equal members answered; the collector knows it.
       ...(until === "first answer" && { step: `${port}@${host}` }),
     });
   };

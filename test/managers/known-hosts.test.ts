@@ -33,6 +33,6 @@ test("hosts and sessions do not keep outputs in memory", () => {
   const ended = Bun.spawnSync([process.execPath, join(import.meta.dir, "hosts-of-large-outputs.ts")]);
   const { kept, bytes } = JSON.parse(ended.stdout.toString());
   expect(kept).toBe(true);
-  // The outputs were 100 MB.
+  // The outputs had 100 MB in total.
   expect(bytes).toBeLessThan(10_000_000);
 });

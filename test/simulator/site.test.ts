@@ -107,7 +107,7 @@ describe("a reading", () => {
         for (const [key, after] of checkoutsOf(site.reading(spec, instant + MINUTE_MS))) {
           const earlier = before.get(key);
           if (earlier === undefined) {
-            // Starts are printed to the minute.
+            // Only the minute of a start is printed.
             expect(after.startedAt ?? instant).toBeGreaterThan(instant - MINUTE_MS);
             continue;
           }

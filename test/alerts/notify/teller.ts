@@ -25,7 +25,7 @@ const dispatcher = createDispatcher({
 });
 dispatcher.configure(targets);
 for (let n = 0; n < Number(count); n++) {
-  // Old enough that the group is complete.
+  // The note is so old that its group is complete.
   const one = note(dispatcher.nextId(), { target: targets[0]?.id ?? "", at: systemClock.now() - 60_000 });
   store.state.write(() => dispatcher.write([one]));
   process.stdout.write(`${one.id}\n`);

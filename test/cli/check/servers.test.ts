@@ -140,7 +140,7 @@ describe("the time zone by the ages of stored checkouts", () => {
        VALUES ('eda', 'acmed', 'solver', ?, 1, ?, ?, ?, ?)`,
     );
     const now = Date.now();
-    // Checkouts of the first poll can have any age.
+    // Checkouts of the first poll can have any age, so the check must ignore them.
     insert.run("first", now - 3600_000, now - 3600_000, now - 3600_000, now);
     for (let poll = 0; poll < 8; poll++) {
       const seen = now - 3000_000 + poll * 60_000;

@@ -33,7 +33,7 @@ interface Case {
   /** Whether the log was read. */
   readonly isLogged: boolean;
   readonly demand: Partial<ReturnType<typeof demandOf>["demand"]>;
-  /** By total: saturated seconds and affected sessions. */
+  /** Saturated seconds and affected sessions for each tried total. */
   readonly whatIf?: Record<number, [seconds: number | null, sessions: number | null]>;
 }
 

@@ -11,7 +11,7 @@ afterEach(cleanUp);
 
 const MINUTE = 60_000;
 
-/** Four days of two features, polled every quarter or so, with a gap. */
+/** Creates four days of polls of two features, about every quarter of an hour, with a gap. */
 async function site() {
   const rig = createRig([a.server({ intervalMs: 15 * MINUTE })]);
   for (let poll = 0; poll < 4 * 96; poll++) {

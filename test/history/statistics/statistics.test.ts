@@ -118,7 +118,7 @@ interface PlainSession {
   readonly firstSeen: number;
   readonly lastSeen: number;
   readonly ended: number | null;
-  /** End of the holding, for displayed durations. */
+  /** Time until which the session held seats, as the displayed duration shows it. */
   readonly to: number;
 }
 

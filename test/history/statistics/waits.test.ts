@@ -10,7 +10,7 @@ afterEach(cleanUp);
 
 const QUARTER = 15 * MINUTE_MS;
 
-/** Three days: `solver` is full for three quarters of each hour, `mesher` at night, `free` never. */
+/** Creates three days: `solver` is full for three quarters of each hour, `mesher` at night, `free` never. */
 async function site() {
   const rig = createRig([a.server({ intervalMs: QUARTER })]);
   for (let poll = 0; poll < 3 * 96; poll++) {
