@@ -197,7 +197,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await until("the address has it", () => page.url().includes("use-of-seats-q=synth") || undefined);
     expect(new URL(page.url()).searchParams.get("use-of-seats-sort")).toBe("-peak");
     await page.reload();
-    await isRead(page);
+    await until("the list", async () => (await column("Use of seats", 1)).length > 0 || undefined);
     expect(await column("Use of seats", 1)).toEqual(["Synth-Ultra eda siliqd"]);
     expect(await table("Use of seats").locator('[aria-sort="descending"]').allTextContents()).toEqual([
       "Peak",
