@@ -31,7 +31,7 @@ export function createEventBus(store: Store, clock: Clock, log: Log) {
     onAhead: (aheadMs) =>
       queueMicrotask(() =>
         log.warn(
-          "Event ids run ahead of the clock: it was set back, or there was more than one event per ms",
+          "Event ids run ahead of the clock: the clock was set back, or there was more than one event per ms",
           {
             aheadMs,
           },

@@ -137,9 +137,9 @@ export const ServerRecord = record("Server", {
 export type ServerRecord = Static<typeof ServerRecord>;
 
 export const OfCounts = {
-  unit: words(UNITS, "Unit of its counts. Different units are never added up; every sum is of seats"),
+  unit: words(UNITS, "Unit of the counts. Different units are never added up; every sum is of seats"),
   seatGroup: textOrNull(
-    "Name of the seat group: the features of a server that share seats; null if it shares none. A sum counts a group " +
+    "Name of the seat group: the features of a server that share seats; null if the feature shares no seats. A sum counts a group " +
       "once, with the largest `total` and the sum of `used`. The group `package NAME` contains the package NAME and its " +
       "components; a sum counts only NAME",
   ),

@@ -106,7 +106,7 @@ export function createSender(deps: SenderDeps) {
   }
 
   function beginEpoch(now: number): number {
-    const why = "The hub has a different history, or has lost it; resending everything";
+    const why = "The hub has a different history, or has lost the history; resending everything";
     log.warn(why, { newest: outbox.edges().head });
     outbox.beginEpoch(now);
     talk = null;
@@ -158,7 +158,7 @@ export function createSender(deps: SenderDeps) {
     const { head } = outbox.edges();
     const waiting = head - outbox.cursor();
     if (waiting * ROW_BYTES <= settings().outboxBytes) return;
-    log.error("Too many facts are waiting for the hub; dropping them, their whole days will be sent", {
+    log.error("Too many facts are waiting for the hub; dropping them and sending whole days instead", {
       facts: waiting,
       since: new Date(drainedAt).toISOString(),
       fix: "repair the connection to the hub, or raise fleet.outbox_size",

@@ -25,7 +25,9 @@ export async function readPeopleKey(file: string): Promise<Uint8Array> {
   const read = await readSecretFile(file);
   if ("problem" in read) throw new Error(`The people_key_file ${read.problem}`);
   if (!KEY.test(read.text))
-    throw new Error(`The people_key_file must hold 32 random bytes or more in base64 or hex: ${MAKE_KEY}`);
+    throw new Error(
+      `The people_key_file must contain at least 32 random bytes in base64 or hex: ${MAKE_KEY}`,
+    );
   return Buffer.from(read.text);
 }
 

@@ -84,7 +84,9 @@ export function proxyCaller(
   const role = ROLES.findLast((each) => mapped.some((one) => one === each)) ?? rest;
   if (role !== undefined) return keyless(`proxy-${role}-${name}`, name, role);
   const why =
-    roleHeader === null ? "[page] roles does not name them" : `the header ${roleHeader} contains no role`;
+    roleHeader === null
+      ? "[page] roles does not name this person"
+      : `the header ${roleHeader} contains no role`;
   throw new ApiError(
     "AUTH_INSUFFICIENT",
     `The person whom the proxy has signed in has no role here: ${why}.`,

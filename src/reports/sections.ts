@@ -240,7 +240,7 @@ function holderSection({ holders, end, at, featureCell, coverageOf, unitOf }: Co
 function availabilitySection({ availability, now, during, nameOf, at }: Context): Section {
   return table(
     "Availability of license servers",
-    `${during} Share of the covered time in which a server answered; hours of it in which some parts of the server were down (degraded); number of outages, and the longest one, in full length, with its first day.`,
+    `${during} Share of the covered time in which a server answered; hours in which it answered but parts of it were down (degraded); number of outages; full length and first day of the longest outage.`,
     "Server|>Available|>Degraded (h)|>Outages|>Longest (h)|>Coverage",
     availability.toSorted((a, b) => (a.availability ?? -1) - (b.availability ?? -1)),
     ({ server, availability: percentage, degradedMs, outages, longest, coverage }) => [

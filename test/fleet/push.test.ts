@@ -497,11 +497,11 @@ describe("people", () => {
   test.each([
     ["is not there", null, "The people_key_file cannot be read (ENOENT)"],
     ["is empty", "", "The people_key_file is empty"],
-    ["is short", "secret\n", "The people_key_file must hold 32 random bytes or more in base64 or hex"],
+    ["is short", "secret\n", "The people_key_file must contain at least 32 random bytes in base64 or hex"],
     [
       "is not text",
       "\xff".repeat(64),
-      "The people_key_file must hold 32 random bytes or more in base64 or hex",
+      "The people_key_file must contain at least 32 random bytes in base64 or hex",
     ],
   ])("are not sent while the key of pseudonyms %s", async (_, content, problem) => {
     const file = `${temporaryDirectory()}/people.key`;

@@ -47,7 +47,7 @@ describeHub("licmond check", { clock }, (at) => {
     const { out, exitCode } = await check(place);
     expect(exitCode).toBe(1);
     expect(linesOf(out, "fleet").join("\n")).toContain(
-      "PROBLEM  fleet: The people_key_file must hold 32 random bytes or more in base64 or hex: openssl rand -base64 32",
+      "PROBLEM  fleet: The people_key_file must contain at least 32 random bytes in base64 or hex: openssl rand -base64 32",
     );
     // The permissions are checked as for every other secret file.
     expect(out).toMatch(/^warning {2}fleet\.people_key_file: .*chmod/m);

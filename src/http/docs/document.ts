@@ -46,11 +46,11 @@ bytes have their own tag; \`If-None-Match\` accepts both.
 
 **Request ids.** A request may have its own \`X-Request-ID\`; every answer has one, and the body of an error repeats it.
 
-**Errors** have one body (schema Error). When to send the same request again:
+**Errors** have one body (schema Error). This table says when to send the same request again:
 
 ${errorTable()}
 
-\`x-retry\` of each error response has the same for programs: \`retry-after\`, \`backoff\`, \`same-timeout\`, \`delay\`,
+\`x-retry\` of each error response states this for programs: \`retry-after\`, \`backoff\`, \`same-timeout\`, \`delay\`,
 \`short-delay\`, \`action\`. 429 and 503 have \`Retry-After\`.
 
 **Invalid HTTP** is refused before the daemon sees it, with a status but no body and no request id: 400 for a malformed

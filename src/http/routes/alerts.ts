@@ -26,7 +26,7 @@ import type { RouteDeps } from "./deps.ts";
 
 const QUERY = queryOf({
   severity: wordList(SEVERITIES, "Severities."),
-  acknowledged: flag("Only acknowledged alerts, or only the others."),
+  acknowledged: flag("true: only acknowledged alerts; false: only the others. Default: all."),
   state: word(ALERT_STATES, "Only firing or only resolved alerts."),
   ...NAMED,
   rule: wordList(

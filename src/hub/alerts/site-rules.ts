@@ -113,7 +113,7 @@ export const SITE_ALERT_RULES: readonly SiteRule[] = [
       const runs = `${site} runs licmond ${version}, the hub ${hubVersion}`;
       if (newer > 0) return finding("warning", `${runs}: update the hub first`);
       const isOld = theirs.major < own.major || theirs.minor < own.minor - OLDER_MINORS;
-      return isOld ? finding("warning", `${runs}: the site is too old for it`) : null;
+      return isOld ? finding("warning", `${runs}: the site is too old for this hub`) : null;
     },
   },
   {

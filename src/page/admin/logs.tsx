@@ -113,7 +113,7 @@ function Following({ filter }: Readonly<{ filter: LogFilter }>) {
         </State>
         <span class="q">
           {plural(lines.length, "line")}
-          {isCut && ", older lines are in the search"}
+          {isCut && "; use the search for older lines"}
         </span>
         <button class="btn s" type="button" onClick={() => pause(!isPaused.value)}>
           {isPaused.value
