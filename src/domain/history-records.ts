@@ -193,11 +193,17 @@ export const ProductRecord = record("Product", {
   product: Type.String(),
   features: count("Features of the product with counts in the range"),
   total: countOrNull("Seats of all features, each seat group once; null if one is unlimited or unknown"),
-  peakHeld: held("Most seats that people held at one moment, of all features that were read then"),
+  peakHeld: held(
+    "Most seats that people held at one moment, summed over the features that were read at that moment",
+  ),
   averageHeld: held("Seats that people held, averaged over the time in which counts of a feature were read"),
-  p95Held: held("Number of seats that was enough for 95 % of that time"),
+  p95Held: held(
+    "Number of seats that was enough for 95 % of the time in which counts of a feature were read",
+  ),
   heldSeatHours: held("Seat-hours that people held while counts of a feature were read"),
-  idleSeatHours: held("Seat-hours of issued seats in that time, minus those that people held"),
+  idleSeatHours: held(
+    "Seat-hours of issued seats while counts of a feature were read, minus the seat-hours that people held",
+  ),
   uniqueUsers: nullable(Count),
   sessions: nullable(Count),
   denials: unlessUnknown,

@@ -193,7 +193,7 @@ const KEY_FIELDS = {
   dailyQuota: Quota,
   monthlyQuota: Quota,
   requestsPerMinute: Quota,
-  site: Type.Optional(Type.String({ description: "The site for which it pushes; only for the role site" })),
+  site: Type.Optional(Type.String({ description: "Site that pushes with the key; only for the role site" })),
 };
 export const Key = record("Key", KEY_FIELDS);
 export type Key = Static<typeof Key>;
@@ -218,9 +218,9 @@ const SIGN_IN_FIELDS = {
   stay: Type.Boolean({ description: "Does not expire after 12 idle hours" }),
   createdAt: Timestamp,
   lastUsedAt: Timestamp,
-  expiresAt: time("When it expires if it is not used again"),
+  expiresAt: time("When the sign-in expires if it is not used again"),
   browser: nullable(Type.String({ examples: ["Firefox 140 on Linux"] })),
-  current: Type.Boolean({ description: "Whether this request uses it" }),
+  current: Type.Boolean({ description: "Whether this request uses the sign-in" }),
 };
 export const SignInRecord = record("SignIn", SIGN_IN_FIELDS);
 export type SignInRecord = Static<typeof SignInRecord>;

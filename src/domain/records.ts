@@ -190,7 +190,9 @@ export const FeatureRecord = record("Feature", {
   error: nullable(Type.String()),
   collectedAt: nullable(Timestamp),
   ...OfCounts,
-  assigned: countOrNull("Number of people to whom it is assigned by name; null if the manager lists none"),
+  assigned: countOrNull(
+    "Number of people to whom the feature is assigned by name; null if the manager lists none",
+  ),
 });
 export type FeatureRecord = Static<typeof FeatureRecord>;
 

@@ -201,7 +201,10 @@ export const FLEET = {
     "Time of the last accepted push; absent before the first.",
   ),
   waitingFacts: gauge("licmond_fleet_waiting_facts", "Facts that are waiting for the hub."),
-  waitingBytes: gauge("licmond_fleet_waiting_bytes", "Approximate disk space of these facts."),
+  waitingBytes: gauge(
+    "licmond_fleet_waiting_bytes",
+    "Approximate disk space of the facts that are waiting for the hub.",
+  ),
   daysLeft: gauge("licmond_fleet_history_pending", "Days of history that are waiting for the hub."),
   sentFacts: counter("licmond_fleet_sent_facts_total", "Facts accepted by the hub."),
   sentBytes: counter("licmond_fleet_sent_bytes_total", "Compressed bytes accepted by the hub."),

@@ -108,7 +108,10 @@ export const SERVER = {
     "license_server_seats_issued",
     "Seats issued by all limited features with current data, each seat group once, without tokens and credits.",
   ),
-  used: gauge("license_server_seats_used", "Seats in use of those features."),
+  used: gauge(
+    "license_server_seats_used",
+    "Seats in use of all limited features with current data, each seat group once, without tokens and credits.",
+  ),
   features: gauge("license_server_features", "Features of the server by state of their data."),
   checkouts: gauge(
     "license_server_checkouts",
@@ -124,7 +127,10 @@ export const SERVER = {
     "license_member_reachable",
     "1 if the member accepted a TCP connection at the last poll.",
   ),
-  memberConnect: gauge("license_member_connect_seconds", "Duration of that connection attempt."),
+  memberConnect: gauge(
+    "license_member_connect_seconds",
+    "Duration of the TCP connection attempt to the member at the last poll.",
+  ),
   daemonStatus: gauge(
     "license_daemon_status",
     "1 for the current status of a vendor daemon or ISV server, 0 for the others.",

@@ -35,7 +35,7 @@ export type Command = Static<typeof Command>;
 
 export const CommandList = record("CommandList", {
   commands: Type.Array(Command, {
-    description: "First those of the license managers, then those of the config",
+    description: "Commands of the license managers, then commands of the config",
   }),
 });
 export type CommandList = Static<typeof CommandList>;

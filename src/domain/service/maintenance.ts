@@ -8,7 +8,7 @@ const Span = Type.Object({
 const Window = record("MaintenanceWindow", {
   patterns: Type.Array(Type.String({ description: "Ids of servers with * and ?, as in the config" })),
   servers: Type.Array(Type.String(), {
-    description: "Ids of the requested servers to which it currently applies",
+    description: "Ids of the requested servers to which the window currently applies",
   }),
   every: nullable(words(["day", "week"], "Null: once")),
   durationSeconds: Type.Integer({ minimum: 60 }),

@@ -25,7 +25,9 @@ export const SiteRecord = record("Site", {
       description: "Facts that the hub did not have yet at the site's last push",
     }),
   ),
-  lagSeconds: nullable(Type.Integer({ minimum: 0, description: "Age of the oldest of these facts" })),
+  lagSeconds: nullable(
+    Type.Integer({ minimum: 0, description: "Age of the oldest fact that the hub does not have yet" }),
+  ),
   daysLeft: nullable(
     Type.Integer({
       minimum: 0,
@@ -33,13 +35,13 @@ export const SiteRecord = record("Site", {
     }),
   ),
   lastPushAt: nullable(Timestamp),
-  stoppedAt: timeOrNull("When it reported its shutdown; null if it did not"),
+  stoppedAt: timeOrNull("When the site reported its shutdown; null if it did not"),
   joinedAt: Timestamp,
   version: textOrNull("Version of licmond at the site"),
   clockOffsetMs: nullable(Type.Integer({ description: "The site's clock minus the hub's at its last push" })),
   servers: Count,
   statuses: Type.Object(SummaryRecord.properties.servers.properties, {
-    description: "Its servers by status, as last reported",
+    description: "Servers of the site by status, as last reported",
   }),
   features: Count,
   fullFeatures: Type.Integer({

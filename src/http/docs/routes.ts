@@ -83,7 +83,7 @@ const forReading = (document) => {
   const made = JSON.parse(JSON.stringify(document));
   made.servers = [{ url: base.slice(0, -1), description: "This daemon" }];
   const [first, ...more] = made.info.description.split("\\n\\n");
-  const fold = "<details><summary>Keys, values, errors: what holds for all operations</summary>";
+  const fold = "<details><summary>Keys, values, errors: rules for all operations</summary>";
   made.info.description = [first, fold, ...more, "</details>"].join("\\n\\n");
   for (const item of Object.values(made.paths)) {
     for (const operation of Object.values(item)) {

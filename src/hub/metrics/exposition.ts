@@ -178,7 +178,7 @@ export const SITE = {
   ),
   lag: gauge(
     "licmond_site_lag_seconds",
-    "Age of the oldest of these facts; absent while the site is silent.",
+    "Age of the oldest fact of the site that the hub does not have yet; absent while the site is silent.",
   ),
   pushed: gauge(
     "licmond_site_last_push_timestamp_seconds",

@@ -48,7 +48,7 @@ export function createBusyWait(
     if (!isReported) log.info("The database is no longer locked");
     else
       log.warn("Another program keeps the database locked; writes are waiting", {
-        fix: "Look for programs that have the file open (fuser) and end them",
+        fix: "Look for programs that have the file open (fuser) and stop them",
       });
   };
 

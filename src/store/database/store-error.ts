@@ -76,7 +76,7 @@ export class DamagedValue extends Error {
 
 const FIXES = {
   FULL: "Free space on its file system, or move storage.directory to a larger one.",
-  BUSY: "Look for programs that have the file open (fuser) and end them.",
+  BUSY: "Look for programs that have the file open (fuser) and stop them.",
   IO: "Check the disk; the kernel log has details.",
 } as const;
 
