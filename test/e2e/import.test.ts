@@ -165,7 +165,7 @@ describe("licmond import", () => {
     const [, sessions, denials] =
       /skipped (\d+) sessions and (\d+) denials from before/.exec(left.stderr) ?? [];
     expect(Number(sessions)).toBeGreaterThan(25_000);
-    expect(left.stderr).toContain("which retention.sessions would delete. To keep them, raise it");
+    expect(left.stderr).toContain("which retention.sessions would delete. To keep them, raise that setting");
     expect(left.stdout).toContain(" 0 added, 0 known before");
     expect(stored(at)).toMatchObject({ sessions: [], denials: [] });
 

@@ -174,6 +174,6 @@ function tooOld(what: string, retention: string, keptFrom: number): string {
   const [day] = iso(keptFrom).split("T");
   return (
     `licmond: skipped ${what} from before ${day}, which retention.${retention} would delete. ` +
-    "To keep them, raise it, reload the daemon, and import again.\n"
+    "To keep them, raise that setting, reload the daemon, and import again.\n"
   );
 }
