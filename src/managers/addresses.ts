@@ -5,13 +5,13 @@ interface GroupForm {
   readonly examples: string;
   readonly defaultPort: number;
   readonly separator: string | RegExp;
-  /** What the problem calls three servers, e.g. `a failover cluster`. */
+  /** Name of a group in error messages, e.g. `a failover cluster`. */
   readonly group: string;
 }
 
 export const GROUP_SIZE = 3;
 
-/** Such hosts are safe inside a command. */
+/** Accepts only hosts that are safe inside a command. */
 const HOST = /^(?:[A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])$/;
 
 /** Parses `port@host` or `host`, or the three servers of a group. */
@@ -37,7 +37,7 @@ export function parseGroup(address: string, form: GroupForm): ParsedAddress | Ad
     : problem(`expected one server or three (${form.group}), got ${members.size}`);
 }
 
-/** Returns why a tool cannot take the address; null for safe text. */
+/** Returns why the address cannot be passed to a tool; null if it can be passed. */
 export function unsafeText(address: string): string | null {
   if (address === "") return "empty";
   if (/[\0-\x1f\x7f]/.test(address)) return "it contains control characters";
@@ -57,7 +57,7 @@ export function shortened(text: string): string {
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }
 
-/** Two of a group of three must be up. */
+/** Returns how many members must be up: two of a group of three, otherwise one. */
 export function majorityOfThree(members: number): number {
   return members === GROUP_SIZE ? 2 : 1;
 }

@@ -1,6 +1,6 @@
 /**
- * Some texts contain the output of one server twice. A block is a copy if an earlier part of the same server
- * has it.
+ * Detects repeated blocks, for texts that contain the output of one server twice. A block is a copy if an
+ * earlier part of the same server has a block with the same key.
  */
 export function createCopies<Block extends { cut: boolean }>() {
   const known = new Map<string, { readonly block: Block; readonly part: number }>();
@@ -11,7 +11,10 @@ export function createCopies<Block extends { cut: boolean }>() {
       server = name;
       part++;
     },
-    /** Reports whether the block is a copy. Marks the first one as cut: either count may be right. */
+    /**
+     * Reports whether the block is a copy. If so, marks the first block as cut, because the counts of
+     * either block may be the right ones.
+     */
     isCopy(key: string, block: Block): boolean {
       const first = known.getOrInsert(`${server}\0${key}`, { block, part });
       if (first.part === part) return false;

@@ -5,13 +5,16 @@ import type { SimulatedTool } from "./simulated-tool.ts";
 export interface Dialect extends Pick<Manager, "parseAddress" | "render"> {
   /** Leading words to skip: the tool's own name or its subcommand. */
   readonly names: readonly string[];
-  /** Lists each option: `[-a]` has no value, `[-f [feature]]` an optional and `[-c file]` a required one. */
+  /**
+   * Lists the options: `[-a]` has no value, `[-f [feature]]` has an optional value, `[-c file]` has a
+   * required value.
+   */
   readonly usage: string;
   readonly banner: (version: string) => string;
   readonly exitCode: (reading: Reading) => number;
   readonly daemonOption: string;
   readonly featureOption: string;
-  /** The answer contains features only with one of these options. */
+  /** Options that make the tool list features; without any of these options, the answer has no features. */
   readonly allOptions: readonly string[];
 }
 
@@ -30,7 +33,8 @@ export function dialectTool(dialect: Dialect, reading: SimulatedTool["reading"])
       const address = options.get("-c") || server.address;
       const asked = parseAddress(address);
       if ("problem" in asked) return failed(`${address}: ${asked.problem}\n`);
-      // A license file or one name of a triad does not name all members.
+      // Answer with the names in the address only if they name all members. A license file or one host of a
+      // triad does not.
       const isWhole = asked.members.length === server.members.length;
       const members = server.members.map((one, index) => {
         const name = isWhole ? asked.members[index] : undefined;

@@ -30,7 +30,7 @@ export interface Manager {
   readonly profile?: Profile;
   /** Names of the tool on $PATH in order of preference; empty if every step is an HTTP request. */
   readonly tools: readonly string[];
-  /** Parses an address; returns a description of the problem and the expected form if it is invalid. */
+  /** Parses an address. For an invalid address, returns a description of the problem and the expected form. */
   parseAddress(address: string): ParsedAddress | AddressProblem;
   /**
    * Returns the steps of the status query in order. `tool` is an argv prefix with at least one element if `tools` is
@@ -42,7 +42,7 @@ export interface Manager {
   /** Merges the readings of all steps, in order. */
   merge?(readings: readonly Reading[]): Reading;
   readonly commands: ManagerCommands;
-  /** Returns the argv prefix of a utility, derived from `tool`, which runs the status query. */
+  /** Returns the argv prefix of a utility, derived from `tool`, the prefix of the status query. */
   utility(tool: readonly string[], name: string): readonly string[];
   /**
    * Set if the output contains the license server's time. Most tools print the clock of the host that runs them.
@@ -78,9 +78,9 @@ export interface RequestStep {
 }
 
 /**
- * Query values, headers and body may contain `{secret}` and `{secret_base64}`: a secret `user:password` makes
- * `Basic {secret_base64}`. In JSON and form bodies the secret is escaped. Redirects are not followed if a
- * secret was sent.
+ * A request. Query values, headers and body may contain `{secret}` and `{secret_base64}`; with a secret of
+ * the form `user:password`, use the header `Basic {secret_base64}`. In JSON and form bodies the secret is
+ * escaped. Redirects are not followed if a secret was sent.
  */
 export interface HttpQuestion {
   readonly method: "GET" | "POST";
@@ -106,7 +106,7 @@ export type ManagerCommands = Readonly<Partial<Record<BuiltInCommand, CommandTem
 
 interface CommandTemplate {
   readonly utility: string;
-  /** Argument lists to choose from; `remove` may have one by handle and one by names. */
+  /** Argument lists to choose from. `remove` may have a list with the handle and a list with names. */
   readonly forms: readonly CommandForm[];
 }
 
@@ -160,12 +160,13 @@ export interface RenderOptions {
 /** Covers the largest known sites and bounds the memory that an untrusted output can use. */
 export const MAX_HOSTS = 50_000;
 
-/** A slice takes well under a millisecond. */
+/** Number of hosts per slice; a slice takes well under a millisecond. */
 const AT_ONCE = 500;
 
 /**
- * A bounded set of client hosts; when it is full, the older half is dropped. Added hosts are queued: few
- * outputs read the set, and inserting at once makes parsing 57,000 lines a third slower.
+ * A bounded set of client hosts; when the set is full, the older half is dropped. Added hosts are queued,
+ * because few outputs read the set, and inserting each host at once makes parsing 57,000 lines a third
+ * slower.
  */
 export function createKnownHosts(initial: Iterable<string> = []) {
   let known = new Set<string>();
@@ -202,9 +203,9 @@ export function createKnownHosts(initial: Iterable<string> = []) {
     },
     add: (host: string): void => void added.push(host),
     learnAdded,
-    /** Number of hosts learnt so far; if it changed, the list changed. */
+    /** Number of hosts learnt so far. A different number means that the list has changed. */
     learnt: () => learnt,
-    /** Oldest first; adding them in this order restores their order of age. */
+    /** Returns the hosts, oldest first. Adding them to a new set in this order keeps their order of age. */
     list(): string[] {
       settle();
       return [...known];

@@ -9,14 +9,14 @@ import { UNITS } from "../domain/words.ts";
 export const FORMATS = ["licmond", "xf-custom", "json", "lines"] as const;
 export type Format = (typeof FORMATS)[number];
 
-/** Facts that a profile can extract: named groups of an expression, keys of `fields` and `user_fields`. */
+/** Facts that a profile can extract, as named groups of an expression or as keys of `fields` and `user_fields`. */
 export const FACTS = [
   ...(["name", "version", "daemon", "kind", "group", "total", "used", "free", "unlimited"] as const),
   ...(["queued", "reserved", "denied", "expires", "user", "host", "port", "display"] as const),
   ...(["count", "pid", "handle", "start", "until", "error"] as const),
 ] as const;
 export type FactName = (typeof FACTS)[number];
-/** Facts of one line or object, as text: an unreadable count stays unknown. */
+/** Facts of one line or object, as text, so that an unreadable count stays unknown. */
 export type Facts = { readonly [Name in FactName]?: string | undefined };
 
 export const LINE_KINDS = [
@@ -25,7 +25,7 @@ export const LINE_KINDS = [
 ] as const;
 export type LineKind = (typeof LINE_KINDS)[number];
 
-/** `SECRETS` are filled in only where other processes cannot see them. */
+/** Names of placeholders. `SECRETS` are filled in only where other processes cannot see them. */
 export const PLACES = ["address", "host", "port"] as const;
 export const SECRETS = ["secret", "secret_base64", "token"] as const;
 

@@ -103,7 +103,7 @@ function createLineFeeder(bytes: Uint8Array, parser: ReadingParser, truncated: b
   const tooLong: UnparsedLine[] = [];
   let isSkipping = false;
 
-  /** A CR within a line is a line end, as very old tools print it. */
+  /** Splits a line at CRs, which are the line ends of very old tools. */
   function emit(line: string): void {
     for (const part of line.slice(0, endBeforeCrs(line)).split("\r")) {
       count++;
@@ -116,7 +116,7 @@ function createLineFeeder(bytes: Uint8Array, parser: ReadingParser, truncated: b
       const end = text.search(/[\r\n]/);
       if (end === -1) return;
       isSkipping = false;
-      // Continue with the line end, which ends the long line.
+      // Continue at the line end, which ends the long line.
       feed(text.slice(end));
       return;
     }
@@ -135,7 +135,7 @@ function createLineFeeder(bytes: Uint8Array, parser: ReadingParser, truncated: b
     if (rest.length > MAX_LINE) giveUp();
   }
 
-  /** An empty line takes the place of one that is too long, to keep the line numbers right. */
+  /** Gives up a line that is too long. An empty line takes its place, to keep the line numbers right. */
   function giveUp(): void {
     const end = endBeforeCrs(rest);
     if (end > MAX_LINE) {

@@ -37,7 +37,7 @@ function textsOf({ query = {}, headers = {}, body = "" }: HttpQuestion): string[
   return [...Object.values(query), ...Object.values(headers), body];
 }
 
-/** A shorter secret would be masked in every word, and is easy to guess. */
+/** Minimum length of a secret. A shorter one is easy to guess, and masking it would alter ordinary words. */
 export const LEAST_SECRET = 4;
 
 /** `mayBeCut`: the text may end within a secret. */
@@ -86,8 +86,8 @@ function hexOf(character: string): string {
 }
 
 /**
- * Returns the forms of a secret inside the base64 of a longer text, e.g. `user:SECRET`: one for each offset
- * within a group of three bytes.
+ * Returns the forms that a secret can have inside the base64 of a longer text, e.g. of `user:SECRET`. There
+ * is one form for each offset within a group of three bytes.
  */
 function base64Of(secret: string): string[] {
   const bytes = Buffer.from(secret);

@@ -74,7 +74,7 @@ export interface SimulatedFeature {
 export interface SimulatedPool {
   readonly version: string;
   readonly vendorString: string | null;
-  /** Null is uncounted. */
+  /** Null = uncounted. */
   readonly seats: number | null;
   readonly expiry: Expiry;
 }
@@ -103,7 +103,7 @@ export type ReadingParts = Pick<
   "reportTime" | "toolVersion" | "members" | "daemons" | "features"
 > & { readonly errors?: readonly ToolError[] };
 
-/** Tools print the features of one daemon after those of another. */
+/** Builds the features, grouped by daemon as tools print them. */
 export function featuresByDaemon(
   server: SimulatedServer,
   featureOf: (server: SimulatedServer, feature: SimulatedFeature) => FeatureReading,

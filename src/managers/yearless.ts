@@ -3,7 +3,8 @@ import { isDate, localToUtc, wallClock, weekdayOf } from "../domain/time/zone.ts
 
 /**
  * Reads times that are printed without a year. `now` is the reference until the output prints its own time.
- * They may be `aheadMs` later, because clocks differ and the server's zone may be ahead of the tool's.
+ * Times may be up to `aheadMs` after the reference, because clocks differ and the server's zone may be
+ * ahead of the tool's zone.
  */
 export function createYearlessTimes(zone: string, now: number, aheadMs: number, yearsBack: number) {
   let reference = now;

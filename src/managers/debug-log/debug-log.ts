@@ -18,10 +18,10 @@ export interface ReaderState {
 
 export interface ReaderOptions {
   readonly zone: string;
-  /** Day of the first line, or the state of an earlier reader. */
+  /** State to start with: that of an earlier reader, or a new state with the day of the first line. */
   readonly start: ReaderState;
   readonly inferred?: boolean;
-  /** Events after an uncertain midnight wait for the next printed date, which may take hours of log. */
+  /** Hold events after an uncertain midnight back until the next printed date, which may take hours of log. */
   readonly hold: boolean;
   readonly onEvent: (event: DebugLogEvent) => void;
   readonly onNotice?: (notice: DaemonNotice) => void;
@@ -36,20 +36,29 @@ export interface DaemonNotice {
   readonly text: string;
 }
 
-/** Never throws and takes linear time. Reports an event once the next line shows that it is complete. */
+/**
+ * Reads a log line by line. Never throws and takes linear time. Reports an event only once the next line
+ * shows that the event is complete.
+ */
 export interface DebugLogReader {
   line(text: string): void;
-  /** Sets the approximate time of the next lines; their day is the closest one. Null = unknown. */
+  /**
+   * Sets the approximate time of the next lines; each of them gets the day that brings it closest to this
+   * time. Null = unknown.
+   */
   near(at: number | null): void;
   flush(): void;
   readonly counts: DebugLogCounts;
   state(): ReaderState;
-  /** Times of the first and the last line with a time and a daemon; null before the first. */
+  /** Times of the first and the last line that have a time and a daemon; null before such a line. */
   readonly firstAt: number | null;
   readonly lastAt: number | null;
 }
 
-/** Counts the midnights up to the first printed date; without one, up to the file's modification time. */
+/**
+ * Finds the day of a log's first line, by counting the midnights up to the first printed date. Without a
+ * printed date, counts up to the file's modification time.
+ */
 export interface FirstDay {
   /** Returns true once the day is known and the rest can be skipped. */
   line(text: string): boolean;
@@ -91,7 +100,7 @@ export interface LicenseEvent {
   readonly version: string | null;
 }
 
-/** Both end the daemon's checkouts. `daemon` null = all daemons of the log. */
+/** Start or exit of a daemon. Both end the daemon's checkouts. `daemon` null = all daemons of the log. */
 export interface DaemonEvent {
   readonly kind: "DAEMON_UP" | "DAEMON_DOWN";
   readonly at: number;
@@ -144,12 +153,12 @@ interface OpenOut {
 }
 
 /**
- * Pairs OUT and IN events by handle, or by daemon, feature, user, host and checkout data, oldest first. An IN
- * may end several OUTs or a part of one. A daemon that exits or restarts ends its checkouts.
+ * Pairs OUT and IN events by handle, or by daemon, feature, user, host and checkout data, oldest OUT first.
+ * An IN may end several OUTs or a part of one OUT. A daemon that exits or restarts ends its checkouts.
  */
 export function createPairing(onSession: (session: PairedSession) => void) {
   const open = new Map<string, Map<string, OpenOut[]>>();
-  /** Seats ended by a daemon's exit, by daemon; the daemon may still print their check-ins. */
+  /** Seats that ended with their daemon, by daemon. The daemon may still print check-ins for these seats. */
   const takenBack = new Map<string, Map<string, number>>();
   const sameSecond = new Map<string, number>();
   let second = Number.NaN;
@@ -163,7 +172,7 @@ export function createPairing(onSession: (session: PairedSession) => void) {
   function end(out: OpenOut, count: number, at: number, reason: PairedSession["endReason"]): void {
     const { daemon, feature, user, host, data, version, handle } = out.event;
     const startedAt = out.event.at;
-    // Spelled out: object spread cost a second per million sessions.
+    // Fields are listed one by one, because an object spread takes a second longer per million sessions.
     onSession({
       daemon,
       feature,
@@ -217,13 +226,14 @@ export function createPairing(onSession: (session: PairedSession) => void) {
       if (chosen.left === 0) list.splice(list.indexOf(chosen), 1);
     }
     if (list.length === 0) open.get(event.daemon)?.delete(key);
-    // A linger prints no count or a different one; the surplus is not another seat.
+    // Ignore surplus seats: a check-in after a linger prints no count or a different one.
     if (left < event.count) return;
     if (reason !== "server_restart" || !wasTakenBack(event, key)) counts.orphanIns++;
   }
 
   /**
-   * Reports whether the seats were already ended: daemons print `(SHUTDOWN)` check-ins after the line of their exit.
+   * Reports whether the daemon's exit already ended these seats. Daemons print `(SHUTDOWN)` check-ins after
+   * the line of their exit.
    */
   function wasTakenBack({ daemon, count }: LicenseEvent, key: string): boolean {
     const seats = takenBack.get(daemon);

@@ -9,8 +9,8 @@ const MAX_LINE = 64 * 1024;
 const SNIFFED = 4096;
 
 /**
- * Report logs are encrypted: they have bytes that never occur in text. A log that is truncated under its
- * writer begins with NULs.
+ * Detects UTF-16 and binary files. Report logs are binary: they are encrypted and contain bytes that never
+ * occur in text. NULs are ignored, because a log that was truncated under its writer begins with NULs.
  */
 export function natureOf(bytes: Uint8Array): LogNature {
   if ((bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff)) return "utf-16";
@@ -54,7 +54,8 @@ export function createLineCutter() {
       const end = all.lastIndexOf(LF) + 1;
       const isLong = end === 0 && begun.length > 0 && all.length > MAX_LINE;
       if (end > 0 || isLong) cut(isLong ? all : all.subarray(0, end), line);
-      // Copy the rest: the caller may reuse its buffer. NULs are skipped, because there may be any number of them.
+      // Copy the rest, because the caller may reuse its buffer. Leave out leading NULs, because there may
+      // be any number of them.
       begun = isLong ? new Uint8Array(0) : all.slice(behindNuls(all, end));
     },
     finish(line: (text: string) => void): void {

@@ -4,8 +4,9 @@ import { fromWallClock, secondOccurrence } from "../../domain/time/zone.ts";
 export const DAY_SECONDS = 86_400;
 
 /**
- * Converts days and seconds to epoch ms. In a repeated hour, a time is the second occurrence if the first
- * would be earlier than the latest line by more than half of the repeated span.
+ * Converts days and seconds of the zone's clock to epoch ms. When clocks go back, a span of time occurs
+ * twice. A time in this span means the first occurrence until that would be earlier than the latest line by
+ * more than half of the span; from then on, it means the second occurrence.
  */
 export function createToUtc(zone: string): (day: number, second: number) => number {
   let cachedDay = Number.NaN;

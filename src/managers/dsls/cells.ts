@@ -50,8 +50,9 @@ export function createTimes(zone: string) {
 
   return {
     /**
-     * Returns when the person and the program got the license. Null if a cell is not a time or an earlier one
-     * is missing: then a name with a comma has shifted the cells.
+     * Returns when the person (`since`) and the program (`at`) got the license. Returns null if a cell is
+     * not a time, or is filled although an earlier cell is empty: a comma in a name has then shifted the
+     * cells.
      */
     grant(row: Row): { readonly since: number | null; readonly at: number | null } | null {
       const [begun, given] = [row.get("since"), row.get("at")];
@@ -60,7 +61,7 @@ export function createTimes(zone: string) {
       const at = given === begun ? since : given === "" ? null : read(given);
       return since === null || (at === null && given !== "") ? null : { since, at };
     },
-    /** Null if the text is not a date. An empty cell is unknown. */
+    /** Parses an expiry date; an empty cell means unknown. Returns null if the text is not a date. */
     expiry(text: string): Expiry | null {
       if (text === "") return UNKNOWN_EXPIRY;
       if (read(text) === null) return null;

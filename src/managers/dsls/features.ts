@@ -14,8 +14,8 @@ import { printCells } from "./csv.ts";
 import type { Row } from "./table.ts";
 
 /**
- * Tokens and credits count by row. A user has one license for any number of programs, and a named user keeps
- * it while no program runs.
+ * How each license model counts `inuse`. Tokens and credits count by row. A user has one license for any
+ * number of programs, and a named user keeps the license while no program runs.
  */
 const MODELS: Readonly<
   Record<string, { readonly unit: Unit; readonly inuse: "rows" | "users" | "assigned" }>
@@ -37,9 +37,7 @@ export function createFeatures(times: ReturnType<typeof createTimes>) {
   let last: FeatureDraft | null = null;
   let same: { readonly head: Row["head"]; readonly pool: PoolDraft } | null = null;
 
-  /**
-   * Returns null if the row contradicts itself or an earlier row: it is damaged, or its cells are shifted.
-   */
+  /** Returns null if the row contradicts itself or an earlier row. Such a row is damaged, or its cells are shifted. */
   function poolOf(row: Row, feature: FeatureDraft): PoolDraft | null {
     const [count, inuse] = [row.get("count"), readCount(row.get("inuse"))];
     const isUnlimited = count.toLowerCase() === "unlimited";
@@ -48,7 +46,7 @@ export function createFeatures(times: ReturnType<typeof createTimes>) {
     if (inuse === null || expiry === null || (total === null && !isUnlimited)) return null;
     const known = pools.get(row.head.identity);
     if (known !== undefined)
-      // Rows of one set of licenses differ only in their users.
+      // Rows of one set of licenses differ only in their users, so a further row must have a user and the same counts.
       return row.isUse && known.total === total && known.inuse === inuse ? known : null;
     const pool = createPool(row, total, inuse, expiry, feature.pools.length);
     feature.pools.push(pool);
@@ -63,7 +61,7 @@ export function createFeatures(times: ReturnType<typeof createTimes>) {
       const model = row.get("model");
       const { unit } = MODELS[model] ?? UNKNOWN_MODEL;
       const [daemon, name] = [row.get("editor"), row.get("feature")];
-      // Counts of different units are never added up.
+      // Keep counts of different units in separate features, because they must never be added up.
       const feature = features.getOrInsertComputed(`${featureKey(daemon, name)}\0${unit}`, () =>
         createFeature(daemon, name, unit),
       );
@@ -79,7 +77,7 @@ export function createFeatures(times: ReturnType<typeof createTimes>) {
       if (last !== null) last.cut = true;
     },
     read(): FeatureReading[] {
-      // An invalid row may have a wrong feature name, so a feature needs at least one valid row.
+      // Leave out features without a valid row: an invalid row may have a wrong feature name.
       const known = [...features.values()].filter(({ pools }) => pools.length > 0);
       const named = Map.groupBy(known, ({ daemon, name }) => featureKey(daemon, name));
       return known.map((feature) => {
@@ -144,7 +142,7 @@ function createPool(
   const byPerson = new Map<string, Held>();
   const queue: QueueReading[] = [];
 
-  /** Adds a checkout. Programs of one person share a license, held since the first of them started. */
+  /** Adds a checkout. All programs of a person share one license, which is held since the first program started. */
   function hold(person: string, one: Held): void {
     const own = byPerson.get(person);
     if (own !== undefined) own.startedAt = earlier(own.startedAt, one.startedAt);
@@ -177,11 +175,11 @@ function createPool(
         count: counts === "rows" ? count : 1,
         handle: row.get("session") || null,
         pid,
-        // A named user has the license long before a program uses it.
+        // Use the program's time for a named user, who has the license long before a program uses it.
         startedAt: counts === "assigned" ? grant.at : (grant.since ?? grant.at),
         pool: index,
       });
-      // The tool never prints tokens without a holder.
+      // Reject a row without a holder: the tool never prints one.
       if (one.user === null && one.host === null && one.handle === null) return false;
       if (place !== "") {
         const { user, host, display, qualifier, version, handle, pool } = one;
@@ -208,7 +206,7 @@ function createPool(
       vendorString: printCells(words),
       kind: total === null ? "uncounted" : assigned === null ? "floating" : "unknown",
       total,
-      // A named user who runs no program does not use the license.
+      // Count only named users who run a program; the others do not use their license.
       used: assigned === null ? inuse : checkouts.length,
       unlimited: total === null,
       expiry,
@@ -216,7 +214,10 @@ function createPool(
   };
 }
 
-/** Identifies the owner of a license: by internal id, unless that repeats the feature's name. */
+/**
+ * Returns a key for the owner of a license. The key uses the internal id, unless the id only repeats the
+ * feature's name.
+ */
 function personOf(row: Row, isNamed: boolean): string {
   const [id, user] = [row.get("internalId"), row.get("user")];
   if (id !== "" && id !== row.get("feature")) return `${id}\0${user}`;

@@ -21,15 +21,16 @@ function parseAddress(address: string): ParsedAddress | AddressProblem {
 const connect = (host: string, port: number | string) => `connect ${host} ${port} -restricted`;
 const USAGE = "getLicenseUsage -csv";
 
-/**
- * Forces English words and dates. Without the encoding, LC_ALL=C turns other letters into `?`.
- */
+/** Forces English words and dates. The encoding must be set, because with LC_ALL=C Java prints other letters as `?`. */
 const ENV = {
   LANG: "C",
   JAVA_TOOL_OPTIONS: "-Duser.language=en -Duser.country=US -Dfile.encoding=UTF-8 -Dstdout.encoding=UTF-8",
 };
 
-/** A password must not appear in argv; on stdin it follows `connect`, which prompts for it. */
+/**
+ * Returns the step that queries a server. A password must not appear in argv, so it is sent on stdin after
+ * `connect`, which prompts for a password.
+ */
 function stepTo(tool: readonly string[], host: string, port: number, hasSecret: boolean): CommandStep {
   const name = `${port}@${host}`;
   if (hasSecret) {
@@ -60,7 +61,7 @@ export const dsls: Manager = {
     const members = "problem" in parsed ? [] : parsed.members;
     return members.map(({ host, port }) => stepTo(tool, host, port ?? DEFAULT_PORT, hasSecret));
   },
-  /** All servers of a cluster know the same. */
+  /** One answer is enough, because all servers of a cluster know the same licenses. */
   until: "first answer",
   /** Only `status`: recycling a named user's license and restarting the server require full access. */
   commands: {

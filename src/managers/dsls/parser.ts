@@ -7,7 +7,7 @@ import { readCells } from "./csv.ts";
 import { createFeatures } from "./features.ts";
 import { readHeader, type Table } from "./table.ts";
 
-/** Precedes an answer, the echo of a command, or the next prompt. */
+/** Matches the prompt. An answer, the echo of a command or another prompt may follow in the same line. */
 const PROMPT = /^(?:admin ?>[ \t]*)+/;
 const ECHO = /^(?:c|connect|quit|getLicenseUsage)\b/i;
 const TABLE_ECHO = /^getLicenseUsage\b/i;
@@ -29,15 +29,16 @@ const FAILED = /^error\b|\b(?:denied|refused|incorrect|invalid|unknown command|n
 /** A row of `getLicenseUsage` without `-csv`, whose words and dates depend on the language. */
 export const TEXT_FORM = /\bmaxReleaseNumber:/;
 
-/** Maximum lines of a quoted cell; after more, the quote is treated as stray. */
+/** Maximum number of lines of a quoted cell. If the cell does not end by then, the quote is treated as stray. */
 const MAX_LINES_OF_ROW = 16;
 
 /**
  * Parses `getLicenseUsage -csv`. The table begins with the line that names its columns.
  *
- * A tool that prompts before the table prompts after it as well; if that is missing, the text is cut. On stdin, some
- * versions prompt only once. Then a text is known to be cut if its last line has no line end or the rows of users do
- * not add up. A cut between two sets of licenses cannot be detected.
+ * A tool that prompts before the table also prompts after the table; if the second prompt is missing, the
+ * text is cut. On stdin, some versions print a single prompt. Such a text is known to be cut if its last
+ * line has no line end or the rows of users do not add up. A cut between two sets of licenses cannot be
+ * detected.
  */
 export function createDslsParser({ zone, step }: ParseContext): ReadingParser {
   const unparsed = createUnparsed();
@@ -162,7 +163,7 @@ export function createDslsParser({ zone, step }: ParseContext): ReadingParser {
     line: take,
     finish({ rest, truncated }: OutputEnd) {
       const wasTable = isInTable();
-      // Accept a line without line end only outside the table.
+      // Inside the table, do not parse a line without line end: the row may be cut.
       if (rest !== null && (!wasTable || PROMPT.test(rest))) take(rest);
       else if (rest !== null) isCut = true;
       if (truncated || (isInTable() && (isPrompted || open.length > 0 || !wasTable))) isCut = true;

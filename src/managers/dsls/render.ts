@@ -109,7 +109,7 @@ function printHeld(held: CheckoutReading, pool: PoolReading, zone: string): Cell
   return {
     ...printClient(held),
     tokens: isUser ? "" : String(held.count),
-    // A distinct id per row gives each user a license.
+    // Make the id of each row distinct, so that each user has a separate license.
     internalId: isUser ? `${held.user ?? ""}.${held.host ?? ""}.${held.handle ?? ""}` : "",
     process: printProcess(held),
     since: started,

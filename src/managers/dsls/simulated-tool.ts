@@ -90,7 +90,7 @@ function featureOf(_: SimulatedServer, feature: SimulatedFeature): FeatureReadin
   const inOrder = feature.checkouts.toSorted((a, b) => a.pool - b.pool || a.startedAt - b.startedAt);
   const named = feature.assigned?.map((person) => ({
     ...person,
-    // A session left open overnight shares the license with the next one.
+    // A person with two sessions, one of them left open overnight, uses a single license.
     checkout: inOrder.find(({ user }) => user === person.user),
   }));
   const held = named?.flatMap(({ checkout }) => checkout ?? []) ?? inOrder;

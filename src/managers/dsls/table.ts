@@ -36,7 +36,7 @@ const USAGE: readonly Column[] = NAMES.slice(NAMES.indexOf("tokens"));
 
 /** Cells that identify and count a set of licenses; the rows of its users share them. */
 interface Head {
-  /** Start of the line up to and including the last comma; null if it has quotes. */
+  /** Start of the line, up to and including the comma before the cells about users; null if the line has quotes. */
   readonly text: string | null;
   readonly cells: readonly string[];
   readonly identity: string;
@@ -67,7 +67,7 @@ export function readHeader(line: string) {
   if (REQUIRED.some((column) => place[column] === -1)) return null;
   const usage = USAGE.map((column) => place[column]).filter((at) => at !== -1);
   const counts = Math.max(place.count, place.inuse);
-  /** First cell about users. If the user columns are not last, the whole row is head. */
+  /** Index of the first cell about users. If the user columns are not last, the whole row is treated as head. */
   const first = Math.min(width, ...usage);
   const isInOrder = counts < first && IDENTITY.every((column) => place[column] < first);
   const from = isInOrder ? first : width + 1;
@@ -76,7 +76,7 @@ export function readHeader(line: string) {
   function rowOf(head: Head, tail: readonly string[]): Row | null {
     const length = head.cells.length + tail.length;
     const end = tail.at(-1) ?? head.cells.at(-1);
-    // The tool adds a comma after each cell and omits empty cells at the end.
+    // The tool ends each cell with a comma, which adds an empty cell to a full row, and omits empty cells at the end.
     if (length > width + (end === "" ? 1 : 0) || head.cells.length <= counts) return null;
     const cell = (at: number): string => (at < from ? head.cells[at] : tail[at - from]) ?? "";
     return {
@@ -89,7 +89,8 @@ export function readHeader(line: string) {
 
   return {
     /**
-     * Returns the row of these cells; null if there are too few or too many. `text`: the line, if it has no quotes.
+     * Returns the row of these cells; null if there are too few or too many. `text`: the line, or null if
+     * the line has quotes.
      */
     row(cells: readonly string[], text: string | null): Row | null {
       const own = cells.slice(0, from);
@@ -100,7 +101,10 @@ export function readHeader(line: string) {
       };
       return rowOf(last, cells.slice(from));
     },
-    /** Parses a line that has the head of the previous one, which saves most of the work; null for others. */
+    /**
+     * Parses a line that begins with the head of the previous line, which saves most of the work. Returns
+     * null for other lines.
+     */
     sameSet(line: string): Row | null {
       const begin = last?.text ?? null;
       if (last === null || begin === null || !line.startsWith(begin)) return null;

@@ -50,8 +50,8 @@ const RESERVATION = /^(\d{1,9}) RESERVATIONs? for (.+)$/is;
 const OWNER = /^([A-Z_]+) (.+)$/is;
 
 /**
- * Parses `N RESERVATION[s] for (USER|HOST|HOST_GROUP|…) NAME… (srv/port)`. An unknown type becomes part of
- * the name.
+ * Parses `N RESERVATION[s] for (USER|HOST|HOST_GROUP|…) NAME… (srv/port)`. An unknown type is kept as part
+ * of the name.
  */
 export function parseReservation(trimmed: string, pool: number | null): ReservationReading | null {
   const found = RESERVATION.exec(trimmed);
@@ -63,16 +63,16 @@ export function parseReservation(trimmed: string, pool: number | null): Reservat
   return type === undefined ? { type: "other", name: owner, count, pool } : { type, name, count, pool };
 }
 
-/** Names may contain blanks and brackets; only the last bracket with a slash is the server's. */
+/** Removes the server, which is the last bracket with a slash. Names may contain blanks and brackets too. */
 function withoutServer(text: string): string {
   const open = text.lastIndexOf(" (");
   return open > 0 && text.endsWith(")") && text.indexOf("/", open) !== -1 ? text.slice(0, open) : text;
 }
 
-/** Maximum number of lines whose identity is split again at the end, which bounds the time. */
+/** Maximum number of lines whose identity is split again at the end, to limit the time. */
 const MAX_SECOND_LOOKS = 5_000;
 
-/** `kept`: a part of the line was not understood, so it counts as unparsed; the rest was used. */
+/** `kept`: the line was used, but a part was not understood, so the line counts as unparsed. */
 export type LineOutcome = "known" | "kept" | "unknown";
 
 const BORROWABLE = /^\d{1,9} borrowable licen[sc]es?\b/i;

@@ -94,7 +94,7 @@ export function openBlock(header: FeatureHeader, daemon: string, part: number) {
     /** Seats above the first pool line. */
     loose: 0,
     held: 0,
-    /** The last line was a pool line; its description may follow. */
+    /** True directly after a pool line, whose description may follow. */
     describing: false,
     doubtful: false,
   };
@@ -113,7 +113,7 @@ export function openPool(version: string | null, expiry: Expiry, tableOnly = fal
     expiry,
     held: 0,
     tableOnly,
-    /** Checkouts without a pool, or in a pool of the same version, may belong to this pool. */
+    /** True if checkouts without a pool, or in another pool of the same version, may belong to this pool. */
     doubtful: false,
   };
 }
@@ -136,8 +136,8 @@ export function setKind(pool: PoolDraft, kind: PoolKind): void {
 }
 
 /**
- * Compares `in use` with checkouts and reservations. More seats are shared (duplicate grouping), unless they
- * exceed the total: then a line is wrong.
+ * Compares `in use` with the seats of checkouts and reservations. A larger sum means that checkouts share
+ * seats (duplicate grouping), unless the sum exceeds the total: then a line is wrong.
  */
 export function consistencyOf({ held, used, total }: Block): Consistency {
   if (used === null || held === used) return "ok";
@@ -162,7 +162,7 @@ export function closeBlock(block: Block, isCut: boolean): FeatureReading {
 }
 
 function usedOf(block: Block, pool: PoolDraft, consistency: Consistency): number | null {
-  // Without a count, missing lines cannot be detected.
+  // Without the printed number of seats in use, missing lines cannot be detected.
   if (consistency !== "ok" || block.used === null) return null;
   if (!pool.tableOnly) return pool.held;
   return block.held === 0 || (block.loose === 0 && !pool.doubtful) ? 0 : null;

@@ -5,12 +5,12 @@ import type { KnownHosts } from "../manager.ts";
 /** Holder of a seat or waiting client, parsed from the words before the version. */
 export interface Identity extends Pick<CheckoutReading, "host" | "display" | "qualifier"> {
   readonly user: string;
-  /** The host is neither known nor next to a display; hosts learnt later may correct it. */
+  /** True if the host is neither known nor next to a display; hosts learnt later may then correct the split. */
   readonly guessed: boolean;
 }
 
 const NONE = { host: null, display: null, qualifier: null, guessed: false };
-/** Result for plain lines, reused because allocating one per line costs 5 % of a large output's time. */
+/** Result for plain lines. It is reused, because an allocation per line costs 5 % of a large output's time. */
 const plain = { ...NONE, user: "", host: "", display: "" };
 
 const PLAIN = /^[\w.:/ -]*$/;
@@ -60,7 +60,7 @@ function splitMany(text: string, hosts: KnownHosts): Identity {
   const indexOr = (index: number) => (index === -1 ? count : index);
 
   const display = indexOr(words.findIndex((each, index) => index > 0 && isDisplay(each)));
-  // A user's name contains no display, so a host does not follow one.
+  // A user's name contains no display, so the host is not behind the first display.
   const last = Math.min(display, count - 1);
   const encrypted = () => words.findIndex((each, index) => index > 1 && ENCRYPTED.test(each));
   const shown = display < count ? display : indexOr(encrypted());

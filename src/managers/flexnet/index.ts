@@ -10,8 +10,8 @@ const EXAMPLES = "27000@lic1, @lic1, 27000@lic1,27000@lic2,27000@lic3 or the abs
 const MEMBER = /^(\d{0,5})@(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9_][A-Za-z0-9._-]*)$/;
 
 /**
- * Rejects lists of servers and options, which lmutil accepts: a slow server must not delay another, and
- * errors must belong to one server.
+ * Rejects lists of servers and options, which lmutil accepts, because a slow server must not delay another
+ * server, and errors must belong to one server.
  */
 function parseAddress(address: string): ParsedAddress | AddressProblem {
   if (address === "") return problem("empty");
@@ -61,7 +61,7 @@ export const flexnet: Manager = {
   steps: (tool, address) => [
     { name: "lmstat", argv: [...utilityOf(tool, "lmstat", ["lmstat"]), "-a", "-i", "-c", address], env: {} },
   ],
-  /** lmremove by names takes every seat of the user on that host and display; by handle it takes one. */
+  /** With names, lmremove takes every seat of the user on that host and display; with a handle, it takes one seat. */
   commands: {
     status: { utility: "lmstat", forms: [{ argv: ["-a", "-c", "{address}"] }] },
     diagnose: { utility: "lmdiag", forms: [{ argv: ["-n", "-c", "{address}"] }] },

@@ -51,7 +51,7 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
   let part = 0;
   let block: Block | null = null;
   let tableOrder: TableOrder = "vendor-expires";
-  /** The last line may be the start of a cut line of a block. */
+  /** True if the last line may be the start of a cut line of a block. */
   let endsBroken = false;
   let stray = false;
 
@@ -60,7 +60,7 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
     const from = skipBlanks(text, 0);
     if (from === text.length) return;
     const outcome = readLine(text, from, cut);
-    // If seats are missing in a block, a line with an unknown end may itself be cut.
+    // A line with an unknown end may itself be cut if the block still lacks seats.
     const isShort = outcome === "kept" && block !== null && block.used !== null && block.held < block.used;
     endsBroken = outcome === "unknown" ? isBroken(text, from) : isShort;
     if (outcome === "known") return;
@@ -81,7 +81,7 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
     return kept ? "kept" : "unknown";
   }
 
-  /** Reports whether an unknown line may be the start of a cut one: a header, or a line of a block. */
+  /** Reports whether an unknown line may be the start of a cut line: a header, or a line of a block. */
   function isBroken(text: string, from: number): boolean {
     return startsHeader(text.slice(from)) || (block !== null && (from > 0 || text.startsWith('"')));
   }
@@ -110,7 +110,7 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
   function inOutput(trimmed: string): boolean {
     if (!startsHeader(trimmed)) return inHead(trimmed) || inStatus(trimmed) || inErrors(trimmed);
     const header = parseHeader(trimmed);
-    // If the header is malformed, the following lines must not be added to the feature above.
+    // Close the block even if the header is malformed, so that the following lines are not added to the feature above.
     block = null;
     if (header !== null) open(header);
     return header !== null;
@@ -150,7 +150,8 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
       return restart("table");
     }
     if (section === "table") return false;
-    // After the spec, errors belong to members; before any heading, to the query.
+    // After the line that names the servers, an error belongs to a member. Before any heading, an error
+    // belongs to the query.
     const failed = section === "daemons" ? null : parseOwnedError(trimmed);
     if (failed !== null) return section !== "head" && takeMember(failed);
     // `-S` and `-vd` print daemons without a heading.

@@ -46,7 +46,7 @@ export function render(reading: Reading, { address, zone }: RenderOptions): stri
 
 function bannerOf(reportTime: number, zone: string): string {
   const { weekday, date, hour, minute, year } = clockOf(reportTime, zone);
-  // The banner pads its hour, start times do not.
+  // Unlike start times, the banner pads its hour with a zero.
   return `Flexible License Manager status on ${weekday} ${date}/${year} ${hour.padStart(2, "0")}:${minute}`;
 }
 
@@ -158,7 +158,7 @@ function holder(held: CheckoutReading | QueueReading, server: string): string {
   return `${identity.join(" ")}${version} (${server}${handle})`;
 }
 
-/** Prints the start, or an impossible date if it is unknown. */
+/** Prints the start. An unknown start is printed as an impossible date. */
 function startOf({ startedAt }: CheckoutReading, zone: string): string {
   if (startedAt === null) return "Mon 0/0 0:00";
   const { weekday, date, hour, minute } = clockOf(startedAt, zone);

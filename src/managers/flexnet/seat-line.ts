@@ -38,7 +38,7 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
   let serverEnd = 0;
   let from = 0;
   let to = 0;
-  /** 0 = not printed, which means one. */
+  /** Number of seats. 0 = not printed, which means one seat. */
   let count = 0;
   let pid: number | null = null;
   /** Null = not printed; 0 = the seat can linger but does not at present. */
@@ -55,7 +55,7 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
     serverEnd = blank > open ? blank : close;
 
     activated = text.startsWith(`${ACTIVATED} `, start);
-    // The second word then replaces the user.
+    // Skip the first word of the marker, so that its second word becomes the user.
     from = activated ? start + ACTIVATED.indexOf(" ") + 1 : start;
     to = endOfText(text, from, open);
     version = null;
@@ -66,9 +66,9 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
     return identity;
   }
 
-  /** Takes a bracket at the end of the identity as the version if text precedes it. */
+  /** Reads the version from a bracket at the end of the identity, unless the bracket is the whole identity. */
   function versionBefore(text: string): void {
-    // Most lines of a pool have the same version.
+    // Try the previous line's version first: most lines of a pool have the same version.
     const same = to - lastVersion.length - 2;
     const isSame = text.startsWith(lastVersion, same + 1) && text.charCodeAt(same) === OPEN;
     const bracket = isSame ? same : text.lastIndexOf("(", to - 2);

@@ -15,7 +15,10 @@ const REPORT = /^(?:sun|mon|tue|wed|thu|fri|sat)\s+(\d{1,2})\/(\d{1,2})\/(\d{4})
 const WEEKDAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"].map((name) => packed(name, 0));
 
 const AHEAD_MS = 26 * 3_600_000;
-/** Within seven years every date falls on every weekday, so a distant match would be wrong. */
+/**
+ * How far back to search for a year. Within seven years every date falls on every weekday, so a distant
+ * match would be wrong.
+ */
 const YEARS_BACK = 2;
 
 export function createStartTimes(zone: string, now: number): StartTimes {
@@ -57,7 +60,8 @@ export function createStartTimes(zone: string, now: number): StartTimes {
 }
 
 /**
- * Parses `Fri 10/20/2017 17:02` in the zone to epoch ms; null if it is not a time (some outputs have `10/6/XXXX`).
+ * Parses `Fri 10/20/2017 17:02` in the zone to epoch ms; null if the text is not a time (some outputs have
+ * `10/6/XXXX`).
  */
 export function parseReportTime(text: string, zone: string): number | null {
   const found = REPORT.exec(text);

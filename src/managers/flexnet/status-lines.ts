@@ -81,7 +81,7 @@ export function parseOwnedError(trimmed: string): PartLine | null {
   const [, name, message = ""] = OWNED.exec(trimmed) ?? [];
   if (name === undefined || !endsInErrorCode(message)) return null;
   const error = parseToolError(trimBlanks(message));
-  // An error as answer does not prove that the part is down.
+  // Other errors do not prove that the member or daemon is down, because the server answered.
   const status = error.kind === "unreachable" ? "down" : "unknown";
   return { name, status, master: false, version: null, error };
 }
@@ -133,11 +133,14 @@ export function createMembers() {
   let current = 0;
 
   return {
-    /** Starts a license server's part and returns its number, which is the same for the same members. */
+    /**
+     * Starts the part of a license server and returns the part's number. Equal lists of members have the
+     * same number.
+     */
     asked(spec: readonly NamedMember[]): number {
       const key = spec.map(addressOf).join(",");
       current = numbers.get(key) ?? parts.length;
-      // Parts without members may be different servers.
+      // Give each part without members its own number, because the parts may belong to different servers.
       if (key !== "") numbers.set(key, current);
       if (current === parts.length) parts.push(createPart(spec));
       return current;
@@ -145,7 +148,7 @@ export function createMembers() {
     status: (line: PartLine) => parts[current]?.status(line),
     unanswered: (error: ToolError) => parts[current]?.unanswered(error),
     list(): MemberReading[] {
-      // Two license files may both list a triad's host.
+      // Two license files may both list a host of a triad: keep one entry per address, with the best status.
       const byAddress = new Map<string, MemberReading>();
       for (const member of parts.flatMap((part) => part.list())) {
         const address = addressOf(member);
@@ -166,7 +169,7 @@ function createPart(spec: readonly NamedMember[]) {
   function find(host: string): Draft | undefined {
     const key = host.toLowerCase();
     const known = members.slice(0, MAX_KNOWN);
-    // Lines of one host have the order of its ports.
+    // The lines of a host with several ports have the order of its ports.
     const exact = known.filter((member) => member.host.toLowerCase() === key);
     if (exact.length > 0) return exact.find(isSilent) ?? exact[0];
     // Short and long names of one host are mixed (`lic1` and `lic1.example.com`); two different long names are
@@ -179,8 +182,9 @@ function createPart(spec: readonly NamedMember[]) {
   }
 
   /**
-   * Names members that were queried by an alias or an IP address. As many silent members as unknown names
-   * match in order. If all are silent and there are more names, the names replace them.
+   * Names members that were queried by an alias or an IP address. If there are as many unknown names as
+   * silent members, assigns the names in order. If all members are silent and there are more names, the
+   * names replace the members.
    */
   function introduced(): readonly Draft[] {
     if (strangers.length === 0 || strangers.length > MAX_STRANGERS) return members;

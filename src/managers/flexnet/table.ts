@@ -28,7 +28,7 @@ export function parseTableRow(text: string, order: TableOrder, zone: string) {
 
   let expiryAt = words - (vendorLast ? 2 : 1);
   while (expiryAt > 0 && !EXPIRY_START.test(word(expiryAt))) expiryAt--;
-  // If the expiry is unreadable, the other columns still have their places.
+  // If no word looks like an expiry, use the place that it usually has.
   if (expiryAt <= 0) expiryAt = vendorLast ? 3 : 4;
 
   const countAt = vendorLast ? expiryAt - 1 : expiryAt - 2;
@@ -49,11 +49,11 @@ export function parseTableRow(text: string, order: TableOrder, zone: string) {
 }
 
 /**
- * Removes blocks that lmstat printed twice in one license server's part of the output. Equal blocks within a daemon's
- * list count once. The lists of two daemons are treated as one if a checkout in both has the same handle, server and
- * port, or if one list repeats every block of the other line for line. Of two copies, keeps the one under the daemon
- * of its pool line, else under the daemon of the row of `-i`, else the first. `cutBlock` is the last block if the
- * text is cut.
+ * Removes blocks that lmstat printed twice in one license server's part of the output. Equal blocks within
+ * a daemon's list count once. The lists of two daemons are treated as one if a checkout in both has the
+ * same handle, server and port, or if one list repeats every block of the other line for line. Keeps the
+ * copy under the daemon that the pool line names, else the copy under the daemon that the row of `-i`
+ * names, else the first copy. `cutBlock` is the last block if the text is cut.
  */
 export function dropRepeated(
   blocks: readonly Block[],
@@ -84,7 +84,7 @@ function contentsOfNamesakes(blocks: readonly Block[]): Map<Block, string> {
   for (const namesakes of Map.groupBy(blocks, (block) => block.name).values()) {
     if (namesakes.length === 1) continue;
     for (const block of namesakes) {
-      // Ignore the mark of a cut: a cut copy must not count twice either.
+      // Ignore whether a block is cut, because a cut copy must not count twice either.
       const { daemon, vendor, describing, doubtful, ...content } = block;
       contents.set(block, JSON.stringify(content));
     }
@@ -144,12 +144,12 @@ function joinRepeated(
       isOwn: whole.some((each) => !contents.has(each)),
     };
   });
-  /** Lists that were not joined to another one, by the lines of their blocks. */
+  /** Lists that were not joined to another list, by the lines of their blocks. */
   const holders = new Map<string, typeof byDaemon>();
   for (const list of byDaemon.toSorted((a, b) => b.lines.size - a.lines.size)) {
     const { first, lines, isOwn } = list;
     if (first === undefined) continue;
-    // Start with the block that occurs in the fewest lists.
+    // Search only the lists that contain the rarest block.
     const candidates = [...lines]
       .map((each) => holders.get(each) ?? [])
       .reduce((fewest, each) => (each.length < fewest.length ? each : fewest));
@@ -160,8 +160,9 @@ function joinRepeated(
 }
 
 /**
- * Merges the rows of `lmstat -i` (license file) into the blocks of `-a` (server). A row sets the count, and a
- * missing expiry, of the one pool with its feature, daemon, version and expiry, or becomes a pool.
+ * Merges the rows of `lmstat -i` (license file) into the blocks of `-a` (server). If one pool matches a
+ * row's feature, daemon, version and expiry, the row sets the pool's count, and the pool's expiry if
+ * missing. Otherwise the row becomes a pool.
  */
 export function joinTable(blocks: readonly Block[], rows: readonly TableRow[]): void {
   if (rows.length === 0) return;
@@ -218,8 +219,8 @@ function joinRows(block: Block, rows: readonly TableRow[]): void {
     const count = pools.length === 1 ? block.total : null;
     const row = rivals?.length === 1 ? uniqueRow(candidates, count) : undefined;
     if (row !== undefined) give(pool, row);
-    // The server merges rows of one version and expiry into one pool; rows with an unknown expiry may belong to
-    // several.
+    // The server merges rows of one version and expiry into one pool, so such a pool represents all these
+    // rows. Rows with an unknown expiry may belong to several pools.
     if (known) represented.add(exact);
     else if (row !== undefined) joined.add(row);
   }

@@ -173,8 +173,9 @@ function parseAddress(address: string): ParsedAddress | AddressProblem {
 }
 
 /**
- * Queries each member of a high-availability set separately, because no answer lists the others. The first serves the
- * licenses, the second does while the first is down, the third never does (LM-X documentation, "HAL_SERVERS").
+ * Queries each member of a high-availability set separately, because no answer lists the others. The first
+ * member serves the licenses, the second serves them while the first is down, the third never does (LM-X
+ * documentation, "HAL_SERVERS").
  */
 function steps(tool: readonly string[], address: string): readonly Step[] {
   const parsed = parseAddress(address);
@@ -187,8 +188,8 @@ function steps(tool: readonly string[], address: string): readonly Step[] {
 }
 
 /**
- * Combines the members of all answers with the features of the first answer that has any: all members have
- * the same licenses.
+ * Combines the members of all answers with the features of the first answer that has any features, because
+ * all members have the same licenses.
  */
 function merge(readings: readonly Reading[]): Reading {
   const up = readings.filter(({ members }) => members.some(({ status }) => status === "up"));

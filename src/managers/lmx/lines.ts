@@ -140,12 +140,12 @@ export function createFeatureDraft(head: NonNullable<ReturnType<typeof parseFeat
     expiry: UNKNOWN_EXPIRY as Expiry,
     counts: null as ReturnType<typeof parseCounts>,
     checkouts: [] as CheckoutReading[],
-    /** The output ended inside this block, or a line of it was not understood. */
+    /** True if the output ended inside this block, or if a line of the block was not understood. */
     cut: false,
   };
 }
 
-/** Each version of a feature is a block; the picture merges them into pools. */
+/** Reads one version of a feature. Each version is a block of its own; the picture merges the versions into pools. */
 export function readFeature({ head, keyType, expiry, counts, checkouts, cut }: FeatureDraft): FeatureReading {
   const { name, version, vendor: daemon } = head;
   const { total, used, unlimited } = counts ?? { total: null, used: null, unlimited: false };

@@ -51,7 +51,7 @@ export function createLmxParser({ zone, step }: ParseContext): ReadingParser {
   let feature: FeatureDraft | null = null;
   let holder: Mutable<CheckoutReading> | null = null;
   let awaitsTimes = false;
-  /** No line followed the heading of the last server's part or of the list of servers. */
+  /** True if no line has followed the heading of the last server's part, or of the list of servers. */
   let isPartEmpty = true;
   let toolVersion: string | null = null;
   let recognised = false;
@@ -79,7 +79,7 @@ export function createLmxParser({ zone, step }: ParseContext): ReadingParser {
 
   function addError(message: string, failed: Mutable<MemberReading> | null): true {
     const error = toolError(message, UNREACHABLE.test(message) ? "unreachable" : "query");
-    // The server stopped in the middle of its answer.
+    // An error inside a feature means that the server stopped in the middle of its answer.
     if (feature !== null) cut = true;
     closeFeature();
     if (failed === null) errors.push(error);
@@ -118,7 +118,7 @@ export function createLmxParser({ zone, step }: ParseContext): ReadingParser {
     const head = parseFeatureLine(text);
     if (head !== null) {
       closeFeature();
-      // The server's heading is missing, and possibly lines after it.
+      // The server's heading is missing, so lines after it may be missing too.
       if (member === null) cut = true;
       else member.status = "up";
       feature = createFeatureDraft(head);
@@ -166,7 +166,7 @@ export function createLmxParser({ zone, step }: ParseContext): ReadingParser {
     if (times.borrowed) holder.borrowed = true;
     if (times.startedAt === null) return true;
     holder.startedAt = timeOf(times.startedAt);
-    // The line is reported as unparsed, but the holder stays known.
+    // Keep the holder, but report the line as unparsed.
     if (holder.startedAt === null) unparsed.add(text, lineNumber);
     return true;
   }

@@ -12,14 +12,14 @@ export function nameOf({ host, port }: Place): string {
 const OF_SEVERAL = " of several";
 
 /**
- * Names the step that queries a member. One of several members may serve no features, a single server may
- * not.
+ * Names the step that queries a member. The name tells the parser whether there are several members: only
+ * then may a member serve no features.
  */
 export function stepName(member: Place, members: number): string {
   return `${nameOf(member)}${members > 1 ? OF_SEVERAL : ""}`;
 }
 
-/** Null for the names of other steps. */
+/** Returns null for the names of other steps. */
 export function memberOfStep(name: string) {
   const several = name.endsWith(OF_SEVERAL);
   const [, port, host = ""] = /^(\d+)@(\S+)$/.exec(several ? name.slice(0, -OF_SEVERAL.length) : name) ?? [];

@@ -47,7 +47,7 @@ export function fillIn(template: string, values: Readonly<Record<string, string>
   return template.replace(PLACEHOLDER, (whole, name: string) => values[name] ?? whole);
 }
 
-/** Accepts a path if the profile does not use `{host}`. */
+/** Parses the address of a server with a profile. If the profile does not use `{host}`, the address may be a path. */
 export function parseProfileAddress(
   profile: Templates & { readonly name?: string | undefined; readonly port?: number | undefined },
   address: string,

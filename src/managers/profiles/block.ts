@@ -41,7 +41,7 @@ export function blockReader(profile: Profile) {
   return (block: Block): FeatureReading => {
     const { unlimited, checkouts, reserved, group, everyCount } = block;
     const held = sumOfCounts(checkouts);
-    // Free seats of a group are free for all its features.
+    // Free seats of a group are free for all its features, so they do not show the use of one feature.
     const rest = group === null ? minus(block.total, block.free) : null;
     const used = block.used ?? rest ?? (sumUsers || held > 0 ? held : null);
     const total = unlimited ? null : (block.total ?? (group === null ? plus(block.used, block.free) : null));

@@ -23,7 +23,7 @@ type Kind = Exclude<LineKind, "ignore">;
 interface Group {
   readonly used: number | null;
   readonly expiry: Expiry;
-  /** Features above a line that closes the group; empty if the line names the group. */
+  /** Features above the line that closes an unnamed group; empty if the line names the group. */
   readonly members: readonly Block[];
 }
 
@@ -52,7 +52,7 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
   const byName = new Map<string, Block[]>();
   const copies = createCopies<Block>();
   const groups = new Map<string, Group>();
-  /** Rows of users that name their feature, which may come later in the text. */
+  /** Rows of users that name a feature, which may be listed later in the text. */
   const elsewhere: { readonly kind: Kind; readonly facts: Facts }[] = [];
   const errors: ToolError[] = [];
   const unparsed = createUnparsed();
@@ -64,7 +64,7 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
   let member: Mutable<MemberReading> | null = null;
   let block: Block | null = null;
   let closed = 0;
-  /** False after an unreadable date: the row is kept without it, but counts as not understood. */
+  /** False after an unreadable date: the row is then kept without the date, but counts as not understood. */
   let isWhole = true;
 
   function moment(read: typeof readStart, value: string | undefined): Moment | null {
@@ -126,7 +126,7 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
     return addUse(own, facts);
   }
 
-  /** Several lines of a feature may each print a part of its use. */
+  /** Adds to a feature's use, because several lines may each print a part of it. */
   function addUse(own: Block, facts: Facts): true {
     const used = countOf(facts.used);
     if (used !== null) own.used = (own.used ?? 0) + used;
@@ -191,13 +191,16 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
     });
   }
 
-  /** Adds rows that name their feature to its first block with free room, else to its first block. */
+  /**
+   * Adds the rows that name their feature to the feature's first block with free room, else to the
+   * feature's first block.
+   */
   function seatThoseElsewhere(): void {
     for (const { kind, facts } of elsewhere) {
       const own = byName.get(facts.name ?? "") ?? [];
       const found = own.find(({ used, checkouts }) => used !== null && checkouts.length < used) ?? own[0];
       if (found === undefined) {
-        // The row's feature is not listed, so its seats are unknown.
+        // The text does not list this feature, so its seats are unknown.
         addFeature({ name: facts.name });
         if (block !== null) block.cut = true;
       }
@@ -239,13 +242,16 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
       recognised = true;
       isAnswer = true;
     },
-    /** Records a line that was not understood: the last feature or the whole answer may lack it. */
+    /**
+     * Records a line that was not understood. The last feature is then incomplete; without a feature, the
+     * whole answer may be.
+     */
     lose(text: string, line: number): void {
       unparsed.add(text, line);
       if (block === null) stray = true;
       else block.cut = true;
     },
-    /** Reports whether the text has only an error, which needs no end mark. */
+    /** Reports whether the text contains only an error. Such a text needs no end mark. */
     isFailure: () => blocks.length === 0 && (errors.length > 0 || [...members.values()].some(isDown)),
     /** `cut`: the end of the text is missing. `problem`: why the text could not be parsed. */
     read(cut: boolean, problem?: string): Reading {

@@ -133,7 +133,7 @@ export function createXfParser(profile: Profile, context: ParseContext): TextPar
       return name === undefined || draft.take("daemon", { name });
     },
     USAGE: (of) => draft.take("feature", featureOf(of)),
-    // A row with denials only holds no seats.
+    // A row that only reports denials holds no seats.
     USER: (of) => of.USED_LICENSES === undefined || draft.take("checkout", userOf(of)),
   };
 
@@ -174,7 +174,7 @@ function featureOf(of: Attributes): Facts {
     name: of.FEATURE,
     version: of.VERSION,
     total: of.TOTAL_LICENSES,
-    // The format counts used seats without reserved ones, which are not available either.
+    // Add the reserved seats: the format does not count them as used, but they are not available either.
     used: held === null ? undefined : String(held + (reserved ?? 0)),
     reserved: of.RESERVED_LICENSES,
     denied: of.DENIED_LICENSES,

@@ -25,8 +25,8 @@ import { compareCounts, sumOfCounts, toolError } from "../reading-parts.ts";
 import { isObject, parseJson } from "./paths.ts";
 
 /**
- * Parses the records that `licmond parse` prints, with any subset of their fields, plus `asOf`, the time of
- * the data, and `complete: true`, without which the answer counts as cut.
+ * Parses the records that `licmond parse` prints, with any subset of their fields. The answer needs two
+ * more fields: `asOf`, the time of the data, and `complete: true`, without which the answer counts as cut.
  */
 export function createLicmondParser(profile: Profile, { zone, now, maxAgeMs }: ParseContext): TextParser {
   const unparsed = createUnparsed();
@@ -88,7 +88,7 @@ export function createLicmondParser(profile: Profile, { zone, now, maxAgeMs }: P
       if (!Array.isArray(value.features) && errorsOf(value, {}).length === 0)
         return refused("The answer has no list `features`.");
       const age = now - asOf;
-      // A clock that is far ahead would make an old answer look new.
+      // Also reject a clock that is far ahead, which would make an old answer look new.
       if (maxAgeMs !== undefined && Math.abs(age) > maxAgeMs) {
         const off = `${span(Math.abs(age))} ${age > 0 ? "old" : "ahead of this host's clock"}`;
         const message = `The answer is ${off} (its asOf is ${new Date(asOf).toISOString()}).`;
@@ -147,7 +147,7 @@ function featureOf(
     queue: of("queued").map(queueOf),
     ...(assigned.length > 0 && { assigned }),
     ...(reserved !== null && { reserved }),
-    // Without any users, the answer may not list them.
+    // If no users are listed, do not compare: the answer may leave users out.
     consistency: compareCounts(checkouts.length === 0 ? null : used, held, kept),
     cut: feature.state === "partial",
   };

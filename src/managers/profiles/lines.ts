@@ -5,7 +5,7 @@ import { createDraft } from "./draft.ts";
 /** Maximum length of a line, in characters: some expressions take quadratic time. */
 const MAX_LINE = 64 * 1024;
 
-/** Called before each expression is tried, to identify one that hangs. */
+/** Called before each expression is tried, to identify an expression that hangs. */
 export type Progress = (expression: number, line: number) => void;
 
 interface Rule {

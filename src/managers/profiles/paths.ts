@@ -33,11 +33,11 @@ export function textAt(value: unknown, paths: readonly string[]): string | undef
   return texts.find((text) => text !== "") ?? texts[0];
 }
 
-/** Returns the list at the first path that has one; null if none has. */
+/** Returns the list at the first path that leads to a list; null if no path does. */
 export function listAt(value: unknown, paths: readonly string[]): readonly unknown[] | null {
   for (const path of paths) {
     const found = valuesAt(value, path);
-    // `a[].b` selects the elements, `a` the list.
+    // The path may lead to a list (`a`), to several lists (`a[].b`), or to the elements of a list (`a[]`).
     const lists = found.filter((one): one is unknown[] => Array.isArray(one));
     if (lists.length > 0) return lists.flat();
     if (path.endsWith("[]") && listAt(value, [path.slice(0, -2)]) !== null) return found;

@@ -3,7 +3,10 @@ import type { CheckoutReading, FeatureReading, Reading } from "../../domain/read
 /** Maximum rows of users per chunk, which is parsed in well under a millisecond. */
 const ROWS = 500;
 
-/** A structured clone of 200,000 checkouts would block the receiver's event loop for half a second. */
+/**
+ * Splits a reading into JSON texts. A structured clone of 200,000 checkouts would block the receiver's
+ * event loop for half a second.
+ */
 export function chunksOf(reading: Reading): string[] {
   const pieces = [JSON.stringify({ ...reading, features: [] })];
   for (const { checkouts, ...feature } of reading.features) {

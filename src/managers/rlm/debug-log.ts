@@ -18,11 +18,14 @@ const CODE = /\s*\((-\d{1,4})\)\s*$/;
 const EXIT = /\bexiting\b/i;
 const MAX_SAMPLES = 20;
 const MAX_REASON = 300;
-/** Servers write a line every midnight, so a line is rarely older than the previous one. */
+/**
+ * Maximum number of days by which a line may precede the previous line. Servers write a line every
+ * midnight, so lines are rarely out of order.
+ */
 const BACK_DAYS = 31;
 const HALF_YEAR_DAYS = 182;
 
-/** Parses `MM/DD HH:MM (isv)`; null if it is missing or the time is impossible. */
+/** Parses `MM/DD HH:MM (isv)`. Returns null if these are missing or the time is impossible. */
 function readHead(line: string) {
   const found = HEAD.exec(line);
   if (found === null) return null;
@@ -41,7 +44,8 @@ function readHead(line: string) {
 }
 
 /**
- * Returns the first day with this date since `earliest`. The 29th of February may become the 1st of March.
+ * Returns the first day on or after `earliest` with this month and day. The 29th of February may become the
+ * 1st of March.
  */
 function firstFrom(month: number, day: number, earliest: number): number {
   const year = new Date(earliest * DAY_MS).getUTCFullYear();
@@ -183,7 +187,7 @@ function createFirstDay(zone: string): FirstDay {
     line(text) {
       const head = readHead(text);
       if (head === null) return false;
-      // The years are counted from 1970, which has no 29th of February.
+      // Use the 28th instead of the 29th of February: the years are counted from 1970, which was not a leap year.
       const day = head.month === 2 ? Math.min(head.day, 28) : head.day;
       last = firstFrom(head.month, day, first === null ? 0 : last - BACK_DAYS);
       first ??= last;

@@ -32,7 +32,7 @@ function createDaemonDraft(daemon: string) {
     poolsOpen: false,
     usageSection: false,
     sections: new Set<string>(),
-    /** A section was printed twice, or the text is cut within the pools: any product may be incomplete. */
+    /** True if any product may be incomplete: a section was printed twice, or the text is cut within the pools. */
     inDoubt: false,
     status: "up" as DaemonReading["status"],
     version: null as string | null,
@@ -55,7 +55,7 @@ function createProductDraft(daemon: string, name: string) {
   let fromReservations = 0;
 
   const draft = {
-    /** The output ended inside this product's lines, or one of them was not understood. */
+    /** True if the output ended inside this product's lines, or if one of these lines was not understood. */
     cut: false,
     addPool({ number, version }: PoolHeader, counts: PoolCounts | null): void {
       // rlmstat does not show whether counted seats are floating or node-locked.
@@ -85,7 +85,7 @@ function createProductDraft(daemon: string, name: string) {
       );
     },
     read(): FeatureReading {
-      // Usage lines do not name a pool; it is known only if its version is unique.
+      // Usage lines do not name a pool, so the pool is known only if its version is unique.
       const poolOf = new Map<string | null, number | null>();
       for (const [index, { version }] of pools.entries())
         poolOf.set(version, poolOf.has(version) ? null : index);
@@ -107,9 +107,10 @@ function createProductDraft(daemon: string, name: string) {
         checkouts,
         reservations: [],
         queue: [],
-        // Whether the A seats of a usage line `A/B` include the B seats from a reservation is not documented.
+        // It is not documented whether the A seats of a usage line `A/B` include the B seats from a
+        // reservation, so accept both.
         consistency: unlimited ? "ok" : compareCounts(used, seats, fromReservations),
-        // Without pools, their lines are missing or were not understood.
+        // A product without pools is incomplete: the lines of its pools are missing or were not understood.
         cut: draft.cut || pools.length === 0,
       };
     },
@@ -161,9 +162,9 @@ export function createReport() {
         const own = [...products.values()].map((product) => product.read());
         const inUse = own.some(({ unlimited, used }) => !unlimited && (used ?? 0) > 0);
         const lacksUsage = inUse && !usageSection;
-        // Without a pool section, products without seats in use are missing.
+        // Sections are missing. Without a pool section, products without seats in use are not listed.
         if (awaited || lacksUsage || (usageSection && !poolSection)) cut = true;
-        // Pools of several products are interleaved, so any product may have more.
+        // Pools of several products are interleaved, so after a cut any product may lack pools.
         const inDoubt = daemon.inDoubt || (daemon.poolsOpen && lacksUsage);
         for (const feature of own) features.push(inDoubt ? { ...feature, cut: true } : feature);
       }

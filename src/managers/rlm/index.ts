@@ -81,7 +81,7 @@ export const rlm: Manager = {
   printsServerClock: true,
   createParser: createRlmParser,
   explain: () => null,
-  /** Failover servers replace the main server one by one. */
+  /** One member is enough, because failover servers replace the main server one by one. */
   quorum: () => 1,
   debugLog,
   render: renderRlm,

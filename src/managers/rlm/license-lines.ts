@@ -8,9 +8,7 @@ const POOL_NUMBER = /^(.*), pool: (\w+)$/s;
 
 export type PoolHeader = NonNullable<ReturnType<typeof parsePoolHeader>>;
 
-/**
- * Parses `PRODUCT vVER, pool: 3`. Without version and number, only a line of counts below makes it a header.
- */
+/** Parses `PRODUCT vVER, pool: 3`. A line without version and number is a header only if a line of counts follows. */
 export function parsePoolHeader(line: string) {
   const text = line.trim();
   if (text === "" || text.length > MAX_HEADER) return null;
@@ -91,7 +89,7 @@ type Headers = ReturnType<typeof createHeaders>;
 /** Collects the headers of the pool section, which show where a product's name ends and its user begins. */
 export function createHeaders() {
   const owners = new Map<string, Owner>();
-  /** Lengths of the headers: most colons are not at such a distance. */
+  /** Lengths of the headers, used to skip most colons without a look-up. */
   const lengths = new Set<number>();
   return {
     add(owner: Owner): void {

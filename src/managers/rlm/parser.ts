@@ -83,7 +83,7 @@ export function createRlmParser({ zone, now }: ParseContext): ReadingParser {
     const own = state === "usage" ? productOfUsage(text) : product;
     if (own === null) report.stray = true;
     else own.cut = true;
-    // The heading is missing, and possibly lines after it.
+    // The section's heading is missing, so lines after it may be missing too.
     const isPoolRow = parsePoolCounts(text, zone) !== null || isPoolDetail(text);
     if (isPoolRow ? state !== "pools" : state === "top" && needsHeading(text)) report.cut = true;
   }
@@ -183,7 +183,7 @@ export function createRlmParser({ zone, now }: ParseContext): ReadingParser {
       if (pending === null) return false;
       addPool(pending, counts);
       pending = null;
-      // The row is kept with its known parts.
+      // Keep the known parts of the row, but report its line.
       if (counts.unknownRest) report.reject(text, lineNumber);
       return true;
     }

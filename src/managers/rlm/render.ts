@@ -13,7 +13,7 @@ import type { RenderOptions } from "../manager.ts";
 
 const SEPARATOR = "\t------------------------";
 const DEFAULT_PORT = 5053;
-/** First port for ISV servers without a port in the reading; the system assigns real ones from here on. */
+/** First port for ISV servers without a port in the reading. Systems assign ports from this number on. */
 export const FIRST_ISV_PORT = 49_152;
 
 /**

@@ -90,7 +90,7 @@ const CODED = /^\s*\S.*\((?:-\d{1,6}|comm: -?\d{1,6}|errno: -?\d{1,6})\)\s*$/s;
 const COMM_ERROR = -17;
 
 export interface ErrorBlock {
-  /** `rlm`, or the name of the ISV server that did not answer; null if not printed. */
+  /** `rlm`, or the name of the ISV server that did not answer; null if no name was printed. */
   readonly server: string | null;
   host: string | null;
   port: number | null;

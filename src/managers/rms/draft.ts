@@ -22,7 +22,7 @@ export function createClientDraft() {
     count: 1,
     startedAt: undefined as number | null | undefined,
     borrowed: false,
-    /** The last line, about commuter tokens, was read. */
+    /** True once the client's last line, about commuter tokens, was read. */
     isWhole: false,
   };
 }
@@ -38,7 +38,7 @@ export function createFeatureDraft() {
     expiry: null as Expiry | null,
     clients: [] as ClientDraft[],
     queued: [] as ClientDraft[],
-    /** The output ended inside this block, or a line of it was not understood. */
+    /** True if the output ended inside this block, or if a line of the block was not understood. */
     cut: false,
   };
 }
@@ -76,7 +76,7 @@ function word(name: "user" | "host" | "display" | "sharingId"): Put<ClientDraft,
 
 function putCount(draft: ClientDraft, value: string): boolean {
   const count = parseCount(value);
-  // The tool never prints a client without tokens.
+  // Reject a client without tokens: the tool never prints one.
   if (count === null || count === 0) return false;
   draft.count = count;
   return true;
@@ -118,7 +118,7 @@ function lacksEntry(draft: FeatureDraft, endsClients: boolean): boolean {
 
 /**
  * License Information blocks describe single licenses, some of them inactive, so only the feature's own
- * counts are used. `endsClients`: this lsmon ends each client with a line about commuter tokens.
+ * counts are used. `endsClients`: this version of lsmon ends each client with a line about commuter tokens.
  */
 export function readFeature(draft: FeatureDraft, name: string, endsClients: boolean): FeatureReading {
   const { version, limit, unreserved, reserved, availableReserved, expiry, clients, queued } = draft;

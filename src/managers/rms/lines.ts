@@ -89,7 +89,7 @@ export function unquote(value: string): string | null {
 
 const STATUS = /^(?:(?:Running|Queued) since (.*)|This license is being held\.)$/;
 
-/** Returns the printed start; "" for a token that is held for a disconnected client. */
+/** Returns the start as printed, "" for a token that is held for a disconnected client, or null for other texts. */
 export function parseStatus(value: string): string | null {
   const found = STATUS.exec(value);
   return found && trimBlanks(found[1] ?? "");
@@ -116,7 +116,7 @@ const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "
 const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 const TIME = /^([A-Z][a-z]{2}) ([A-Z][a-z]{2}) {1,2}(\d{1,2}) (\d\d):(\d\d):(\d\d) (\d{4})$/;
 
-/** Parses `Tue Nov 03 11:34:40 2020` (C's ctime); null if it is not a date or not that weekday. */
+/** Parses `Tue Nov 03 11:34:40 2020` (C's ctime); null if the text is not a date, or the date has another weekday. */
 function parseDate(text: string) {
   const [, weekday = "", monthName = "", ...rest] = TIME.exec(text) ?? [];
   const [day = 0, hour = 0, minute = 0, second = 0, year = 0] = rest.map(Number);

@@ -49,7 +49,7 @@ export function createRmsParser({ zone, step }: ParseContext): ReadingParser {
   let section: Section | null = null;
   let feature: FeatureDraft | null = null;
   let client: ClientDraft | null = null;
-  /** The entries of every license end with the same key as those of the feature. */
+  /** Last key of a feature's own entries. The entries of every license end with the same key. */
   let lastOfFeature = "";
   let lastKey = "";
   let toolVersion: string | null = null;
@@ -72,7 +72,7 @@ export function createRmsParser({ zone, step }: ParseContext): ReadingParser {
       if (member !== null) member.status = "up";
       return true;
     }
-    // The feature's heading is missing, and possibly lines after it.
+    // The feature's heading is missing, so lines after it may be missing too.
     if (feature === null) cut = true;
     if (next === "client" || next === "queued") client = addClient(next);
     return next !== "other";
@@ -98,11 +98,11 @@ export function createRmsParser({ zone, step }: ParseContext): ReadingParser {
     const { key, value } = entry;
     if (section === null || section === "other" || feature === null) return false;
     if (!isVendorInformation(key)) lastKey = key;
-    // Several clients may follow one heading.
+    // In another section, or with a second name, the entry belongs to a feature whose heading is missing.
     if (key === "User name" && client?.user !== undefined) client = addClient(section);
     const own = FEATURE_KEYS.get(key);
     if (own !== undefined && section !== "license") {
-      // In another section, or with a second name, the feature's heading is missing.
+      // If there is no client, the client's heading and possibly more lines are missing.
       const isOthers = section !== "feature" || (key === "Feature name" && feature.name !== null);
       return !isOthers && own(feature, value, zone);
     }

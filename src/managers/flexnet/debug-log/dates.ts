@@ -30,7 +30,7 @@ function secondOf([, hours, minutes, seconds]: RegExpExecArray): number {
   return Math.min(hour * 3600 + minute * 60 + second, DAY_SECONDS - 1);
 }
 
-/** Converts a date to days since 1970-01-01; null if it is impossible or outside 1990–2200. */
+/** Converts a date to days since 1970-01-01; null if the date is impossible or outside 1990–2200. */
 function dayOf(year: number, month: number, day: number): number | null {
   if (!(year >= 1990 && year <= 2200) || !isDate(year, month, day)) return null;
   return Date.UTC(year, month - 1, day) / DAY_MS;
@@ -42,7 +42,10 @@ const HEADER = /^FLEX(?:net|lm)? .* started on .*\((\d\d?)\/(\d\d?)\/(\d{4})\)\s
 /** Matches `Start-Date: Fri Jul 27 2018 15:49:10 Eastern Daylight Time`; the zone may be in any language. */
 const CLOCK =
   /^(?:\([^)]*\) )?(?:Start-Date|(?:Server's System Date and )?Time): +[A-Z][a-z]{2} ([A-Z][a-z]{2}) +(\d\d?) (\d{4}) (\d\d?):(\d\d):(\d\d)(?: |$)/;
-/** If a stated time differs by more from the line's time, it belongs to a past event. */
+/**
+ * Maximum difference between the time of a line and a time stated in that line. With a larger difference,
+ * the stated time belongs to a past event.
+ */
 const CLOCK_SLACK_SECONDS = 120;
 
 /**
@@ -66,7 +69,7 @@ export function printedDate(text: string, from: number, second: number) {
 }
 
 const HALF_DAY = DAY_SECONDS / 2;
-/** No daylight saving change moves a clock back by more. */
+/** Largest step back of a clock that a daylight saving change can explain. */
 const DOUBT_SECONDS = 2 * 3600;
 /** A line written this shortly before midnight may appear after the first lines of the next day. */
 const STRAGGLE_SECONDS = 600;
@@ -81,14 +84,14 @@ export function createLogDates(startDay: number, startSecond = -1) {
     day: startDay,
     second: startSecond,
     /**
-     * The time fell by less than half a day. Clocks are rarely set by hours, so a day without lines may
-     * precede this line; the next printed date decides.
+     * True after a step back of several hours, but less than half a day. Clocks are rarely set by hours, so
+     * a day without lines may precede this line; the next printed date decides.
      */
     inDoubt: false,
     /** Returns the day of a line at this second of the day, and advances to that line. */
     dayOf(next: number): number {
       const before = dates.second;
-      // Written just before midnight but stored just after: still the previous day.
+      // A line that was written just before midnight but stored just after it still belongs to the previous day.
       const isLate = before < STRAGGLE_SECONDS && next >= DAY_SECONDS - STRAGGLE_SECONDS;
       if (before !== -1 && isLate) return dates.day - 1;
       dates.second = next;

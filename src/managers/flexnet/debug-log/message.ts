@@ -52,7 +52,7 @@ function behindFeature(text: string, feature: string, from: number): SeatWords {
     sign = next;
   }
   const first = text.charCodeAt(from);
-  // No user is printed: a later `@` belongs to checkout data or a reason.
+  // No `user@host` is printed: an `@` further on belongs to checkout data or a reason.
   if (sign === -1 || first === OPEN || first === BRACKET || first === CARET) {
     const user = from < text.length && !beginsTail(first) ? text.slice(from, endOfWord(text, from)) : null;
     return { feature, user, host: null, ...readTail(text, user === null ? from : from + user.length, user) };
@@ -65,7 +65,7 @@ function behindFeature(text: string, feature: string, from: number): SeatWords {
   return { feature, user: named, host, ...readTail(text, rest, named) };
 }
 
-/** Duration or time. */
+/** Matches the duration or the time that FLEXlm of the nineties prints in parentheses. */
 const OLD_TIME = /^(?:used: [\d:]+|\d\d\/\d\d\/\d\d \d\d?:\d\d)$/;
 const LICENSES = /^(\d{1,9}) licenses?$/;
 const CODE = /\s*\(\s*(-?\d+)\s*,\s*-?\d+(?:\s*:\s*-?\d+[^()]*)?\s*\)\s*$/;

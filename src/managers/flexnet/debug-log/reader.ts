@@ -24,7 +24,7 @@ const FORK = /^(.+)_\d+$/;
 const STARTED = /^(?:RE)?Started (\S+) \(/;
 const STOPPED = /^(?:(\S+) exited with status|Shutting down (\S+))/;
 const SIGNALLED = "EXITING DUE TO SIGNAL";
-/** Phrases, because features may be named "clock". */
+/** Matches whole phrases, because a feature may be named "clock". */
 const CLOCK =
   /\bsystem clock\b|\bclock (?:was |has been )?(?:set|turned) back\b|\bclock difference\b|\bwindback\b/i;
 
@@ -87,7 +87,7 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
   function anchor(lineDay: number, printed: number): void {
     const behind = printed - lineDay;
     dates.day += behind;
-    // If exactly one day is missing, it is the uncertain midnight.
+    // If exactly one day is missing, the uncertain midnight was a real one.
     if (dates.inDoubt) release(behind === 1 ? 1 : 0);
     if (behind !== 0 && !inferred) counts.dateJumps++;
     inferred = false;
