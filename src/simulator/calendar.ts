@@ -1,14 +1,17 @@
 import { DAY_MS, HOUR_MS } from "../domain/time/clock.ts";
 import { fromWallClock, wallClock } from "../domain/time/zone.ts";
 
-/** Nobody works and no job runs at the change of weeks, so each week can be simulated separately. */
+/**
+ * Time on Mondays at which a simulated week begins. Nobody works and no job runs then, so each week can be
+ * simulated separately.
+ */
 const WEEK_STARTS = 4 * HOUR_MS;
 /** 1970-01-05, the first Monday, counted in days since 1970-01-01. */
 const FIRST_MONDAY = 4;
 
 export interface SiteClock {
   readonly zone: string;
-  /** How far the staff's week is ahead of the real one, in ms: a demo on a Sunday shows a Tuesday. */
+  /** How far the staff's week is ahead of the real week, in ms. For example, a demo on a Sunday shows a Tuesday. */
   readonly ahead: number;
 }
 
@@ -47,8 +50,8 @@ export function dateOf(weekIndex: number, days: number): string {
 }
 
 /**
- * Returns how far the staff's week must be ahead to show the wanted time (ms since Monday 00:00) now, or else
- * a working morning with the smallest move.
+ * Returns how far the staff's week must be ahead to show the wanted time (ms since Monday 00:00) now. If
+ * `wanted` is null, chooses the smallest move that shows working hours.
  */
 export function aheadFor(zone: string, now: number, wanted: number | null): number {
   const sinceMonday = modulo(wallClock(zone, now) - FIRST_MONDAY * DAY_MS, 7 * DAY_MS);

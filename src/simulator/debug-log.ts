@@ -8,13 +8,13 @@ import type { FeatureSpec, ServerSpec } from "./spec.ts";
 
 interface Line {
   readonly at: number;
-  /** Among lines of one second, lines that free a seat come first. */
+  /** Order of lines of one second. Lines that free a seat come first. */
   readonly order: number;
   readonly daemon: string;
   readonly message: string;
 }
 
-/** A denied client retries at most this often, after this time. */
+/** Maximum number of retries of a denied client, and the time between them. */
 const RETRIES = 3;
 const RETRY_MS = 40_000;
 const FULL = '(Licensed number of users already reached. (-4,342:10054 ""))';
@@ -62,7 +62,8 @@ function featureLines(seed: number, server: ServerSpec, feature: FeatureSpec, pl
 
   for (const grant of played.grants) {
     const { startedAt, endsAt, pool } = grant;
-    // The first pool was full: the log shows a denial that the client does not notice.
+    // The seat is not from the first pool, because that was full: the log then shows a denial that the
+    // client does not notice.
     if (pool > 0) add(startedAt, 1, `DENIED: ${what(grant)}${FULL}`);
     add(startedAt, 2, `OUT: ${what(grant)}`);
     add(endsAt, 0, `IN: ${what(grant)}`);

@@ -130,7 +130,7 @@ function workOf(
   midnight: number,
   person: Person,
 ): Wish[] {
-  // Presence does not depend on the feature.
+  // The feature is not a key here: whether a person is present does not depend on the feature.
   const presence = draws(seed, server.id, person.user, week.index, day);
   if (day === 6 || presence.chance(day === 5 ? 1 - SATURDAY_WORK : ABSENT)) return [];
   const draw = draws(seed, server.id, keyOf(feature), person.user, week.index, day);
@@ -168,7 +168,7 @@ function jobsOf(context: DemandContext, { batch }: UseSpec, day: number, midnigh
       week: week.index,
       askedAt: midnight + draw.between(18.5, 22.5) * HOUR_MS,
       wantedMs: draw.between(...batch.hours) * HOUR_MS,
-      // Before people arrive, and on Sundays before the week ends.
+      // Jobs end before people arrive, and on Sundays before the week ends.
       latestEnd: Math.min(midnight + DAY_MS + 6 * HOUR_MS, week.endsAt - 30 * MINUTE_MS),
       count: draw.integer(...batch.seats),
       patienceMs: draw.between(30, 120) * MINUTE_MS,
@@ -185,12 +185,12 @@ function keyOf({ daemon, name }: FeatureSpec): string {
 function longHoldsOf(context: DemandContext, use: UseSpec): Request[] {
   const { seed, clock, server, feature, staff, week } = context;
   return Array.from({ length: use.long ?? 0 }, (_, slot) => {
-    // Slots change their holder in different weeks.
+    // Shift the blocks of the slots, so that the slots change their holders in different weeks.
     const shift = slot % LONG_BLOCK_WEEKS;
     const block = Math.floor((week.index - shift) / LONG_BLOCK_WEEKS);
     const draw = draws(seed, server.id, keyOf(feature), "long", slot, block);
     const blockWeek = block * LONG_BLOCK_WEEKS + shift;
-    // Most begin with the block, so that few weeks have none.
+    // Most long checkouts begin with their block, so that few weeks have none.
     const startWeek = blockWeek + Math.floor(draw.between(0, 1) ** 2 * (LONG_BLOCK_WEEKS - 1));
     const actor = draw.pick(staff);
     const askedAt = weekOf(clock, startWeek).startsAt + draw.between(20, 80) * MINUTE_MS;

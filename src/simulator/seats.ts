@@ -2,11 +2,17 @@ import { MINUTE_MS } from "../domain/time/clock.ts";
 import type { Actor, Request } from "./demand.ts";
 
 export interface SeatRules {
-  /** Seats per pool; null is unlimited. A request is served from the first pool with enough seats. */
+  /** Seats per pool; null = unlimited. A request is served from the first pool with enough seats. */
   readonly pools: readonly (number | null)[];
-  /** Seats of the first pool reserved for some of the staff, who use these first and return them there. */
+  /**
+   * Seats of the first pool that are reserved for some of the staff. These people use the reserved seats
+   * first, and return them to the reservation.
+   */
   readonly kept: { readonly seats: number; isFor(actor: Actor): boolean } | null;
-  /** `queue`: a request without a seat waits. `deny`: it is denied, and retried while patience lasts. */
+  /**
+   * `queue`: a request without a seat waits. `deny`: the request is denied, and retried while the actor's
+   * patience lasts.
+   */
   readonly whenFull: "queue" | "deny";
 }
 
@@ -15,7 +21,7 @@ export interface Grant {
   readonly startedAt: number;
   readonly endsAt: number;
   readonly pool: number;
-  /** Number of reserved seats among them. */
+  /** Number of granted seats that come from the reservation. */
   readonly fromKept: number;
 }
 
@@ -45,7 +51,7 @@ export function seat(requests: readonly Request[], rules: SeatRules) {
   const grants: Grant[] = [];
   const waits: Wait[] = [];
   const denials: { readonly request: Request; readonly at: number }[] = [];
-  /** Sorted by time, soonest last, so that removing it is cheap. */
+  /** Sorted by time with the soonest event last, because removing the last element is cheap. */
   const events: Event[] = [];
   let line: Request[] = [];
 

@@ -61,7 +61,7 @@ export const SERVERS: readonly ServerSpec[] = [
       ],
     },
   }),
-  // Three redundant servers, one of them down: degraded, but its data is valid.
+  // Three redundant servers, one of them down: the status is degraded, but the data is valid.
   server({
     id: "cae",
     name: "Simulation (triad)",

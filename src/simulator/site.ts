@@ -20,7 +20,7 @@ const MAX_CACHED = 500;
 
 export interface SiteOptions extends Partial<SiteClock> {
   readonly seed: number;
-  /** An unknown zone throws RangeError later. */
+  /** With an unknown zone, later calls throw RangeError. */
   readonly zone: string;
 }
 
@@ -65,7 +65,7 @@ export function createSite({ seed, zone, ahead = 0 }: SiteOptions) {
     };
   };
 
-  /** Counters of a server since its start (RLM); it restarts at the start of each week. */
+  /** Counters of a server since its start (RLM). The server restarts at the start of each week. */
   const totals = (server: ServerSpec, week: Week, instant: number, daemon: string) => {
     const played = server.features
       .filter((feature) => feature.daemon === daemon)

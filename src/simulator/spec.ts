@@ -16,7 +16,7 @@ export interface ServerSpec {
   readonly version: string;
   readonly staff: StaffSpec;
   readonly pids: boolean;
-  /** A request without a seat waits in the server's queue; otherwise it is denied and retried. */
+  /** True if a request without a seat waits in the server's queue. Otherwise the request is denied and retried. */
   readonly queues: boolean;
   /** Minutes of every hour in which the server does not answer. */
   readonly silentMinutes: number;
@@ -38,7 +38,7 @@ export interface FeatureSpec {
   readonly daemon: string;
   readonly name: string;
   readonly unit: Unit;
-  /** Features of a server with the same group share the seats of the first one's pools. */
+  /** Features of a server with the same group share the seats of the pools of the group's first feature. */
   readonly seatGroup: string | null;
   /** Number of people with a named seat; null if seats are not assigned. */
   readonly assigned: number | null;
@@ -67,7 +67,7 @@ export interface UseSpec {
 
 export interface PoolSpec {
   readonly version: string;
-  /** Null is uncounted. */
+  /** Null = uncounted. */
   readonly seats: number | null;
   readonly vendorString: string | null;
   readonly expires: ExpirySpec;
@@ -94,7 +94,7 @@ export const LEASED: ExpirySpec = { every: 4, days: 29 };
 export const SUPPORTED: ExpirySpec = { every: 20, days: 200 };
 /** One to two years ahead. */
 export const YEARLY: ExpirySpec = { every: 52, days: 730 };
-/** In the past by some days up to half a year; the administrator has not removed it. */
+/** Expired between some days and half a year ago; the administrator has not removed the license. */
 export const EXPIRED: ExpirySpec = { every: 26, days: -9 };
 
 type Feature = Omit<FeatureSpec, "daemon">;
