@@ -20,14 +20,14 @@ export interface StepAnswer {
 /** The answers of a query and the reading merged from them. */
 export interface Asked {
   readonly answers: readonly StepAnswer[];
-  /** The first usable answer, else the most informative failure. */
+  /** The first usable answer, or if no answer is usable, the most informative failure. */
   readonly deciding: StepAnswer;
   readonly reading: Reading | null;
 }
 
 /**
  * Runs the steps of a query one by one, in at most `limitMs` in total. Each step gets its share of the
- * remaining time, so that a hanging step does not prevent the others.
+ * remaining time, so that a hanging step does not prevent the other steps.
  */
 export async function askInTurn(
   { name, until = "all", merge }: Pick<Manager, "name" | "until" | "merge">,
@@ -53,7 +53,7 @@ export async function askInTurn(
   const [first] = answers;
   if (first === undefined) throw new Error(`${name} has nothing to ask`);
   if (until === "first answer") {
-    // A member that reports an error is more informative than one that does not answer.
+    // Prefer a member that reports an error to a member that does not answer: the error says more.
     const deciding = answers.find(({ reading }) => reading?.errors.some(({ kind }) => kind === "query"));
     const said = deciding ?? answers.find(({ reading }) => reading !== null) ?? first;
     return { answers, deciding: said, reading: said.reading };
@@ -123,9 +123,9 @@ export interface StepDeps {
   readonly run: CommandRunner["run"];
   readonly server: MonitoredServer;
   readonly signal?: AbortSignal;
-  /** Awaited after the answer arrived and before it is parsed. */
+  /** Awaited after the answer has arrived and before the answer is parsed. */
   readonly turn: () => Promise<void>;
-  /** Parses the answer (`isAnswer`), or the output on the other stream. */
+  /** Parses the answer if `isAnswer` is true, otherwise the output on the other stream. */
   readonly read: (step: Step, bytes: Uint8Array, truncated: boolean, isAnswer: boolean) => Promise<Reading>;
 }
 

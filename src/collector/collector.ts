@@ -47,7 +47,7 @@ const UNPOLLED = {
   last: null as { readonly startedAt: number; readonly finishedAt: number } | null,
   /** Start of the last poll, including a running one. */
   askedAt: null as number | null,
-  /** The last poll timed out, so the next one may occupy its slot as long. */
+  /** True if the last poll timed out: the next one may occupy its slot for as long. */
   hangs: false,
   /** Null while no poll is scheduled. */
   nextPollAt: null as number | null,
@@ -64,7 +64,7 @@ interface PendingPoll {
   readonly entry: Entry;
   readonly slow: boolean;
   readonly done: PromiseWithResolvers<PolledServer>;
-  /** Resolves when the poll has ended completely; null while it is queued. Never rejects. */
+  /** Resolves when the poll has ended completely; null while the poll is queued. Never rejects. */
   ended: Promise<void> | null;
   isCancelled: boolean;
   abort: AbortController;
@@ -128,7 +128,7 @@ export function createCollector(deps: CollectorDeps) {
     }
     if (!pending.isCancelled) {
       entry.pending = null;
-      // `replace` cleared the time if the server changed while its outcome was stored.
+      // The time is null if `replace` changed the server while its outcome was being stored: then poll again now.
       schedule(entry, entry.nextPollAt ?? clock.now());
     }
     freeSlot(pending);
@@ -184,7 +184,8 @@ export function createCollector(deps: CollectorDeps) {
   }
 
   /**
-   * Cancels the server's poll. Callers get the error at once; the next poll waits until this one has ended.
+   * Cancels the server's poll. Callers get the error at once; the next poll waits until the cancelled poll
+   * has ended.
    */
   function cancelPoll(entry: Entry, why: ApiError): void {
     unschedule(entry);
@@ -212,7 +213,7 @@ export function createCollector(deps: CollectorDeps) {
     }
     if (!server.enabled) cancelPoll(entry, disabledError(server.id));
     else if (entry.pending !== null) {
-      // The answer of the old address is not valid for the new one.
+      // The answer of the old address is not valid for the new address.
       if (!same) entry.pending.abort.abort();
     } else if (!before.enabled || entry.last === null) schedule(entry, clock.now());
     else if (before.intervalMs !== server.intervalMs)
@@ -261,7 +262,7 @@ export function createCollector(deps: CollectorDeps) {
      * `record`.
      */
     pollNow: async (serverId: string) => requestPoll(known(serverId), true),
-    /** Polls these servers (null = all enabled ones) now, in at most `timeoutMs`. Rejects like `pollNow`. */
+    /** Polls these servers now (null = all enabled servers), in at most `timeoutMs`. Rejects like `pollNow`. */
     async rescan(serverIds: readonly string[] | null, timeoutMs: number): Promise<RescanRow[]> {
       const enabled = [...entries.values()].filter(({ server }) => server.enabled);
       const chosen = serverIds === null ? enabled : [...new Set(serverIds)].map(known);
@@ -283,7 +284,7 @@ export function createCollector(deps: CollectorDeps) {
         ...counter.stats(),
       };
     },
-    /** Returns the raw output of the last poll; null before it, and for unknown ids. */
+    /** Returns the raw output of the last poll; null before the first poll, and for unknown ids. */
     raw: async (serverId: string) => (await entries.get(serverId)?.raw()) ?? null,
   };
 }

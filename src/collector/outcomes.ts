@@ -12,8 +12,8 @@ export interface PolledServer {
 }
 
 /**
- * Waits for the polls of several servers, at most `timeoutMs`. Reports unfinished polls as TIMEOUT; they
- * continue. Returns one row per poll, in order. Never rejects.
+ * Waits for the polls of several servers, at most `timeoutMs`. Unfinished polls are reported as TIMEOUT,
+ * but continue. Returns one row per poll, in order. Never rejects.
  */
 export async function awaitRescan(
   polls: readonly { readonly server: string; readonly done: Promise<PolledServer> }[],
@@ -114,7 +114,7 @@ export function kept({ stdout, stderr, ...rest }: PollRaw): () => Promise<PollRa
 
 function packed(bytes: Uint8Array): () => Promise<Uint8Array> {
   const frame = Bun.zstdCompress(bytes, { level: 1 });
-  // The reader below reports errors (out of memory).
+  // Ignore the error (out of memory) here: awaiting `frame` below reports it.
   frame.catch(() => {});
   return async () => Bun.zstdDecompress(await frame);
 }

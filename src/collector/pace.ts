@@ -14,8 +14,8 @@ const PROCESS: TurnsDeps = {
 };
 
 /**
- * Rest after a turn, as a multiple of its duration. During polls, the slowest answers of a large site took
- * 3 times as long with 1, 2 to 3 times with 2, and twice with 3.
+ * Rest after a turn, as a multiple of the turn's duration. Measured: during polls of a large site, the
+ * slowest answers took 3 times as long with a factor of 1, 2–3 times with 2, and twice with 3.
  */
 const REST = 3;
 /** Limits the rest after the process or the machine was suspended. */
@@ -24,7 +24,7 @@ const LONGEST_REST_MS = 50;
 /**
  * Gives each caller a turn of the event loop, in order, so that requests are answered between the outputs
  * of tools that end at the same time. While requests wait, each turn is followed by a rest of three times
- * its length: polls get a quarter of the event loop. Otherwise they get all of it.
+ * its length, so polls get a quarter of the event loop. While no request waits, there are no rests.
  */
 export function createTurns(requestsWant: () => boolean, deps: TurnsDeps = PROCESS): () => Promise<void> {
   const { now, afterLoop, rest } = deps;
@@ -48,7 +48,7 @@ export function createTurns(requestsWant: () => boolean, deps: TurnsDeps = PROCE
 
 /** Maximum back-off, unless the interval itself is longer. */
 const MAX_BACKOFF_MS = 10 * 60_000;
-/** First polls are spread over this time, or over the interval if it is shorter. */
+/** First polls are spread over this time, or over the interval if the interval is shorter. */
 const MAX_SPREAD_MS = 10_000;
 /** Random variation of the interval: servers are not polled in lockstep. */
 const JITTER = 0.1;
@@ -57,8 +57,8 @@ const MIN_GAP = 0.1;
 type Paced = Pick<MonitoredServer, "intervalMs">;
 
 /**
- * Returns the delay of a server's first poll after the start: none for the first `concurrency` servers; the
- * others are spread evenly. `index` counts the enabled servers in the config's order.
+ * Returns the delay of a server's first poll after the start. The first `concurrency` servers have no
+ * delay, and the other servers are spread evenly. `index` counts the enabled servers in the config's order.
  */
 export function firstDelayMs(server: Paced, index: number, count: number, concurrency: number): number {
   if (index < concurrency) return 0;
@@ -67,9 +67,9 @@ export function firstDelayMs(server: Paced, index: number, count: number, concur
 }
 
 /**
- * Returns the time of a server's next poll. `failures` counts consecutive failures including this poll: the
- * first retry comes after one interval, then the delay doubles up to 10 minutes, or the interval if it is
- * longer. `random` is in [0, 1).
+ * Returns the time of a server's next poll. `failures` counts consecutive failures including this poll. The
+ * first retry comes after one interval; then the delay doubles up to 10 minutes, or up to the interval if
+ * that is longer. `random` is in [0, 1).
  */
 export function nextPollTime(
   { intervalMs }: Paced,
@@ -84,8 +84,8 @@ export function nextPollTime(
 }
 
 /**
- * Reports whether a server's last poll started within its interval plus a quarter, for jitter and the wait
- * for a slot.
+ * Reports whether a server's last poll started within its interval plus a quarter. The quarter allows for
+ * jitter and the wait for a slot.
  */
 export function isInPace({ intervalMs }: Paced, askedAt: number | null, now: number): boolean {
   return askedAt !== null && now - askedAt <= intervalMs * 1.25;

@@ -8,7 +8,10 @@ import { joinChunks } from "../managers/profiles/reading-chunks.ts";
 
 /** Time limit to parse one answer; 16 MiB take a tenth of it. */
 const LIMIT_MS = 5_000;
-/** Limit for a profile whose last answer took too long: its other servers must not delay other profiles. */
+/**
+ * Shorter limit for a profile whose last answer took too long, so that its other servers do not delay other
+ * profiles.
+ */
 const LIMIT_AGAIN_MS = 1_000;
 
 export type ParseApart = ReturnType<typeof createParseApart>;
@@ -90,7 +93,7 @@ export function createParseApart({ startWorker = startParsingWorker, limitMs = L
     const most = slow.has(profile.name) ? Math.min(limitMs, LIMIT_AGAIN_MS) : limitMs;
     let isExtended = false;
     const late = () => {
-      // A new worker may need some time to start.
+      // Extend the limit once if parsing has not begun, because a new worker may need some time to start.
       if (!isExtended && new Int32Array(progress)[2] === 0) {
         isExtended = true;
         timer = setTimeout(late, limitMs);
@@ -104,7 +107,7 @@ export function createParseApart({ startWorker = startParsingWorker, limitMs = L
   }
 
   return {
-    /** Never rejects: the reading's `problem` describes a failure. */
+    /** Never rejects. If parsing fails, the reading's `problem` says why. */
     read(
       profile: Profile,
       bytes: Uint8Array,

@@ -142,8 +142,8 @@ export function errorsOf({ errors, members, daemons }: Reading): readonly ToolEr
 export const MAX_DETAILS = 2000;
 
 /**
- * Makes a tool's message safe for JSON, logs and terminals: escapes control characters and cuts it to 2,000
- * characters. Returns null if it is blank.
+ * Makes a tool's message safe for JSON, logs and terminals: escapes control characters and cuts the message
+ * to 2,000 characters. Returns null if the message is blank.
  */
 function quoteWords(text: string): string | null {
   // Cut before escaping, so that the time does not depend on the output's length.

@@ -46,8 +46,8 @@ export interface PollerDeps {
 /**
  * Polls servers: runs the query, parses the answer, classifies the result. A timeout with usable data is
  * not an error: the reading is marked `cut`, so that the server is `partial` and missing features become
- * stale instead of removed. Output above the size limit is an error and not parsed: 16 MiB of checkouts
- * would need several times as much memory as a reading.
+ * stale instead of removed. Output above the size limit is an error and is not parsed, because as a
+ * reading, 16 MiB of checkouts would need several times as much memory.
  */
 export function createPoller(deps: PollerDeps) {
   const { run, managerOf, parseApart = createParseApart(), measure, path, clock, hosts, log } = deps;
@@ -84,7 +84,7 @@ export function createPoller(deps: PollerDeps) {
     const measured = measure(members, signal);
 
     const { profile } = manager;
-    // An answer may have been cached since the poll before the last one.
+    // Accept an answer that was cached after the poll before the last one.
     const maxAgeMs = longestSilence(server);
     const deps: StepDeps = {
       run,
@@ -111,7 +111,8 @@ export function createPoller(deps: PollerDeps) {
     await inSlices(own.hosts.learnAdded());
     if (reading?.recognised && !signal?.aborted) keepHosts(server.id, own);
 
-    // The reachability check must not count as the tool's time or as the age of the data.
+    // Measure before the wait for the reachability check, which must not count as the tool's time or as the
+    // age of the data.
     const durationMs = Math.round(performance.now() - begun);
     const reachability = await (members.length > 0 ? measured : measure(own.members, signal));
     // The caller processes the reading (picture, sessions, rows) in another turn.
@@ -134,7 +135,7 @@ export function createPoller(deps: PollerDeps) {
       hosts?.save(serverId, own.hosts.list());
       own.stored = learnt;
     } catch (error) {
-      // The next poll stores them again, and they matter only after a restart.
+      // Ignore a busy database: the next poll stores the hosts again, and they matter only after a restart.
       if (isBusy(error)) return;
       log?.warn("known hosts could not be stored", { server: serverId, error: String(error) });
     }
@@ -214,13 +215,14 @@ interface Output {
   readonly head: Reading;
   readonly digest: string;
   readonly reading: Reading;
-  /** Report time, or else the time of reading. */
+  /** Report time, or the time of the reading if the report has none. */
   readonly time: number;
 }
 
 /**
- * Reads the outputs of one server. Most outputs differ from the previous one only in their report time. These are not
- * parsed again, which saves a third of the work of a 50 KB poll, and keep the same feature objects.
+ * Reads the outputs of one server. Most outputs differ from the previous output only in their report time.
+ * Such an output is not parsed again, which saves a third of the work of a 50 KB poll, and the new reading
+ * has the same feature objects.
  */
 export function createOutputMemory() {
   let last: Output | null = null;
@@ -250,13 +252,13 @@ export function createOutputMemory() {
   };
 }
 
-/** Reports whether only the report time differs from the previous head, by a day at most. */
+/** Reports whether the head differs from the previous one only in its report time, and by a day at most. */
 function isSameHead(last: Output, head: Reading, now: number): boolean {
   const { reportTime } = head;
   return (
-    // If an output contains several reports, the time may be that of a later one.
+    // Otherwise the output contains several reports, and the reading has the time of a later report.
     last.head.reportTime === last.reading.reportTime &&
-    // The year of a date without a year depends on the report time.
+    // A larger difference could change the year of dates that are printed without a year.
     Math.abs((reportTime ?? now) - last.time) <= DAY_MS &&
     isDeepStrictEqual({ ...last.head, reportTime }, head)
   );

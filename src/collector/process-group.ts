@@ -17,7 +17,7 @@ export function createEnding(pid: number, graceMs: number, killWaitMs: number) {
     timer = setTimeout(giveUp, killWaitMs);
   };
   return {
-    /** Null while it runs, or if it exited by itself. */
+    /** Null while the process runs, or if it exited by itself. */
     get cause() {
       return cause;
     },
@@ -38,7 +38,7 @@ export function signalGroup(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch {
-    // ESRCH: all processes have exited. EPERM: a set-user-ID tool, which is reported as abandoned.
+    // Ignore ESRCH (all processes have exited) and EPERM (a set-user-ID tool, which is reported as abandoned).
   }
 }
 
@@ -46,16 +46,16 @@ export function signalGroup(pid: number, signal: NodeJS.Signals): void {
 export const MARK = "LICMOND_RUN";
 
 /**
- * Marks are collected for this long before /proc is read: with 300 processes on a host this blocks the
+ * How long to collect marks before reading /proc. With 300 processes on a host, reading /proc blocks the
  * event loop for 8 ms, and hundreds of polls may end within a second.
  */
 const SWEEP_MS = 200;
 
 /**
- * Kills processes whose `LICMOND_RUN` is one of the marks: processes that called setsid(2) left their
- * command's group and get no signals sent to it. Does not find processes that removed the variable, nor
- * those whose environment the kernel hides from their own user: set-user-ID programs, and programs that are
- * executable but not readable (proc_pid_environ(5)).
+ * Kills processes whose `LICMOND_RUN` is one of the marks. These processes called setsid(2), so they left
+ * their command's group and get no signals that are sent to the group. The sweep does not find processes
+ * that removed the variable, nor processes whose environment the kernel hides from their own user: set-
+ * user-ID programs, and programs that are executable but not readable (proc_pid_environ(5)).
  */
 export function createSweeper() {
   const marks = new Set<string>();
@@ -81,7 +81,7 @@ export function createSweeper() {
 function killMarked(marks: ReadonlySet<string>): void {
   const killed = new Set<number>();
   for (;;) {
-    // A killed process may have started another one before.
+    // Search until no process is found, because a killed process may have started another one before.
     const pids = readdirSync("/proc").map(Number);
     const found = pids.filter((pid) => pid > 0 && !killed.has(pid) && marks.has(markOf(pid)));
     if (found.length === 0) return;
@@ -90,7 +90,7 @@ function killMarked(marks: ReadonlySet<string>): void {
       try {
         process.kill(pid, "SIGKILL");
       } catch {
-        // ESRCH: it has exited.
+        // ESRCH: the process has exited.
       }
     }
   }
@@ -101,7 +101,7 @@ function markOf(pid: number): string {
     const environment = readFileSync(`/proc/${pid}/environ`, "latin1").split("\0");
     return environment.find((entry) => entry.startsWith(`${MARK}=`))?.slice(MARK.length + 1) ?? "";
   } catch {
-    // It has exited or belongs to another user.
+    // The process has exited or belongs to another user.
     return "";
   }
 }

@@ -71,7 +71,7 @@ export async function askOverHttp(
       const answer = await ask(login, secrets, options.ca, called);
       if (answer.failure !== null || answer.truncated || answer.broken) return run(login, answer, null);
       token = tokenIn(answer.stdout, login.token);
-      // The answer may contain a token in another place.
+      // Discard the answer's text, because it may contain a token in another place.
       if (token === null)
         return run(
           login,
@@ -141,7 +141,7 @@ async function ask(
     await response.body?.cancel().catch(() => {});
     const target = URL.canParse(location, next.href) ? new URL(location, next) : null;
     const why = whyNotFollowed(question, next, target, followed);
-    // The target may contain the secret.
+    // Do not quote the target, which may contain the secret.
     if (target === null || why !== null)
       return failed(status, queryFailed(`${next.host} redirects (${status}) ${why}.`));
     next = target;
@@ -190,7 +190,7 @@ const UNPACK = {
   br: promisify(brotliDecompress),
 };
 
-/** Decompresses a body. Returns no bytes if it exceeds the size limit, null if it is damaged. */
+/** Decompresses a body. Returns no bytes if the result exceeds the size limit, and null if the body is damaged. */
 async function unpack(packed: Uint8Array, encoding: string) {
   const way = Object.hasOwn(UNPACK, encoding) ? UNPACK[encoding as keyof typeof UNPACK] : null;
   try {

@@ -42,7 +42,7 @@ export interface CommandRun extends PollRaw {
   readonly stderrTruncated: boolean;
   readonly timedOut: boolean;
   readonly aborted: boolean;
-  /** It survived SIGKILL, e.g. because it hangs in a dead network file system. */
+  /** True if the process survived SIGKILL, e.g. because it hangs in a dead network file system. */
   readonly abandoned: boolean;
   readonly durationMs: number;
 }
@@ -64,7 +64,7 @@ interface Running {
   readonly stdout: CappedReader;
   readonly stderr: CappedReader;
   readonly ending: Ending;
-  /** Sends SIGKILL to its group and, with `endEscaped`, to processes that left the group. */
+  /** Sends SIGKILL to the command's group and, with `endEscaped`, to processes that left the group. */
   endNow(): void;
 }
 
@@ -168,8 +168,8 @@ export function createCommandRunner(deps: CommandRunnerDeps) {
       await Promise.race([pipesEnded, silence.came, ending.gaveUp]);
       silence.clear();
     }
-    // No process of the group outlives its command. The group's number has just been freed, so no other
-    // group has it yet.
+    // Kill the rest of the group, because no process of it may outlive its command. The group's number has
+    // just been freed, so no other group has that number yet.
     endNow();
     const { promise: late, resolve: giveUp } = Promise.withResolvers<void>();
     const timer = setTimeout(() => {

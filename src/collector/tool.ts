@@ -3,8 +3,8 @@ import { delimiter, isAbsolute, join } from "node:path";
 import { codeOf, messageOf } from "../domain/error-code.ts";
 
 /**
- * Why a tool could not start, without paths of the host: every key that may read the server's record sees
- * it.
+ * Reasons why a tool could not start. They contain no paths of the host, because every key that may read
+ * the server's record sees them.
  */
 export const WHY_NOT = {
   not_found: "it does not exist",
@@ -34,8 +34,9 @@ type ToolFinding =
   | { readonly ok: false; readonly failure: StartFailure };
 
 /**
- * Looks for a tool and checks whether it can start, without running it. Returns the first of `names` (names
- * or paths) that can start, else explains the first one that exists. `path` is a $PATH.
+ * Looks for a tool and checks whether the tool can start, without running it. Returns the first of `names`
+ * (names or paths) that can start. If none can, explains why the first existing one cannot. `path` is a
+ * $PATH.
  */
 export function inspectTool(names: readonly string[], path: string): ToolFinding {
   const files = names.flatMap((name) => locate(name, path) ?? []);
@@ -49,7 +50,7 @@ export function inspectTool(names: readonly string[], path: string): ToolFinding
   return { ok: false, failure: failures[0] ?? { reason: "not_found", path: null, message, fix } };
 }
 
-/** Returns the file to run. If none of `names` can start, returns one whose failure explains the reason. */
+/** Returns the file to run. If none of `names` can start, returns a file whose failure explains the reason. */
 export function findTool(names: readonly string[], path: string): string {
   const finding = inspectTool(names, path);
   return (finding.ok ? finding.path : finding.failure.path) ?? names[0] ?? "";
@@ -69,7 +70,7 @@ export function locate(name: string, path: string): string | null {
  */
 export function explainStart(error: unknown, tool: string, path: string): StartFailure {
   const code = codeOf(error);
-  // The error is not about the tool, and inspecting the file would need another descriptor.
+  // A shortage is not a fault of the tool, and inspecting the file would need another descriptor.
   const [shortage, limit = null] = SHORTAGES[code] ?? [];
   if (shortage !== undefined) {
     const message = `No tool can be started: ${shortage} (${code}).`;
@@ -186,9 +187,7 @@ function wrongFormat(file: string): Problem {
   return { reason: "wrong_format", message, fix };
 }
 
-/**
- * Explains how to install a missing loader. FlexNet's Linux builds need the one of the Linux Standard Base.
- */
+/** Explains how to install a missing loader. FlexNet's Linux builds need the loader of the Linux Standard Base. */
 function fixForLoader(loader: string): string {
   const i386 = "`dpkg --add-architecture i386 && apt update && apt install libc6:i386`";
   if (/^\/lib64\/ld-lsb-x86-64\.so\.\d$/.test(loader))
@@ -224,7 +223,7 @@ export function readElf(file: string) {
   return found;
 }
 
-/** Reads a part of a file; empty if it is unreadable. Never blocks, even on a named pipe. */
+/** Reads a part of a file; empty if the file is unreadable. Never blocks, even on a named pipe. */
 function readAt(file: string, position: number, length: number): Buffer {
   try {
     const handle = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);

@@ -186,8 +186,8 @@ function memberValues({ server, members }: ServerPicture, manager: Manager): Map
 }
 
 /**
- * Returns the placeholders of a checkout. Leaves out a value that other checkouts share, so that no form
- * uses it.
+ * Returns the placeholders of a checkout. Leaves out a handle, or names, that several checkouts share, so
+ * that no command uses them.
  */
 function checkoutValues(picture: ServerPicture, args: Arguments): Map<string, string> {
   const { feature, checkout, byHandle, byNames } = findCheckout(picture, args);
@@ -254,7 +254,7 @@ function findCheckout({ server, features }: ServerPicture, wanted: Arguments) {
     );
   }
   const { user, host, display, handle } = checkout;
-  // The tool takes only the feature's name, so it acts on the features of that name of all daemons.
+  // The tool only takes a feature's name, so its command affects the features of this name on all daemons.
   const seats = features.filter(({ name }) => name === feature.name).flatMap(({ checkouts }) => checkouts);
   const isOnly = (names: Arguments) => seats.filter((seat) => fits(seat, names)).length === 1;
   return {

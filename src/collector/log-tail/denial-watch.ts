@@ -42,15 +42,15 @@ interface DenialWatchDeps {
 const TICK_MS = 2_000;
 /** Maximum number of pieces read of one log per tick. */
 const TICK_PIECES = 32;
-/** How often to store a cursor without denials. After a crash, these lines are read again. */
+/** How often to store the position in a log without new denials. After a crash, the lines since then are read again. */
 const SAVE_MS = 30_000;
 
 interface Watched {
   readonly server: MonitoredServer;
   readonly tail: LogTail | null;
-  /** Start of the stored span. */
+  /** Start of the stored span in which denials are known. */
   since: number | null;
-  /** End of the span, until it is stored. */
+  /** End of that span; null once the end is stored. */
   endedAt: number | null;
   problem: string | null;
   cursor: TailCursor | null;
@@ -71,7 +71,7 @@ export function createDenialWatch(deps: DenialWatchDeps) {
   let running: Promise<void> = Promise.resolve();
   let counted: Promise<void> = Promise.resolve();
   let storeFails = false;
-  /** When servers were removed whose spans still have to be ended in the store. */
+  /** Time at which servers were removed; null once the ends of their spans are stored. */
   let goneAt: number | null = null;
 
   function watch(server: MonitoredServer): Watched {
@@ -112,7 +112,7 @@ export function createDenialWatch(deps: DenialWatchDeps) {
    */
   async function store(settledBy: number, facts: () => void): Promise<boolean> {
     const drained = episodes.drain(settledBy);
-    // Episodes may change during the commit.
+    // Copy these values, because episodes may change during the commit.
     const rows = drained.changed.map(({ denial, told }) => ({ denial, told }));
     const read = [...watched.values()]
       .filter(isUnsaved)
@@ -170,7 +170,7 @@ export function createDenialWatch(deps: DenialWatchDeps) {
       const { endedAt } = one;
       const begins = one.since === null || endedAt !== null;
       const due = isUnsaved(one) && now - one.savedAt >= SAVE_MS;
-      // Store at once, so that logged lines are not read again after a crash.
+      // Store denials at once, so that their lines are not read again after a crash.
       if (begins || due || notices.length > 0 || attempts.some(({ kind }) => kind !== "granted")) {
         const done = await store(atEnd ? now : (lastAt ?? now), () => {
           if (endedAt !== null) sources.end(id, endedAt);

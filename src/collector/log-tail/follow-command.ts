@@ -20,23 +20,24 @@ interface CommandFollowerDeps {
 
 /** Number of remembered lines; `tail` repeats ten by default. */
 const REMEMBERED = 64;
-/** After a start, output is old until the command is silent for QUIET_MS or has printed for AT_ONCE_MS. */
+/** After a start, the output is old until the command is silent for QUIET_MS or has printed for AT_ONCE_MS. */
 const QUIET_MS = 1_000;
 const AT_ONCE_MS = 30_000;
-/** The wait before a restart doubles up to a maximum, and is reset after a run of STEADY_MS. */
+/** The wait before a restart doubles up to LONGEST_WAIT_MS. A run of STEADY_MS resets the wait. */
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 60_000;
 const STEADY_MS = 60_000;
-/** Maximum number of queued bytes; then the pipe fills up and blocks the command. */
+/** Maximum number of queued bytes. Beyond this limit, the pipe fills up and blocks the command. */
 const MAX_QUEUED = 1024 * 1024;
 const HEAD = 4096;
 const LF = 0x0a;
 
 /**
- * Follows a log through a command that prints it as it grows, e.g. `ssh lic1 tail -F /var/log/acmed.log`.
- * The first output after the first start is old and skipped. If a restarted command repeats the last lines,
- * reading continues after them, without loss or duplicates. Otherwise lines may be missing: this is
- * reported as `lost`, and the first output is skipped because its time is unknown.
+ * Follows a log through a command that prints the log as it grows, e.g. `ssh lic1 tail -F
+ * /var/log/acmed.log`. The first output after the first start is old and skipped. If a restarted command
+ * repeats the last lines, reading continues after these lines, without loss or duplicates. Otherwise lines
+ * may be missing: the gap is reported as `lost`, and the first output is skipped because its time is
+ * unknown.
  */
 export function createCommandFollower(
   argv: readonly string[],
@@ -102,7 +103,7 @@ export function createCommandFollower(
     return new Promise((resolve) => (goOn = resolve));
   }
 
-  /** Returns the lines after the known ones; nothing while lines may be old. */
+  /** Returns the lines after the known ones, or nothing while the printed lines may be old. */
   function behindKnown(lines: Uint8Array): Uint8Array {
     const known = place?.lines ?? [];
     let end = -1;
@@ -119,7 +120,7 @@ export function createCommandFollower(
     return lines.subarray(end);
   }
 
-  /** Ends the first phase, in which printed lines are old and not counted. */
+  /** Ends the first phase, in which printed lines are old and skipped. */
   function settle(isLate = false): void {
     const now = clock.now();
     const isOver = printedAt !== null && (now - printedAt >= QUIET_MS || now - startedAt >= AT_ONCE_MS);

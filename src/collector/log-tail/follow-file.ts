@@ -27,7 +27,7 @@ export interface Follower<Place> {
   head(limit: number): Promise<Uint8Array>;
   /** Null before the first piece. */
   readonly place: Place | null;
-  /** Until when the log was followed without a gap (epoch ms); null = until now. */
+  /** Returns the time (epoch ms) until which the log was followed without a gap; null = until now. */
   seenAt(): number | null;
   close(): void;
 }
@@ -59,7 +59,7 @@ const NOTHING: Piece = { bytes: new Uint8Array(0), atEnd: true, lost: false };
  */
 export function createFileFollower(path: string, from: FilePlace | null) {
   let place = from;
-  /** Inode, size and time of the file when its end was reached. */
+  /** Inode, size and time of the file when its end was last reached. */
   let seen = "";
   /** Path of the old log while its rest is read. */
   let former: string | null = null;
@@ -75,7 +75,7 @@ export function createFileFollower(path: string, from: FilePlace | null) {
     });
     const { size, mtimeMs, birthtimeMs, ino } = await file.stat();
     if (place === null) {
-      // If the file is older, it was mounted or moved here.
+      // A file that is older than the gap was mounted or moved here, so follow it from its end.
       const isNew = missingSince !== null && birthtimeMs >= missingSince - CLOCK_SLACK_MS;
       place = isNew ? START : await placeAt(file, await lastLineStart(file, size));
       if (!isNew) return NOTHING;
@@ -111,7 +111,7 @@ export function createFileFollower(path: string, from: FilePlace | null) {
     return { bytes: bytes.subarray(0, end), atEnd: offset + bytes.length >= size, lost: false };
   }
 
-  /** Reads the rest of the old log; null once its end is reached or it is gone. */
+  /** Reads the rest of the old log. Returns null once the log's end is reached or the log is gone. */
   async function readFormer(old: string, limit: number): Promise<Piece | null> {
     await using file = await open(old, "r").catch(() => null);
     const size = (await file?.stat())?.size ?? 0;

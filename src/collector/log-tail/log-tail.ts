@@ -26,8 +26,8 @@ export const PIECE_BYTES = 128 * 1024;
 const SNIFFED_BYTES = 4096;
 
 /**
- * Follows the debug log of one server as it grows, from its end or from the position in `cursor`, at which
- * `follower` must start.
+ * Follows the debug log of one server as it grows. Starts at the end of the log, or at the position in
+ * `cursor`, at which `follower` must start too.
  */
 export function createLogTail(
   debugLog: DebugLog,
@@ -40,7 +40,10 @@ export function createLogTail(
   const cutter = createLineCutter();
   let attempts: Attempt[] = [];
   let notices: DaemonNotice[] = [];
-  /** Lines are read soon after they are written, so their time is about now. */
+  /**
+   * True once the end was reached: from then on, lines are read soon after they are written, so their time
+   * is about now.
+   */
   let caughtUp = cursor === null;
   let sniffed = false;
   const reader = debugLog.createReader({
@@ -54,7 +57,7 @@ export function createLogTail(
     onNotice: (notice) => void notices.push(notice),
   });
 
-  /** Rejects a file that is not a debug log, without moving on: it may become one. */
+  /** Rejects a file that is not a debug log. Keeps the position, because the file may become a debug log. */
   async function refuseOtherFiles(): Promise<void> {
     if (sniffed) return;
     const head = await follower.head(SNIFFED_BYTES).catch(() => null);
@@ -116,8 +119,8 @@ const UNREADABLE: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns the event as an attempt to check out; null for other events. Ignores UNSUPPORTED, because clients
- * probe for features.
+ * Returns the attempt to check out that an event reports; null for other events. Ignores UNSUPPORTED,
+ * because clients probe for features.
  */
 export function attemptOf(server: string, event: DebugLogEvent): Attempt | null {
   const kind = KINDS[event.kind];
