@@ -17,7 +17,7 @@ import type { FileRights, Run } from "./host.ts";
 
 /** Writes a text atomically: the old file stays until the new one is on disk. */
 export function writeWhole(path: string, text: string, rights: FileRights): void {
-  // Not writeSync: on a full disk it writes only a part and reports that only by its return value.
+  // Do not use writeSync: on a full disk it may write only a part, which shows only in its return value.
   inPlaceOf(path, rights, (fresh) => writeFileSync(fresh, text, { mode: 0o600, flag: "wx" }));
 }
 
@@ -34,7 +34,10 @@ export function makeDirectory(path: string, { mode, owner }: FileRights): void {
   if (owner !== null) chownSync(path, owner.uid, owner.gid);
 }
 
-/** Keeps the installed binary as `previous` and replaces it, possibly by the previous one. One of the two is always in place. */
+/**
+ * Replaces the installed binary, and keeps the replaced one as `previous`. The new binary may be the
+ * previous one. One of the two files is always in place.
+ */
 export function replaceBinary(source: string, file: string, previous: string, rights: FileRights): void {
   if (lstatSync(previous, { throwIfNoEntry: false })?.isFile() === false)
     throw new Error(`${previous} is not a regular file: move it away`);
@@ -50,7 +53,7 @@ export function replaceBinary(source: string, file: string, previous: string, ri
 
 function inPlaceOf(path: string, { mode, owner }: FileRights, make: (fresh: string) => void): void {
   mkdirSync(dirname(path), { recursive: true });
-  // A fixed name, so that the next run removes leftovers of a power failure.
+  // Use a fixed name, so that the next run removes what a power failure left behind.
   const fresh = join(dirname(path), `.${basename(path)}.tmp`);
   rmSync(fresh, { force: true });
   try {
@@ -70,7 +73,10 @@ function inPlaceOf(path: string, { mode, owner }: FileRights, make: (fresh: stri
 const TRAILER = "\n---- Bun! ----\n";
 const ENTRY = "/$bunfs/root/licmond";
 
-/** Reports whether a file is a licmond executable, by its content: it may be any program, so it is not run. */
+/**
+ * Reports whether a file is a licmond executable. Looks only at the content, because the file may be any
+ * program and must not run.
+ */
 export function isLicmondBinary(path: string): boolean {
   const bytes = readFileSync(path);
   return bytes.includes(TRAILER) && bytes.includes(ENTRY);

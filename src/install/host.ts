@@ -18,7 +18,7 @@ export type Run = (argv: readonly string[], timeoutMs?: number) => Promise<Ran>;
 
 export type Host = ReturnType<typeof createHost>;
 
-/** Creates the system to install on: this host, or a directory with the files of one. */
+/** Creates the system to install on: this host, or a directory with the files of another system. */
 export function createHost(root: string | null, uid: number, run: Run) {
   const base = root === null ? null : resolve(root);
   const refuse: Run = (argv) =>
@@ -46,7 +46,10 @@ export function kindOf(path: string): FileKind {
   }
 }
 
-/** Returns why a path of the host is not writable, with a fix; null if it is, possibly after creating directories. */
+/**
+ * Returns why a path of the host cannot be written, with a fix. Returns null if the path is writable,
+ * possibly after creating directories.
+ */
 export function obstacle(host: Host, path: string): readonly [why: string, fix: string] | null {
   let above = dirname(host.at(path));
   while (kindOf(above) === "missing" && above !== dirname(above)) above = dirname(above);
@@ -56,7 +59,7 @@ export function obstacle(host: Host, path: string): readonly [why: string, fix: 
   } catch (error) {
     return [`${above} cannot be followed (${codeOf(error)})`, "move that link away"];
   }
-  // In an image, a link to /etc means the image's /etc; from here it would lead to this host's.
+  // In an image, a link to /etc means the image's /etc, but from here it leads to the /etc of this host.
   if (host.root !== null && isBelow(above, host.root) && !isBelow(real, realpathSync(host.root)))
     return [`${above} leads to ${real}, outside of ${host.root}`, "put a directory in its place"];
   if (!lstatSync(real).isDirectory()) return [`${above} is not a directory`, "move it away"];
@@ -73,7 +76,7 @@ export function obstacle(host: Host, path: string): readonly [why: string, fix: 
 const isBelow = (path: string, directory: string) =>
   path === directory || path.startsWith(directory === sep ? sep : `${directory}${sep}`);
 
-/** Numeric owner; null = unchanged, if the installing user is not root. */
+/** Numeric owner; null = the owner stays unchanged, because the installing user is not root. */
 type Owner = { readonly uid: number; readonly gid: number } | null;
 
 export interface FileRights {
@@ -93,8 +96,8 @@ export const rootsOwn = (host: Host, mode: number): FileRights => ({
 });
 
 /**
- * Returns the uid and gid of a name; null if this user cannot set them. Root replaces a user that is missing in an image;
- * tmpfiles.d(5) corrects it at boot.
+ * Returns the uid and gid of a name; null if this user cannot set them. If an image lacks the user, returns
+ * root, and tmpfiles.d(5) sets the owner at boot.
  */
 export async function ownerOf(host: Host, name: OwnerName): Promise<Owner> {
   if (host.uid !== 0) return null;
@@ -150,7 +153,7 @@ export async function serviceState(run: Run, unit = UNIT_NAME) {
   };
 }
 
-/** Time limit for systemd; longer than the unit's own limits, which allow to migrate years of history. */
+/** Time limit for systemd. It is longer than the unit's own limits, which leave time to migrate years of history. */
 export const SERVICE_TIMEOUT_MS = 17 * 60_000;
 
 /** Runs a command line, with single quotes around words with blanks. Throws with the command's output if it fails. */
@@ -168,13 +171,13 @@ export async function lastWords(run: Run, unit: string): Promise<string> {
 
 /** Starts or restarts the service. Throws with the output of systemd and the service. */
 export async function restartService(run: Run, unit = UNIT_NAME): Promise<void> {
-  // Reset the start limit; fails if there is nothing to reset.
+  // Reset the start limit. Ignore the result, because the command fails if there is nothing to reset.
   await run(["systemctl", "reset-failed", unit]);
   const { ok, words } = await run(["systemctl", "restart", unit], SERVICE_TIMEOUT_MS);
   if (!ok) throw new Error(`${words}\nlast log lines:\n${await lastWords(run, unit)}`);
 }
 
-/** Directories of system programs, independent of the caller's $PATH: they run as root. */
+/** Directories of system programs. They do not depend on the caller's $PATH, because the programs run as root. */
 const SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 const RUN_TIMEOUT_MS = 30_000;
 

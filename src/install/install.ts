@@ -56,7 +56,7 @@ export async function install(pass: Pass, wanted: InstallWanted): Promise<void> 
   if (wanted.start) await startService(pass);
 }
 
-/** Installs the binary. Keeps the replaced one. */
+/** Installs the binary. Keeps the binary that is replaced. */
 async function layBinary(pass: Pass, source: string, version: string): Promise<void> {
   const path = LAYOUT.binary;
   const file = pass.at(path);
@@ -71,7 +71,7 @@ async function layBinary(pass: Pass, source: string, version: string): Promise<v
   }
   if (!isLicmondBinary(file))
     return pass.refuse(path, `${file} is not a licmond binary`, `move it away: mv ${file} ${file}.bak`);
-  // Binaries of an image are not run.
+  // Do not run the binary of an image.
   const installed = pass.root === null ? await versionOf(pass.run, file) : null;
   if (installed?.ok && Bun.semver.order(version, installed.version) < 0)
     return pass.refuse(
@@ -84,7 +84,7 @@ async function layBinary(pass: Pass, source: string, version: string): Promise<v
   await pass.change(path, what, () => replaceBinary(source, file, pass.at(LAYOUT.previousBinary), rights));
 }
 
-/** Installs one of our texts. Keeps a changed file and writes the new text next to it. */
+/** Installs one of licmond's texts. Keeps a file that was changed, and writes the new text next to it. */
 async function layText(pass: Pass, { path, text, changeBy }: InstalledText, version: string): Promise<void> {
   const file = pass.at(path);
   const write = (to: string) => () => writeWhole(to, withMark(text, version), rootsOwn(pass, 0o644));
@@ -119,8 +119,8 @@ async function makeUser(pass: Pass, line: string): Promise<void> {
 }
 
 /**
- * Creates a missing directory. tmpfiles.d(5) sets the owner of an existing one; the unit's StateDirectory= sets the owner
- * of the data and its contents when the service starts.
+ * Creates a missing directory. tmpfiles.d(5) sets the owner of an existing directory; the unit's
+ * StateDirectory= sets the owner of the data and its contents when the service starts.
  */
 async function layDirectory(pass: Pass, path: string, mode: number, owner: OwnerName): Promise<void> {
   const place = pass.at(path);
@@ -147,7 +147,7 @@ async function layConfig(pass: Pass, text: string, mode: number, owner: OwnerNam
   const kind = fileAt(pass, path);
   if (kind === null) return;
   if (kind === "missing") {
-    // If the image does not know the group yet, the mode of its directory protects the file.
+    // If the image lacks the group, the config is readable for all, and the mode of its directory protects it.
     const canGive = pass.root === null || (pass.uid === 0 && (await serviceAccount(pass)) !== null);
     const [whose, rights] = canGive ? [owner, mode] : (["root:root", 0o644] as const);
     const what = `write a commented config for ${whose}, mode 0${rights.toString(8)}`;

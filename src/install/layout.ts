@@ -50,7 +50,7 @@ const completion = (place: string, text: string): InstalledText => ({
   changeBy: "use your own in your home directory",
 });
 
-/** Texts that are installed with a mark, in order. `changeBy`: how to customize one without changing the file. */
+/** Texts that are installed with a mark, in order. `changeBy`: how to customize a text without changing its file. */
 export const TEXTS: readonly InstalledText[] = [
   {
     path: LAYOUT.sysusers,
@@ -69,7 +69,7 @@ export const TEXTS: readonly InstalledText[] = [
   completion("zsh/site-functions/_licmond", zsh),
 ];
 
-/** Returns licmond(1); an installed one is recognized by its mark. */
+/** Returns licmond(1) as a text to install. An installed page is recognized by its mark. */
 export const manPageOf = (text: string): InstalledText => ({
   path: LAYOUT.manPage,
   text,
@@ -77,8 +77,8 @@ export const manPageOf = (text: string): InstalledText => ({
 });
 
 /**
- * First line of an installed text; the second if zsh needs another one first. The hash of all other lines shows whether an
- * administrator changed the file, independent of the version that wrote it.
+ * First line of an installed text, or the second line if zsh requires another first line. The hash covers
+ * all other lines: it shows whether an administrator changed the file, whichever version wrote it.
  */
 const MARK = /^(?:#|\.\\") Installed by licmond (\S+); sha256 of the lines below: ([0-9a-f]{64})\.\n/m;
 
@@ -89,9 +89,9 @@ export function withMark(text: string, version: string): string {
 }
 
 /**
- * Compares a file with the text to install: `same` = equal except for the mark, `ours` = an unchanged text of another
- * version, `changed` = ours, edited; `foreign` = not ours. `outdated`: the text to install differs from the one that was
- * installed.
+ * Compares a file with the text to install. `same`: equal except for the mark. `ours`: an unchanged text of
+ * another version. `changed`: a text of licmond that was edited; `outdated` if the text to install differs
+ * from the text that was installed. `foreign`: not a text of licmond.
  */
 export function originOf(content: string, text: string) {
   const mark = MARK.exec(content);

@@ -22,7 +22,10 @@ type Apply = () => unknown;
 export type Pass = ReturnType<typeof createPass>;
 export type Verb = (pass: Pass) => Promise<void>;
 
-/** Calls `tell` after each step. An acting pass throws StepError at the first step that fails. */
+/**
+ * Calls `tell` after each step. If `acts` is true, makes the changes, and throws StepError at the first
+ * step that fails.
+ */
 export function createPass(host: Host, acts: boolean, tell: (finding: Finding) => void = () => {}) {
   const found: Finding[] = [];
   let work = false;
@@ -48,7 +51,7 @@ export function createPass(host: Host, acts: boolean, tell: (finding: Finding) =
       await run(subject, apply);
       note(subject, "do", what);
     },
-    /** Keeps a file. `beside` writes another one next to it. */
+    /** Keeps a file. `beside` writes another file next to it. */
     async keep(subject: string, why: string, advice: string, beside?: Apply) {
       if (beside !== undefined) await run(subject, beside);
       note(subject, "keep", why, advice);
@@ -81,7 +84,7 @@ export function mayWrite(pass: Pass, path: string): boolean {
   return hindered === null;
 }
 
-/** Inspects the path of a regular file; null after a refusal, if it is something else or not writable. */
+/** Inspects the path of a regular file. If the path is something else or not writable, refuses and returns null. */
 export function fileAt(pass: Pass, path: string): "missing" | "file" | null {
   if (!mayWrite(pass, path)) return null;
   const file = pass.at(path);
@@ -101,9 +104,10 @@ export function lockPath(host: Host): string {
 }
 
 /**
- * Locks the installation: two upgrades at once would keep the new binary as the previous one. The lock is a write
- * transaction on an empty database, which the kernel releases with the process; `user_version` is the pid of the `holder`.
- * Processes that the holder starts (`upgrade` runs the new binary's `install`) share its lock. Throws file system errors.
+ * Locks the installation, because two upgrades at once would keep the new binary as the previous one. The
+ * lock is a write transaction on an empty database, which the kernel releases when the process ends;
+ * `user_version` is the pid of the `holder`. Processes that the holder starts (`upgrade` runs the new
+ * binary's `install`) share its lock. Throws file system errors.
  */
 export function lockInstallation(path: string, parent = process.ppid) {
   mkdirSync(dirname(path), { recursive: true });

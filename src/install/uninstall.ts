@@ -68,7 +68,7 @@ async function forgetUnit(pass: Pass): Promise<void> {
   if (removed.length === 0) return pass.fine(line, "no unit was removed");
   await pass.change(line, "reload systemd without the units", async () => {
     await must(pass.run, line);
-    // Fails if there is nothing to reset.
+    // Ignore the result, because the command fails if there is nothing to reset.
     for (const [unit] of removed) await pass.run(["systemctl", "reset-failed", unit]);
   });
 }
@@ -89,7 +89,10 @@ async function removeOurs(
   await pass.change(path, how, () => apply(file));
 }
 
-/** Removes a text and the copy next to it. A changed text needs `force`; one that is not ours is never removed. */
+/**
+ * Removes a text and the copy next to it. Removes a changed text only with `force`. Never removes a text
+ * that licmond did not install.
+ */
 async function removeText(pass: Pass, { path, text }: InstalledText, force: boolean) {
   const file = pass.at(path);
   const origin = kindOf(file) === "file" ? originOf(readFileSync(file, "utf8"), text).kind : "foreign";
@@ -116,7 +119,10 @@ function deleteTree(pass: Pass, path: string, what: string): Promise<void> {
   });
 }
 
-/** Reports a file that is kept, with the command that deletes it, which in an image names the image's path. */
+/**
+ * Reports a file that is kept, with the command that deletes it. For an image, the command contains the
+ * path inside the image's directory.
+ */
 async function leave(pass: Pass, path: string, what: string): Promise<void> {
   if (kindOf(pass.at(path)) === "missing") pass.fine(path, "does not exist");
   else await pass.keep(path, `${what}; kept`, `delete it: rm -r ${pass.at(path)}`);

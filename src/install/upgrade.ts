@@ -11,12 +11,12 @@ export type ServiceNow = "runs" | "stopped" | "none";
 export interface UpgradeWanted {
   readonly file: string;
   readonly allowDowngrade: boolean;
-  /** Directory of the database to roll back with the binary; null = keep the database. */
+  /** Directory of the database to restore together with the binary; null = keep the database. */
   readonly rollBackIn: string | null;
   readonly service: ServiceNow;
 }
 
-/** Exit code of `check --config-only` in versions without the option. */
+/** Exit code of versions that do not know `check --config-only`. */
 const EXIT_USAGE = 2;
 export const STOP = `systemctl stop ${UNIT_NAME}`;
 
@@ -50,7 +50,10 @@ export async function upgrade(pass: Pass, wanted: UpgradeWanted): Promise<void> 
   await pass.change(`systemctl restart ${HUB_UNIT_NAME}`, hub, () => restartService(pass.run, HUB_UNIT_NAME));
 }
 
-/** Describes the new binary and the one it replaces; null if there is nothing to replace, or after a refusal. */
+/**
+ * Describes the new binary and the binary that it replaces. Returns null if there is nothing to replace, or
+ * after a refusal.
+ */
 async function assess(pass: Pass, file: string, allowDowngrade: boolean) {
   const path = LAYOUT.binary;
   const installedFile = pass.at(path);
@@ -72,7 +75,7 @@ async function assess(pass: Pass, file: string, allowDowngrade: boolean) {
   const fresh = await versionOf(pass.run, file);
   const other = "use the build for this system (chmod +x)";
   if (!fresh.ok) return refuse(`${file} does not run on this host: ${fresh.why}`, other);
-  // An installed binary that does not run is replaced.
+  // An installed binary that does not run is replaced whatever its version.
   const installed = await versionOf(pass.run, installedFile);
   if (installed.ok && Bun.semver.order(fresh.version, installed.version) < 0 && !allowDowngrade)
     return refuse(
@@ -86,7 +89,10 @@ async function assess(pass: Pass, file: string, allowDowngrade: boolean) {
   return { line: fresh.line, was: installed.ok ? installed.line : "the installed licmond" };
 }
 
-/** Restores the copy of the database from before the migration, because the older version rejects the migrated one. */
+/**
+ * Restores the copy of the database that was made before the migration, because the older version rejects
+ * the migrated database.
+ */
 async function putDatabaseBack(pass: Pass, binary: string, directory: string, service: ServiceNow) {
   const way = await databaseFor(pass, binary, directory);
   if (way.kind === "none") return;
@@ -101,7 +107,7 @@ async function putDatabaseBack(pass: Pass, binary: string, directory: string, se
   await pass.change(way.database, what, () => restoreCopy(way));
 }
 
-/** Asks a binary whether it accepts the database, with an empty one of the same schema. */
+/** Finds the database for a binary, by asking the binary whether it accepts an empty database of the same schema. */
 function databaseFor(host: Host, binary: string, directory: string): Promise<WayBack> {
   return wayBack(host.at(directory), async (file) => {
     const { exitCode } = await host.run([binary, "restore", "--verify", file]);
