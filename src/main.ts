@@ -4,7 +4,7 @@ const args = process.argv.slice(2);
 const [first] = args;
 
 if (first === "--version" || first === "-V") {
-  // Before anything else is loaded.
+  // Print the version before anything else is loaded.
   console.log(versionLine(buildInfo()));
 } else {
   const { runProgram } = await import("./cli/program.ts");

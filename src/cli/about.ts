@@ -6,7 +6,7 @@ export const version = command({
   options: { licenses: flag("print the licenses of all bundled software") },
   async run({ options }, io) {
     if (!options.licenses) return io.out(`${versionLine(io.build)}\n`);
-    // Kept in a file, so that other commands do not load it.
+    // The text is in a separate file, so that other commands do not load it.
     const { default: file } = await import("./third-party-licenses.txt", { with: { type: "file" } });
     io.out(await Bun.file(file).text());
   },
@@ -21,7 +21,7 @@ export const openapi = command({
   },
 });
 
-/** Placeholder for the routes' dependencies, which are never called. Any property or call returns the placeholder. */
+/** No type describes an object whose missing dependencies are placeholders. */
 const NOTHING: unknown = new Proxy(() => {}, { get: () => NOTHING, apply: () => NOTHING });
 
 function nothingBehind(given: object): AppDeps {

@@ -17,8 +17,8 @@ export const init = command({
 });
 
 /**
- * Writes a new file, never an existing one. Mode 0640, because a webhook's URL is a secret; root's files get the group of
- * the directory, which is the service's in /etc/licmond.
+ * Writes a new file, never an existing one. The mode is 0640, because a webhook's URL is a secret. A file
+ * of root gets the group of the directory, which in /etc/licmond is the group of the service.
  */
 async function writeNew(file: string, text: string): Promise<void> {
   try {

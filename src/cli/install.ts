@@ -72,7 +72,7 @@ export const uninstall = command({
   },
   async run({ options: { purge, yes, force, root, "dry-run": dryRun } }, io) {
     const host = await hostFor(root ?? null, false, io);
-    // Packages remove their own files; only leftovers of `install` may go.
+    // A package removes its own files. If a package is installed, only leftovers of `install` may be removed.
     const isInstalled = [LAYOUT.binary, LAYOUT.unit].some((path) => kindOf(host.at(path)) !== "missing");
     if (purge || !isInstalled) refusePackaged(host);
     const storage = storageOf(host);
@@ -142,7 +142,7 @@ export async function hostFor(root: string | null, needsSystemd: boolean, io: Co
     throw new Failure("this command needs Linux; elsewhere run `licmond serve`");
   const host = createHost(root, uid, systemRun());
   if (host.root !== null) {
-    // An unset variable in a script would mean the current directory.
+    // Reject an empty string: it comes from an unset variable in a script, and would mean the current directory.
     if (root === "") throw misused("--root must be a directory, not an empty string");
     if (host.root === "/") throw misused("--root / is this host; omit --root");
     if (statSync(host.root, { throwIfNoEntry: false })?.isDirectory() === false)
@@ -178,9 +178,9 @@ export function storageOf(host: Host): string | null {
 export const GOES_ON = "  Completed steps stay; run the same command again to continue.\n";
 
 /**
- * Inspects every step of a command, then applies them unless a step refuses or it is a dry run. Prints a line per step;
- * with `brief` only for steps with work. `pass`: the last pass, which knows the changes. A failure is printed and sets the
- * exit code. Rejects with a Failure if a step refuses.
+ * Inspects every step of a command. Then applies the steps, unless a step refuses or the run is a dry run.
+ * Prints a line per step, or with `brief` only for steps with work. A failure is printed and sets the exit
+ * code. Rejects with a Failure if a step refuses. `pass`: the last pass, which knows the changes.
  */
 export async function runVerb(
   verb: Verb,
@@ -210,7 +210,7 @@ export async function runVerb(
   const act = createPass(host, true, print("done"));
   try {
     await verb(act);
-    // The previous holder of the lock may have done everything.
+    // There may be no work left, because the process that held the lock before may have done everything.
     return { outcome: act.hasWork() ? "changed" : "unchanged", pass: act };
   } catch (error) {
     if (!(error instanceof StepError)) throw error;

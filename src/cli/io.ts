@@ -35,7 +35,7 @@ export function processIo() {
   process.stderr.on("error", () => {});
   let written: Promise<void> = Promise.resolve();
   const write = (stream: NodeJS.WriteStream, text: string) => {
-    // An empty write would resolve before earlier ones.
+    // Skip an empty write, which would resolve before earlier writes.
     if (text === "") return;
     const { promise: done, resolve } = Promise.withResolvers<void>();
     stream.write(text, (error) => {
@@ -73,8 +73,8 @@ export function processIo() {
       ...(process.stdout.isTTY && { columns: process.stdout.columns || 80, rows: process.stdout.rows || 24 }),
     },
     /**
-     * Exits without waiting for the event loop: a host name lookup cannot be canceled, and without a name server it would
-     * delay a stopped daemon for many seconds.
+     * Exits without waiting for the event loop. A host name lookup cannot be canceled, and without a name
+     * server a lookup would delay a stopped daemon for many seconds.
      */
     end: async (): Promise<never> => {
       await written;

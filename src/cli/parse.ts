@@ -85,14 +85,14 @@ async function managerNamed(name: string, config: string | undefined, io: Comman
   throw unknownManager(name, names);
 }
 
-/** Parses a text like a poll's output, with the collector's parser, rules and messages. */
+/** Parses a text like the output of a poll, with the parser, rules and messages of the collector. */
 async function parseOutput(bytes: Uint8Array, manager: Manager, server: MonitoredServer, io: CommandIo) {
   const { address: name, timezone: zone } = server;
   const now = io.now();
   const reading = await readingOf(bytes, manager, { zone, now });
   const outcome = outcomeOf(server, manager, null, [name], bytes, reading, now, 0);
   const picture = applyPoll(null, server, outcome, null);
-  // In unrecognized text every line is unknown: the parser counts them.
+  // The parser keeps only the first unknown lines; the rest are counted.
   for (const { line, text } of reading.unparsed) io.err(`line ${line}: ${toolWords(io, "err", text)}\n`);
   const more = reading.unparsedLines - reading.unparsed.length;
   if (more > 0) io.err(`and ${more} more unrecognized lines\n`);

@@ -45,7 +45,10 @@ export const probe = command({
   },
 });
 
-/** Returns the configured server of that name; with an address, a server that is not in the config. */
+/**
+ * Returns the configured server of that name. If an address is given, `named` is a manager, and the server
+ * is not in the config.
+ */
 function askedServer(named: string, address: string | undefined, config: Config): MonitoredServer {
   if (address === undefined) return serverNamed(config, named, "; or pass a manager and an address");
   const names = managerNames(config.managers);

@@ -6,7 +6,10 @@ import { type Command as Declared, type Group, type Option, text } from "./comma
 import texts from "./help.txt" with { type: "text" };
 import { type CommandIo, EXIT_FAILURE, EXIT_USAGE, Failure, StdoutError, UsageError } from "./io.ts";
 
-/** Commands in the order of the help. Only the used one is loaded: the demo starts `simulate` for every poll. */
+/**
+ * Commands in the order of the help. Only the command in use is loaded, because the demo starts `simulate`
+ * for every poll.
+ */
 const PROGRAM: Group = {
   commands: {
     serve: async () => (await import("./serve.ts")).serve,
@@ -151,7 +154,10 @@ function defineOption(commander: Command, name: string, its: Option<unknown>): v
   if (its.value === undefined) commander.setOptionValue(name, false);
 }
 
-/** Returns the file of `--config`. After the subcommand it takes precedence over one before it. */
+/**
+ * Returns the file of `--config`. An option after the subcommand takes precedence over an option before the
+ * subcommand.
+ */
 function configOf(commander: Command | null): string | undefined {
   return commander === null ? undefined : (commander.getOptionValue("config") ?? configOf(commander.parent));
 }

@@ -24,7 +24,7 @@ async function runUntilSignal({ log, start, reload, stop }: Service): Promise<vo
   const quit = listenToSignals({
     stop: ended.resolve,
     exitNow: () => process.exit(EXIT_FAILURE),
-    // A config cannot be reloaded during startup.
+    // Wait for the end of the startup, during which a config cannot be reloaded.
     reload: () => void started.promise.then(reload),
   });
   try {
@@ -121,7 +121,10 @@ export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || host === "[::1]" || /^127(\.\d+){3}$/.test(host);
 }
 
-/** Returns the host for URLs to a daemon on this host, which may listen on all addresses. */
+/**
+ * Returns the host for URLs to a daemon on this host. A daemon that listens on all addresses is reached on
+ * loopback.
+ */
 export function reachableHost(host: string): string {
   if (host === "0.0.0.0" || host === "") return "127.0.0.1";
   if (host === "::") return "[::1]";

@@ -82,7 +82,7 @@ export const simulate = command({
     if (!MANAGERS.includes(name))
       throw new UsageError(`unknown manager "${name}"; can simulate ${SIMULATED.join(", ")}`);
     const manager = managerOf(name);
-    // Do not wait for the end of stdin if the tool does not read it.
+    // Do not wait for the end of stdin if the tool does not read stdin.
     const isTold = manager.simulatedTool?.readsStdin?.(args) === true;
     const stdin = isTold ? new TextDecoder().decode(await wholeStdin(io)) : "";
     const { stdout, stderr, exitCode } = runTool(manager, args, stdin, io.now());

@@ -3,9 +3,9 @@ import { type CommandIo, EXIT_FAILURE, mayColour } from "./io.ts";
 
 /** Minimum width of a cut column. On a very narrow terminal the line is longer instead. */
 const NARROWEST = 4;
-/** Minimum width of the `~` column before other columns are cut. */
+/** The `~` column is cut down to this width before other columns are cut. */
 const LEAST_WORDS = 13;
-/** If nothing is cut, a wider cell shifts only its own line. */
+/** Maximum width of an aligned column. A wider cell shifts only the rest of its own line, unless columns are cut. */
 const WIDEST_ALIGNED = 100;
 
 /**
@@ -82,13 +82,13 @@ export type Progress = ReturnType<typeof createProgress>;
 
 /** Shows the progress of a long task: a bar on a terminal, otherwise a line at the start and at the end. */
 export function createProgress(what: string, { err, terminal }: Pick<CommandIo, "err" | "terminal">) {
-  // Paint the first one at once, also in a process younger than that.
+  // Start at minus infinity, so that the first call paints at once even if the process has only just started.
   let paintedAt = Number.NEGATIVE_INFINITY;
   if (!terminal.err) err(`${what} …\n`);
   // EL, "erase in line" (ECMA-48 8.3.41): removes the rest of a longer old line.
   const clear = () => terminal.err && err("\r\u001b[K");
   return {
-    /** 0–1; null = unknown. */
+    /** Share of the task that is done, 0–1; null = unknown. */
     at(done: number | null) {
       const now = performance.now();
       if (!terminal.err || now - paintedAt < PAINT_MS) return;

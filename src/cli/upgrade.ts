@@ -58,7 +58,7 @@ async function undo(pass: Pass, service: ServiceNow, storage: string | null, io:
       await restartService(pass.run);
       say("the installed version is unchanged and running again");
     }
-    // The step failed before it replaced anything, e.g. on a full disk.
+    // The step failed before anything was replaced, e.g. on a full disk.
     else say("the installed version is unchanged and was not stopped");
   } catch (error) {
     io.exitCode(EXIT_FAILURE);

@@ -38,13 +38,16 @@ export function completionCommand(createProgram: CreateProgram): Command {
 type What = "features" | "servers" | "managers";
 type NamesOf = (what: What, part: string) => Promise<readonly string[]>;
 
-/** Returns the candidates for the last of the words after `licmond`; none if the shell completes it itself, e.g. a file. */
+/**
+ * Returns the candidates for the last of the words after `licmond`. Returns none if the shell itself
+ * completes the word, e.g. a file.
+ */
 async function candidates(program: CommanderCommand, words: readonly string[], namesOf: NamesOf) {
   // Bash splits `--server=eda` into three words.
   const typed = words
     .filter((word) => word !== "=")
     .flatMap((word) => /^(--[^=]+)=(.*)$/s.exec(word)?.slice(1) ?? [word])
-    // Shells pass words as typed, including an open quote.
+    // Remove quotes and backslashes, because shells pass words as typed. A quote may still be open.
     .map((word) => word.replace(/\\([\s\S])|["']/g, "$1"));
   const part = typed.pop() ?? "";
   const fitting = (all: readonly string[]) =>
@@ -82,7 +85,7 @@ async function candidates(program: CommanderCommand, words: readonly string[], n
   return name === "shell" ? fitting(Object.keys(COMPLETIONS)) : [];
 }
 
-/** Returns names that the running daemon knows; none on errors, because a shell shows no errors. */
+/** Returns names that the running daemon knows. Returns none after an error, because a shell shows no errors. */
 async function namesOf(what: What, part: string, io: CommandIo): Promise<readonly string[]> {
   if (what === "managers") {
     const { loadConfig } = await import("../../config/load.ts");

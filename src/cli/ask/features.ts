@@ -33,7 +33,7 @@ export const features = command({
     const isPattern = /[*?]/.test(glob);
     const pattern = globPattern((isPattern ? glob : `*${glob}*`).toLowerCase());
     const found = answer.features.filter(({ name }) => pattern.test(name.toLowerCase()));
-    // The API suggests the closest names.
+    // Fails with the closest names.
     if (found.length === 0 && !isPattern && glob !== "")
       await featuresNamed(client, glob, { server, daemon });
     const shown = { ...answer, features: found, total: found.length };

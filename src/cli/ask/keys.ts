@@ -107,8 +107,9 @@ export const keys: Group = {
 };
 
 /**
- * Opens the keys in the configured storage directory; works while the daemon runs. Returns null if the database does not
- * exist, unless the command creates keys: those commands have a `check`, which runs first.
+ * Calls `work` with the keys in the configured storage directory, or with those of a hub; works while the
+ * daemon runs. Without a database, `work` gets null. Commands that create keys pass `check`, which runs
+ * first; for them the database is created.
  */
 async function withKeys(
   file: string | undefined,

@@ -27,7 +27,7 @@ export const denials = command({
     const { since: start, server, daemon } = options;
     const narrow = { server, daemon };
     const named = async (of: string) => featuresNamed(await ask(options, io), of, narrow);
-    // For an unknown feature the API suggests the closest names.
+    // Pass an unknown name on, so that the API fails and suggests the closest names.
     const known = name === undefined ? [] : await named(name).catch(() => []);
     const feature = known.length > 0 ? [...new Set(known.map((one) => one.name))] : name;
     const schema = async () => (await import("../../domain/denials.ts")).DenialRecord;
@@ -102,7 +102,7 @@ export const outages = command({
       if (rows.length > 0) io.out("\n");
       printRows(io, ["server", ">available", ">monitored"], servers, "No servers configured.");
     };
-    // Ongoing outages come first; they may have begun long before the others.
+    // Show ongoing outages first, because they may have begun long before the others.
     const goesOn = ({ endedAt }: OutageRecord) => endedAt === null;
     await showList(options, io, "outages", { start, server }, schema, print, goesOn);
   },

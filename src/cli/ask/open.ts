@@ -20,7 +20,7 @@ export const open = command({
     const target = await findTarget(options, io.env);
     const { role, for: forSeconds } = options;
     const link = await createClient(target).post<SignInLink>("/api/signin/code", { role, forSeconds });
-    // Prefer the address that just answered; a socket has none.
+    // Prefer the address that has just answered to the configured one. A socket has no address.
     io.out(`${target.unix === null ? `${target.url}/signin#code=${link.code}` : link.url}\n`);
   },
 });

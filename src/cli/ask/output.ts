@@ -70,8 +70,8 @@ const ROWS = `maximum number of rows (default ${USUAL_ROWS}; as JSON and CSV ${M
 export const LIMIT = option("<rows>", ROWS, integer(1, MOST_ROWS, `Expected 1 to ${MOST_ROWS}.`));
 
 /**
- * Requests a list and prints it like {@link show}. Notes on stderr if rows are missing. `Beside`: further fields of the
- * answer. `isFirst`: rows that tables show first.
+ * Requests a list and prints it like {@link show}. Prints a note on stderr if rows are missing. `Beside`:
+ * further fields of the answer. `isFirst`: selects the rows that tables show first.
  */
 export async function showList<R extends object, Beside>(
   options: Asked & { readonly limit: number | undefined },
@@ -162,7 +162,7 @@ export function featuresOf(
   return [...site].flatMap(([server, { features, collectedAt }]) =>
     [...features.values()]
       .filter((feature) => isWanted(feature, server))
-      // Most features share their server's time, so only the server has it.
+      // Most features have no time of their own, because it is the time of their server.
       .map((feature) => ({ ...feature, server, collectedAt: feature.collectedAt ?? collectedAt })),
   );
 }

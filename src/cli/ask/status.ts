@@ -38,7 +38,7 @@ export const status = command({
       const head = headOf(answers, io.now());
       for (const line of head) printLine(io, line);
       const filled = Object.entries(parts).filter(([, findings]) => findings.length > 0);
-      // Each part has a blank line and a title; the prompt needs the last line.
+      // Besides its lines, each part has a blank line and a title. The last line is left for the prompt.
       const left = (io.terminal.rows ?? USUAL_ROWS) - 1 - head.length - 2 * filled.length;
       const wanted = filled.map(([, findings]) => findings.length);
       const lines = fairShare(left, wanted);
@@ -72,9 +72,12 @@ interface Finding {
   readonly since: string | null;
 }
 
-/** Alerts that other parts of the screen cover. `seats` is covered while the feature is full. */
+/**
+ * Alerts that other parts of the screen show. An alert `seats` is also one of them, but only while its
+ * feature is full.
+ */
 const ELSEWHERE: readonly string[] = ["expiry", "server_down", "server_degraded"];
-/** Alerts that the line about their server covers. */
+/** Alerts that are included in the line about their server. */
 const WITH_SERVER: readonly string[] = ["daemon_down", "stale"];
 
 function wrongOf({ servers, alerts, features, logging }: Answers): Finding[] {

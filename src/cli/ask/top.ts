@@ -19,7 +19,7 @@ export interface View {
   /** Part of the names of features and servers; case-insensitive. */
   readonly search: string;
   readonly isTyping: boolean;
-  /** Features above the first line. */
+  /** Number of features above the first line. */
   readonly offset: number;
 }
 
@@ -41,7 +41,10 @@ const SORTS = {
 const SORT_KEYS = new Map(Object.keys(SORTS).map((name) => [name[0], name as View["sort"]]));
 const HELP = "q quit  / search  a filter  by u use w waiting f free e expiry n name  r reverse";
 
-/** Returns the features that a view shows, in its order. Equal ranks keep the servers' order. */
+/**
+ * Returns the features that a view shows, in the order of the view. Features of equal rank keep the order
+ * of their servers.
+ */
 export function shownFeatures(site: Site, { sort, isReversed, filter, search }: View): LiveFeature[] {
   const part = search.toLowerCase();
   const found = featuresOf(site, ({ name, available, used, state }, server) => {
@@ -50,7 +53,7 @@ export function shownFeatures(site: Site, { sort, isReversed, filter, search }: 
     if (filter === "not ok" && state === "ok") return false;
     return part === "" || name.toLowerCase().includes(part) || server.toLowerCase().includes(part);
   });
-  // Ten times faster than sorting all features: there are few distinct ranks.
+  // Group before sorting, because there are few distinct ranks: this is ten times faster than sorting all features.
   const groups = Map.groupBy<number | string, LiveFeature>(found, SORTS[sort]);
   const ranks = [...groups.keys()].sort((a, b) => (isReversed === a < b ? 1 : -1));
   return ranks.flatMap((rank) => groups.get(rank) ?? []);
@@ -95,7 +98,7 @@ const FRAME_LINES = 4;
 interface Shown {
   readonly site: Site;
   readonly features: readonly LiveFeature[];
-  /** Reason why the data is not live; null while it is. */
+  /** Reason why the data is not live; null while the data is live. */
   readonly lost: string | null;
   readonly now: number;
   readonly size: { readonly columns: number; readonly rows: number };
@@ -164,7 +167,7 @@ export const top = command({
       features = shownFeatures(site, view);
       screen.paint(frame(view, { site, features, lost, now: io.now(), size: screen.size(), colour }));
     }
-    /** Schedules one repaint for all changes until then. */
+    /** Schedules a repaint that shows all changes until then. */
     const paintSoon = () => {
       due ??= setTimeout(paint, Math.max(0, paintedAt + PAINT_MS - performance.now()));
     };
@@ -218,7 +221,7 @@ function openScreen({ key, resized, ended, failed }: ScreenEvents) {
     painted = [];
     resized();
   };
-  /** Repaints after a stopped program resumes; the shell has used the terminal. */
+  /** Repaints after a stopped program resumes, because the shell has used the terminal meanwhile. */
   const wake = () => {
     stdin.setRawMode(false).setRawMode(true);
     stdout.write(ENTER);

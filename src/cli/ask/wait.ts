@@ -94,8 +94,8 @@ function waitingFor(name: string, amount: string, features: readonly LiveFeature
 }
 
 /**
- * Shows the state of the wait. On a terminal updates one line, which null clears. Otherwise prints a line at the start,
- * and when the connection is lost or restored.
+ * Shows the state of the wait. On a terminal, rewrites one line, or clears the line for null. Otherwise
+ * prints a line at the start, and when the connection is lost or restored.
  */
 function createNote({ err, terminal }: CommandIo) {
   let wasLost: boolean | null = null;
@@ -120,7 +120,7 @@ async function runCommand(argv: readonly string[]): Promise<number> {
     throw new Failure(`cannot run ${argv[0]}: ${messageOf(error)}`, code);
   }
   const pass = (signal: NodeJS.Signals) => child.kill(signal);
-  // The terminal sends these to both processes; let the command decide.
+  // The terminal sends these signals to both processes; let the command decide whether to exit.
   const stay = () => {};
   process.on("SIGINT", stay).on("SIGQUIT", stay).on("SIGTERM", pass).on("SIGHUP", pass);
   return await child.exited;

@@ -59,8 +59,9 @@ export const who = command({
 });
 
 /**
- * Returns the features with that name, else those whose name differs only in case, else those whose name contains it.
- * Throws Failure with the closest names if no feature matches.
+ * Returns the features with that name. If there are none, ignores case; if there are still none, returns
+ * the features whose name contains the given one. Throws Failure with the closest names if no feature
+ * matches.
  */
 export async function featuresNamed(
   client: Client,
@@ -73,7 +74,8 @@ export async function featuresNamed(
   const alike = containing.filter((one) => one.name.toLowerCase() === name.toLowerCase());
   const exact = alike.filter((one) => one.name === name);
   for (const found of [exact, alike, containing]) if (found.length > 0) return found;
-  // The API suggests the closest features, but accepts any name while a server has never been read.
+  // The API fails and suggests the closest features. It accepts any name while a server has never been
+  // read, so compare names here too.
   await find("feature");
   const { features } = await client.get<Features>(licenses("features", narrow));
   const closest = closestNames(name, new Set(features.map((one) => one.name))).map((one) => `"${one}"`);
@@ -98,7 +100,7 @@ const someOf = ({ unit }: FeatureRecord) => (unit === "seats" ? "a seat" : unit)
 
 const BUCKET_MS = 5 * MINUTE_MS;
 
-/** Reports when a seat was last free, from one day of history. */
+/** Describes when a seat was last free, from one day of history. */
 async function lastFree(client: Client, of: FeatureRecord, now: number): Promise<string> {
   const { name: feature, server, daemon } = of;
   const query = { feature, server, daemon, start: "-24h", interval: "5m", series: "true" };

@@ -120,7 +120,8 @@ function replayServer(past: Past, last: ServerPicture): Firing[] {
     return replay;
   });
 
-  // Use the expiry dates of the last picture; history does not store earlier ones. Ignore its seats.
+  // Replay the expiry dates of the last picture, because history does not store earlier dates. Mark the
+  // picture as stale, so that its seats are ignored.
   const dates = createReplay(conditions, markStale({ ...last, server }));
   for (let at = start; at < end; at += HOUR_MS) dates.pass(at);
   return [...replays, dates].flatMap((replay) => replay.firings());
@@ -135,7 +136,7 @@ function deniedIn({ read, blank, start, end }: Past): Denied[] {
   return rows.map((row) => ({ ...row, server, feature: row.feature || null, count: 1 }));
 }
 
-/** Returns the interval between readings at a time, from the coverage, or else from the config. */
+/** Returns the interval between readings at a time, from the coverage, or without coverage from the config. */
 function pace({ read, blank: { server }, start, end }: Past): (at: number) => number {
   const rows = read.all<{ from: number; everyMs: number }>(
     `SELECT from_at AS "from", (read_at - from_at) / (looks - 1) AS everyMs FROM coverage
@@ -152,7 +153,7 @@ function pace({ read, blank: { server }, start, end }: Past): (at: number) => nu
 
 type SeenAt = readonly [at: number, picture: ServerPicture | null];
 
-/** Turns readings into spans that last until the next reading; null = unknown. */
+/** Turns readings into spans, each up to the next reading. A null picture means unknown and makes no span. */
 function spansOf(past: Past, looks: readonly SeenAt[]): Span[] {
   const everyMs = pace(past);
   return looks.flatMap(([from, picture], index) => {
@@ -161,7 +162,7 @@ function spansOf(past: Past, looks: readonly SeenAt[]): Span[] {
   });
 }
 
-/** Returns the stored polls of the server. Time between two stretches of coverage had no polls. */
+/** Returns spans of the server's stored polls. Between two stretches of coverage there were no polls. */
 function serverSpans(past: Past): Span[] {
   const { read, blank, start, end } = past;
   const paceAt = pace(past);
@@ -173,7 +174,7 @@ function serverSpans(past: Past): Span[] {
     end,
   );
   return rows.map(({ from, readAt, status }) => {
-    // Only the last reading of a stretch is stored; spread the others evenly.
+    // Only the last reading of a stretch is stored; assume that the other readings were evenly spread.
     const looks = Math.round((readAt - from) / paceAt(from));
     const everyMs = Math.max(1_000, (readAt - from) / Math.max(1, looks));
     // A failed poll sets `unknown`, unless the server is known to be down.
@@ -182,7 +183,10 @@ function serverSpans(past: Past): Span[] {
   });
 }
 
-/** Returns the spans of each daemon from its status events. A daemon that has been up since before them has none. */
+/**
+ * Returns the spans of each daemon from its status events. A daemon without status events was up all the
+ * time and has no spans.
+ */
 function daemonSpans(past: Past): Span[][] {
   const { read, blank, start } = past;
   const sql = "SELECT body FROM events WHERE server = ? AND type = 'server_status' ORDER BY id";

@@ -63,12 +63,13 @@ export const check = command({
 /** Checks the config before `systemctl reload`. The running daemon accepts any config that passes. */
 async function checkConfigOnly(named: string | undefined, io: CommandIo): Promise<void> {
   const { config, file } = await readConfig(named, io);
-  // systemd sets MAINPID for ExecReload=. A running daemon that has a config would reject a reload without one.
+  // systemd sets MAINPID for ExecReload=. A running daemon that has a config would reject a reload with the
+  // file missing.
   if (file === null && io.env.MAINPID !== undefined)
     throw new Failure(`config file ${DEFAULT_CONFIG_FILE} not found: the daemon keeps its current config`);
   if (config.http.tls === null) return;
   const { tls } = config.http;
-  // Credentials are fixed when the service starts, and this command cannot read them.
+  // Skip credentials, because they are fixed when the service starts, and this command cannot read them.
   if (Object.values(tls).some((path) => credentialOfPath(path, io.env) !== null)) return;
   readTls(tls);
 }

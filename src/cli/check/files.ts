@@ -63,7 +63,7 @@ export function checkFiles({ config, env, report }: Look): void {
       );
   for (const [what, file] of secretFiles(config)) {
     const fix = `correct ${what.slice(what.search(/\w+$/))}, or write the secret there, on one line`;
-    // Do not print the path of a secret: it may reveal something, and may be the wrong file.
+    // Do not print the path of a secret: the path may reveal something, and may lead to a wrong file.
     if (credentialOfPath(file, env) === null) check(what, file, "the file", fix);
   }
 }
@@ -84,7 +84,10 @@ export function whyUnreadable(file: string, mode = constants.R_OK): string | nul
 const WHAT = "storage";
 const ANOTHER = "set storage.directory to another";
 
-/** Checks that the storage directory is writable, and its contents and free space. Creates nothing. */
+/**
+ * Checks whether the storage directory is writable, which files it contains, and how much space is free.
+ * Creates nothing.
+ */
 export function checkStorage({ config, report }: Look, statFs: StatFs = statfsSync) {
   const { directory } = config.storage;
   const exists = isThere(directory);
@@ -116,7 +119,8 @@ function troubleIn(directory: string): Trouble {
     const fix = `change its owner to the daemon's user (chown licmond:licmond ${directory}), or ${ANOTHER}`;
     return [`${directory} cannot be written by this user`, fix];
   }
-  // Left by a daemon or copy that ran as root. Ignore files next to the database: they come and go.
+  // Find files that were left by a daemon or a copy that ran as root. Ignore other files next to the
+  // database, which come and go.
   const ownerOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.uid ?? owner;
   const owner: number = statSync(directory).uid;
   const own = readdirSync(directory).filter((name) => /^(licmond|state)\./.test(name));
@@ -167,7 +171,7 @@ function checkRoom(directory: string, room: ReturnType<StatFs>, report: Report):
   const taken = room.blocks - room.bfree;
   const whole = taken + room.bavail;
   const free = room.bavail * room.bsize;
-  // Some file systems report no size.
+  // Skip file systems that report no size.
   if (whole <= 0) return;
   const used = (taken / whole) * 100;
   const level = diskLevel(used);
@@ -178,7 +182,10 @@ function checkRoom(directory: string, room: ReturnType<StatFs>, report: Report):
   else report.problem(WHAT, message, fix);
 }
 
-/** Returns null if the database does not exist, or if the check of the storage directory reports a problem. */
+/**
+ * Reads from the database. Returns null if the database does not exist, or if the check of the storage
+ * directory reports a problem.
+ */
 export async function fromDatabase<T>(
   directory: string,
   read: Parameters<typeof withDatabase<T>>[1],
@@ -204,7 +211,7 @@ export async function checkNames({ config, report }: Look): Promise<void> {
     const path = `alerts.overrides[${index}]`;
     if (server !== null && !isServer(server))
       report.warning(path, `has no effect: unknown server "${server}"`);
-    // Compare with the features seen so far, if any; others may still appear.
+    // Compare only if any features were seen so far. This is no problem but a warning, because others may still appear.
     else if (seen?.length && !seen.some((one) => fits(override, one)))
       report.warning(path, `matches nothing seen so far: ${inWords(override)}`);
   }
@@ -215,7 +222,7 @@ export async function checkNames({ config, report }: Look): Promise<void> {
 
 function fits({ server, daemon, feature }: AlertOverride, seen: Seen): boolean {
   const isNamed = (glob: string | null, name: string) => glob === null || globPattern(glob).test(name);
-  // An override with only a server applies to the server itself.
+  // An override without daemon and feature applies to the server itself.
   if (daemon === null && feature === null) return true;
   return isNamed(server, seen.server) && isNamed(daemon, seen.daemon) && isNamed(feature, seen.feature);
 }

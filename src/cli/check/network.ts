@@ -39,7 +39,8 @@ export async function checkListening({ config, env, report }: Look): Promise<voi
     const isTaken = code === "EADDRINUSE";
     const find = `find it with \`ss -ltnp sport = :${port}\` and stop it, or set http.port to another`;
     const instance = isTaken ? await instanceAt(http) : null;
-    // A hub keeps its id in PostgreSQL and earlier versions do not report theirs: accept both.
+    // Accept any licmond if the id cannot be compared: a hub keeps its id in PostgreSQL, and earlier
+    // versions do not report their id.
     const own = hub === null && instance !== "" ? storedInstallationId(storage.directory) : instance;
     if (instance !== null && instance === own)
       report.fine(WHAT, `licmond runs on ${where}; reload or restart it to apply this config`);
@@ -66,7 +67,10 @@ export async function checkListening({ config, env, report }: Look): Promise<voi
   }
 }
 
-/** Returns the instance id of the licmond that listens there, "" if its version has none; null for another program. */
+/**
+ * Returns the instance id of the licmond that listens there, or "" if its version reports no id. Returns
+ * null for another program.
+ */
 async function instanceAt({ host, port, tls }: Config["http"]): Promise<string | null> {
   const scheme = tls !== null ? "https" : "http";
   try {

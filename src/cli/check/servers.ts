@@ -90,14 +90,17 @@ function checkLicenseFile(id: string, file: string, report: Report): void {
   else report.problem(`${id}: address`, cannot, "correct the address, or its permissions");
 }
 
-/** Limits of the polls of a check, so that servers that do not answer do not add up. Running polls keep their timeout. */
+/**
+ * Limits for the polls of a check, so that the waits for servers that do not answer do not add up. A poll
+ * that has begun keeps its own timeout.
+ */
 const LIMITS = { atOnce: 32, beginWithinMs: 60_000 };
 
 /** Polls every server once, like the daemon, and checks its answer and clock. */
 export async function checkPolls(look: Look, { atOnce, beginWithinMs } = LIMITS): Promise<void> {
   const { config, env, now, report } = look;
   const prober = createProber(env, config.managers);
-  // Broken tools and addresses have already been reported.
+  // Skip servers with a broken tool or address, which have already been reported.
   const isAddress = ({ manager, address }: MonitoredServer) =>
     !("problem" in managerOf(manager, config.managers).parseAddress(address));
   const waiting = config.servers.filter(
@@ -202,7 +205,10 @@ export async function checkAges({ config, now, report }: Look): Promise<void> {
   });
 }
 
-/** Time limit for analyzing one expression. Slow analyses rarely find problems, and the daemon limits matching anyway. */
+/**
+ * Time limit for the analysis of one expression. Slow analyses rarely find problems, and the daemon limits
+ * the time of matches anyway.
+ */
 const JUDGE_MS = 2_000;
 
 /** Checks the config's own managers for problems that compiling their expressions does not reveal. */
@@ -230,8 +236,9 @@ type CheckSync = (
 ) => { readonly status: "safe" | "vulnerable" | "unknown"; readonly complexity?: { readonly type: string } };
 
 /**
- * Loads the pure JavaScript build of recheck. Its main entry first looks for a Java or native program. Bundled as a
- * module its bytecode would cost 8 MB of disk, and 1 MB of memory in every daemon.
+ * Loads the pure JavaScript build of recheck, because recheck's main entry first looks for a Java or native
+ * program. If the build were bundled as a module, its bytecode would cost 8 MB of disk, and 1 MB of memory
+ * in every daemon.
  */
 async function loadRecheck(): Promise<CheckSync> {
   const module = { exports: {} as { checkSync: CheckSync } };

@@ -30,7 +30,7 @@ export async function tryUnit(unit: string, lines: readonly string[], question: 
   const file = `/run/systemd/system/${name}`;
   const [asked, answered] = [join(folder, "question"), join(folder, "answer")];
   try {
-    // The service's user must reach the binary; systemd itself passes question and answer.
+    // The service's user must reach the binary in this folder. systemd itself opens the question and the answer.
     await chmod(folder, 0o711);
     const mode = 0o600;
     await writeFile(asked, JSON.stringify(question), { mode });
@@ -74,7 +74,10 @@ function serviceLines(unit: string): string {
   return ["[Service]", ...kept].join("\n");
 }
 
-/** Returns the unit's own binary, or this one, bound to a place that the sandbox does not hide. */
+/**
+ * Returns the path of a binary that the sandbox can run: the unit's own binary, or this one, bound to a
+ * place that the sandbox does not hide.
+ */
 async function reachableBinary(unit: string, folder: string): Promise<{ path: string; lines: string[] }> {
   if (unit.includes(`=${process.execPath} `)) return { path: process.execPath, lines: [] };
   const path = join(folder, "licmond");
@@ -131,7 +134,10 @@ function errorOf(path: string | null, access: Need["access"], isNew: boolean): s
 
 const nearest = (path: string): string => (existsSync(path) ? path : nearest(dirname(path)));
 
-/** Reports whether the process may listen on a privileged port (below 1024). Another check looks for ports in use. */
+/**
+ * Reports whether the process may listen on a privileged port (below 1024). A port in use counts as
+ * allowed, because another check looks for it.
+ */
 function mayListen(port: number): boolean {
   if (port === 0 || port >= 1024) return true;
   try {

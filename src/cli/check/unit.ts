@@ -17,7 +17,7 @@ export type UnitHost = ReturnType<typeof thisHost>;
 function thisHost() {
   const run = systemRun();
   return {
-    // systemd can start only the binary.
+    // Only root can start a copy of the unit, and systemd can start only the compiled binary.
     isRoot: process.getuid?.() === 0 && Bun.isStandaloneExecutable,
     hasSystemd: () => isSystemdHost(run),
     unit: async () => {
@@ -57,14 +57,15 @@ export async function checkUnit(
   const question = { ...needs, port: config.http.port };
   const findings = new Map<string, Finding>();
   const lines = new Set<string>();
-  // A line may close what another line opens, and a useless line shows only in the next round.
+  // Test the lines again in further rounds: a line may close what another line opens, and only a trial
+  // shows that a line is useless.
   for (let round = 0, before = -1; round < ROUNDS && lines.size > before; round++) {
     before = lines.size;
     let trial: Trial;
     try {
       trial = await host.attempt(unit, [...lines].filter(isTriable), question);
     } catch (error) {
-      // Keep earlier findings: only the drop-in could not be tested.
+      // Keep the findings of earlier rounds, because only the trial with the drop-in failed.
       if (round > 0) break;
       const words = messageOf(error);
       const user = "create the user in User=; `licmond install` creates licmond";
@@ -96,7 +97,10 @@ const ONLY_ROOT = "not checked: testing the service's sandbox needs root (fix: `
 const ROUNDS = 4;
 const STRONGER = "the line in the drop-in below is not enough: remove the conflicting line from the unit";
 
-/** Reports whether a drop-in line can be tested: a credential's source may not exist yet. */
+/**
+ * Reports whether a drop-in line can be tested. `LoadCredential=` lines cannot: their source file may not
+ * exist yet.
+ */
 function isTriable(line: string): boolean {
   return !line.startsWith("LoadCredential=");
 }
@@ -105,7 +109,7 @@ function configArgument(unit: string): string | undefined {
   return /^ExecStart=.*--config[= ](\S+)/m.exec(unit)?.[1];
 }
 
-/** Checks the source files of LoadCredential=, which only root reads. Returns false if a required one is missing. */
+/** Checks the source files of LoadCredential=, which only root reads. Returns false if a required file is missing. */
 function checkSources(unit: string, report: Report): boolean {
   let areThere = true;
   for (const [, name, source = ""] of unit.matchAll(/^LoadCredential(?:Encrypted)?=([^:\s]+):(\/\S+)/gm)) {
@@ -182,7 +186,7 @@ function privileged(port: number): Finding {
 }
 
 const CUT_OFF = "cuts the service off from license servers and clients";
-/** Lines that the service survives but that harm it: property, value, harm, fix. */
+/** Settings that harm a service without stopping it: property, value, harm, fix. */
 const HARMS = [
   ["MemoryDenyWriteExecute", "yes", "makes the runtime many times slower", "MemoryDenyWriteExecute=no"],
   ["ProcSubset", "pid", "hides the host's metrics in /proc", "ProcSubset=all"],
@@ -197,7 +201,10 @@ const RIGHTS = {
   write: { lacks: "written", right: "rwx", bit: 3 },
 } as const;
 
-/** Explains why the service cannot use a file, and how to allow it. `inside`: identities of its places in the sandbox. */
+/**
+ * Explains why the service cannot use a file, and how to allow it. `inside`: identities of the file's
+ * places in the sandbox.
+ */
 function refused(need: Need, error: string, inside: readonly string[], trial: Trial): Finding {
   const { what, path, access, mayShow, places } = need;
   const open = (message: string, line: string): Finding => ({ what, message, lines: [line] });
@@ -224,13 +231,13 @@ function refused(need: Need, error: string, inside: readonly string[], trial: Tr
   if (error !== "EACCES" || (bits & bit) === bit)
     return advise(`${message}: ${error}`, "check whether SELinux or AppArmor denies it");
   if (access === "write" && !isClosed) return advise(message, `chown ${user}: ${place}`);
-  // No service is in root's group.
+  // Do not suggest root's group (0): no service is in it.
   const gid = statSync(place, { throwIfNoEntry: false })?.gid ?? 0;
   if (gid !== 0 && ((bits >> 3) & bit) === bit) return open(message, `SupplementaryGroups=${groupName(gid)}`);
   return advise(message, `setfacl -m u:${user}:${right} ${place}`);
 }
 
-/** The unit hides the host's file or replaces it. */
+/** Explains that the unit hides or replaces the host's file, and how to change that. */
 function hidden(need: Need, place: string, { property }: Trial): Finding {
   const { what, path, access, mayShow } = need;
   const message = `the service cannot reach ${mayShow ? path : "the file"}: its unit hides ${mayShow || place !== path ? place : "it"}`;
@@ -241,7 +248,6 @@ function hidden(need: Need, place: string, { property }: Trial): Finding {
     if (["/home", "/root", "/run/user"].includes(place) && property("ProtectHome") === "yes")
       return ["ProtectHome=read-only"];
     if (place === "/dev") return ["PrivateDevices=no", `DeviceAllow=${path}`];
-    // Bind the log's directory: the file may be rotated.
     if (["/tmp", "/var/tmp"].includes(place) && access !== "run" && property("PrivateTmp") !== "no")
       return ["PrivateTmp=no"];
     return [`${access === "write" ? "BindPaths" : "BindReadOnlyPaths"}=${path}`];

@@ -67,7 +67,10 @@ export function createClient({ where, url, unix, key }: Target) {
     get: <T>(path: string, ended?: AbortSignal): Promise<T> =>
       answerOf(path, ended === undefined ? [] : [ended]),
     post: <T>(path: string, body: object): Promise<T> => answerOf(path, [], body),
-    /** Yields the data of a stream's events, and null once it is open. Throws Failure when the connection breaks. */
+    /**
+     * Yields the data of a stream's events, and null once the stream is open. Throws Failure when the
+     * connection breaks.
+     */
     async *events<T>(path: string, ended: AbortSignal): AsyncGenerator<T | null> {
       const silence = new AbortController();
       const arm = () => setTimeout(() => silence.abort(), SILENT_MS);

@@ -39,7 +39,7 @@ export async function findTarget(options: ClientOptions, env: Environment): Prom
   const file = await clientFile(env);
   const named = options.url ?? (env.LICMOND_URL || undefined);
   const url = named ?? file.url;
-  // The key in the file is only sent to the URL in the file.
+  // Send the key in the client file only to the URL in the same file.
   const key = await keyOf(options["key-file"], env, named === undefined ? file.key_file : undefined);
   if (url !== undefined) return { where: checkedUrl(url), url: checkedUrl(url), unix: null, key };
   const directory = (env.RUNTIME_DIRECTORY || RUNTIME_DIRECTORY).split(":", 1)[0] ?? "";

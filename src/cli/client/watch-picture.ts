@@ -11,15 +11,16 @@ const LONGEST_RETRY_MS = 15_000;
 /** Servers by id, in the order of the config. */
 export type Site = ReadonlyMap<string, KeptServer>;
 
-/** `lost`: reason why the servers are the last known ones; null while they are live. */
+/** `lost`: the reason why these servers are only the last known ones; null while the servers are live. */
 export interface Seen {
   readonly site: Site;
   readonly lost: string | null;
 }
 
 /**
- * Follows the live picture on the event stream: yields it at first and after every change, until `ended`. Reconnects a
- * broken stream and reloads the picture. `named`: server ids, or empty for all. Throws a Refusal that retrying cannot fix.
+ * Follows the live picture on the event stream until `ended` aborts. Yields the picture at first and after
+ * every change. Reconnects a broken stream and reloads the picture. `named`: server ids, or empty for all.
+ * Throws a Refusal that retrying cannot fix.
  */
 export async function* watchPicture(
   client: Client,
@@ -39,7 +40,7 @@ export async function* watchPicture(
       for await (const patch of client.events<Patch>(`/stream/combined?events=picture${query}`, ended)) {
         wait = RETRY_MS;
         const next = patch === null ? "refetch" : applyPatch(site.get(patch.server) ?? null, patch);
-        // Reload everything: a new server has its place in the order of the config.
+        // Reload the whole picture, because only that shows the place of a new server in the config.
         if (next === "refetch" || patch === null) site = await load();
         else if (next === null) site.delete(patch.server);
         else site.set(patch.server, next);

@@ -69,12 +69,16 @@ function specOf(id: string): ServerSpec {
   return spec;
 }
 
-/** Longest pause that is written to the logs. Later pauses leave a gap: half a year of lines would take too long. */
+/**
+ * Longest pause for which log lines are written afterwards. After a longer pause the logs have a gap,
+ * because half a year of lines would take too long.
+ */
 const LONGEST_MS = 35 * DAY_MS;
 
 /**
- * Creates the debug logs of the simulated servers. Missing ones start at `begin`, epoch ms. Each call of the returned
- * function appends the time since the last call, which may be one of an earlier process. Throws file system errors.
+ * Creates the debug logs of the simulated servers. Missing logs start at `begin`, epoch ms. Each call of
+ * the returned function appends the time since the last call, which may have been in an earlier process.
+ * Throws file system errors.
  */
 export function createDemoLogs({ config, site }: DemoSite, begin: number): (now: number) => void {
   const logs = config.servers.flatMap(({ id, logFile }) => {
@@ -88,7 +92,7 @@ export function createDemoLogs({ config, site }: DemoSite, begin: number): (now:
       if (until <= one.to) continue;
       const text = one.log(Math.max(one.to, until - LONGEST_MS), until);
       if (text !== "") appendFileSync(one.path, text);
-      // The file's mtime stores how far it is written; the next process continues there.
+      // Store in the file's mtime how far the log is written. The next process continues there.
       utimesSync(one.path, until / 1000, until / 1000);
       one.to = until;
     }
@@ -129,7 +133,7 @@ export async function makeDemoHistory(
     const begun = now - days * DAY_MS;
     const writeLogs = createDemoLogs({ config, site }, begun);
 
-    // The daemon's own watch reads past denials from logs that grow hour by hour.
+    // Find past denials with the daemon's own watch, which reads logs that grow hour by hour.
     let time = 0;
     let readLogs = () => {};
     const denials = createDenialWatch({
@@ -156,7 +160,7 @@ export async function makeDemoHistory(
         const isFirst = time === 0;
         time = instant;
         for (const picture of pictures) denials.polled(picture);
-        // Lines that exist at the first look are skipped.
+        // Start the watch now, because it skips lines that exist when it first looks.
         if (isFirst) denials.start();
         else {
           writeLogs(instant);

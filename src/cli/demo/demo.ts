@@ -28,7 +28,7 @@ const REAL = {
     (await import("./fleet.ts")).startFleet(...given),
   makeHistory,
   signInLink,
-  /** Resolves `wanted` on Ctrl-C or `kill`, until `quit`. A second signal exits at once. */
+  /** Resolves `wanted` on Ctrl-C or `kill`, until `quit` is called. A second signal exits at once. */
   listenForEnd() {
     const { promise: wanted, resolve: stop } = Promise.withResolvers<unknown>();
     const quit = listenToSignals({ stop, exitNow: () => process.exit(EXIT_FAILURE), reload() {} });
@@ -122,7 +122,8 @@ async function startOne(wanted: Wanted, deps: DemoDeps, io: CommandIo): Promise<
   try {
     return {
       url: `http://${reachableHost(host)}:${port}`,
-      // After the start: if another demo uses the directory, the start fails before its key would be revoked.
+      // Create the key only after the start, which fails if another demo uses the directory: otherwise the
+      // key of that demo would be revoked.
       key: await makeAdminKey(directory, io),
       title: `${servers.length} simulated license servers (seed ${seed}), polled every ${collector.intervalMs / 1000} s\n\n${list.join("\n")}`,
       requests: [...BUSIEST, "/api/licenses/users?kind=queued", "/api/licenses/denials?limit=5"],

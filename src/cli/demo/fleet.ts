@@ -80,7 +80,7 @@ export async function startFleet(options: FleetOptions, io: CommandIo) {
 
 const urlOf = ({ config: { http } }: DemoSite) => `http://${http.host}:${http.port}`;
 
-/** Builds a site whose page needs no key: it listens on loopback only. */
+/** Builds a site whose page needs no key, because the site listens on loopback only. */
 function siteOf(options: FleetOptions, site: string, servers: readonly string[], fleet: object): DemoSite {
   const host = "127.0.0.1";
   const place = { host, port: choosePort(host, 0, false), directory: join(options.directory, site) };
@@ -196,9 +196,9 @@ function programsFor(version: string | null): string {
   );
 }
 
-/** Returns the account for PostgreSQL: the current user, or another one for root. */
+/** Returns the account for PostgreSQL: the current user, or for root another account. */
 function accountToUse() {
-  // Stops PostgreSQL with this process, even if it is killed.
+  // Stops PostgreSQL with this process, even if this process is killed.
   const tied = Bun.which("setpriv") === null ? [] : ["setpriv", "--pdeathsig=INT"];
   if (process.getuid?.() !== 0) return { prefix: [...tied, ...(tied.length > 0 ? ["--"] : [])], own() {} };
   for (const name of ACCOUNTS) {

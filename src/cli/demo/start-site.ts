@@ -21,7 +21,7 @@ export async function startSite(
   const writeLogs = createDemoLogs(demo, Date.now());
   const daemon = await createDaemon(demo.config);
   await daemon.start();
-  // Only after the start: it fails if another demo runs, and these would be that demo's logs.
+  // Write logs only after the start, which fails if another demo runs: otherwise these would be the logs of that demo.
   const stopLogs = keepWriting(writeLogs, io);
   return async () => {
     stopLogs();
@@ -63,7 +63,10 @@ function keepWriting(writeLogs: (now: number) => void, { err }: CommandIo): () =
   return () => clearInterval(timer);
 }
 
-/** Returns the wanted port if it is free, or a free one. A port that the user has `given` must be free. */
+/**
+ * Returns the wanted port if it is free, else any free port. Throws if the port is in use and was `given`
+ * by the user.
+ */
 export function choosePort(host: string, wanted: number, given: boolean): number {
   try {
     return listenOnce(host, wanted);
@@ -87,7 +90,10 @@ type KeyStore = {
 };
 type MadeKey = { readonly outcome: string; readonly presented?: string };
 
-/** Creates a key, and revokes that of an earlier run in the same directory, which cannot be shown again. */
+/**
+ * Creates a key. Revokes the key that an earlier run made in the same directory, because that key cannot be
+ * shown again.
+ */
 export async function freshKey(keys: KeyStore, name: string, role: Role, more: Partial<NewKey> = {}) {
   const earlier = keys.find(name);
   if (earlier !== null) await keys.revoke(earlier.id);

@@ -79,7 +79,7 @@ export const exportTable = command({
   },
 });
 
-/** Opens a file of mode 0600 that appears once it is complete. A pipe or device is written directly. */
+/** Opens a file of mode 0600 that appears once the output is complete. A pipe or device is written directly. */
 async function fileOutput(path: string) {
   const known = await stat(path).catch(() => null);
   const direct = known !== null && !known.isFile();

@@ -11,7 +11,7 @@ import { UsageError } from "../io.ts";
 import { type ImportTarget, inBatches, knowServer } from "./import-log.ts";
 
 const LISTED = 20;
-/** Days of features in one transaction. */
+/** Number of feature days in one transaction: without a daemon, and next to a daemon. */
 const SIZES = { alone: 1_000, beside: 10 };
 
 /** Configured server for each server in the file; null = skipped. */
@@ -131,7 +131,7 @@ export async function importCounts(
   return reports;
 }
 
-/** Yields the union of intervals without the covered ones. */
+/** Yields the union of the `read` intervals, without the parts that are covered. */
 function* unreadOf(covered: readonly Interval[], read: readonly Interval[]): Generator<Interval> {
   const parts = createUnread(covered);
   const union: { from: number; until: number }[] = [];
@@ -143,7 +143,7 @@ function* unreadOf(covered: readonly Interval[], read: readonly Interval[]): Gen
   for (const { from, until } of union) yield* parts(from, until);
 }
 
-/** Converts a local time; null if the zone has it twice or never. */
+/** Converts a local time; null if the time occurs twice or never in the zone. */
 function instantOf(zone: string, wall: number): number | null {
   const at = fromWallClock(zone, wall);
   return wallClock(zone, at) === wall && secondOccurrence(zone, at) === null ? at : null;

@@ -19,10 +19,10 @@ export type ImportReport = Awaited<ReturnType<typeof importLogs>>;
 
 export interface ImportTarget {
   readonly store: Store;
-  /** A daemon uses the same database: use short transactions with pauses in between. */
+  /** True if a daemon uses the same database: transactions are then short, with pauses in between. */
   readonly isBeside: boolean;
   readonly now: number;
-  /** Sessions and denials that ended earlier are left out, epoch ms. */
+  /** Time in epoch ms. Sessions and denials that ended earlier are left out. */
   readonly keptFrom: number;
   readonly onProgress: (done: number, of: number) => void;
 }
@@ -57,7 +57,7 @@ export async function importLogs(
 
   const report = {
     counts: noCounts(),
-    /** `old`: those older than the retention. */
+    /** `old`: sessions and denials older than the retention. */
     sessions: { added: 0, known: 0, observed: 0, old: 0 },
     denials: { added: 0, widened: 0, known: 0, old: 0 },
     from: null as number | null,
@@ -98,7 +98,7 @@ export async function importLogs(
   let done = 0;
   let lastAt: number | null = null;
   for (const { source, day, inferred, firstAt } of logs) {
-    // Close old seats before the new log's seats are added.
+    // After a gap, end the open checkouts before the checkouts of the new log are added.
     if (lastAt !== null && firstAt !== null && (firstAt - lastAt > GAP_MS || firstAt < lastAt))
       pairing.gap(lastAt);
     const reader = debugLog.createReader({
@@ -147,15 +147,18 @@ function addCounts(sum: DebugLogCounts, more: DebugLogCounts): void {
   sum.samples.push(...samples.slice(0, Math.max(0, MAX_SAMPLES - sum.samples.length)));
 }
 
-/** Rows per transaction. A daemon cannot write during a transaction, so next to one a transaction takes only a few ms. */
+/**
+ * Rows per transaction. A daemon cannot write during a transaction, so next to a daemon a transaction takes
+ * only a few ms.
+ */
 const ROWS = { alone: 20_000, beside: 200 };
 const GATHERED_BESIDE = 4_000;
 const LONGEST_BREAK_MS = 20;
 
 /**
- * Works on rows in transactions. Large ones are faster, because each page is written once. Next to a daemon they are
- * small, with pauses of equal length in between, and the write-ahead log is checkpointed at the end. Rejects with
- * StoreError.
+ * Works on rows in transactions. Large transactions are faster, because each page is written once. Next to
+ * a daemon, transactions are small, with pauses of equal length in between, and the write-ahead log is
+ * checkpointed at the end. Rejects with StoreError.
  */
 export async function inBatches<Row>(
   store: Store,

@@ -15,8 +15,8 @@ export interface LogSource {
   readonly size: number;
   readonly lastWrite: number;
   /**
-   * Yields the text from the start; can be called repeatedly. A piece is valid until the next one. `onRead` gets the number
-   * of bytes read from the file. Rejects with LogReadError.
+   * Yields the text from the start; can be called repeatedly. A piece is valid until the next piece is
+   * requested. `onRead` gets the number of bytes read from the file. Rejects with LogReadError.
    */
   pieces(onRead?: (bytes: number) => void): AsyncIterable<Uint8Array>;
 }
@@ -27,7 +27,7 @@ export class LogReadError extends Error {
 
 const PIECE_BYTES = 256 * 1024;
 
-/** Opens a file, also one compressed by gzip. Throws file system errors. */
+/** Opens a file, which may be compressed by gzip. Throws file system errors. */
 export function fileSource(path: string): LogSource {
   const file = openSync(path, "r");
   try {
@@ -98,7 +98,7 @@ async function readLines(source: LogSource, line: (text: string) => void, isEnou
   cutter.finish(line);
 }
 
-/** Size from which a message says where stdin is kept. */
+/** From this size on, a message says where stdin is kept. */
 const TOLD_FROM_BYTES = 256 * 1024 * 1024;
 
 /**
