@@ -98,7 +98,7 @@ export function serverNow(): number {
   return Date.now() + offset;
 }
 
-/** Identifies the page, which a form or a script of another origin cannot. */
+/** Header that marks requests of the page. A form or a script of another origin cannot send it. */
 export const PAGE = { "x-licmond": "page" };
 
 declare global {
@@ -113,10 +113,10 @@ function takeEarly(path: string): Promise<Response> | undefined {
 
 /** Time until which requests wait after a 429, in epoch ms by the server's clock. */
 export const waitsUntil = signalOf(0);
-/** A daily quota would block the page for hours: beyond this the error is shown instead. */
+/** Longest wait after a 429. A daily quota would block the page for hours, so a longer wait is shown as an error. */
 const LONGEST_WAIT_S = 300;
 
-/** A daemon that hangs accepts requests and sends nothing. */
+/** Maximum time without an answer. A daemon that hangs accepts requests but sends nothing. */
 const UNANSWERED_MS = 30_000;
 
 /** Returns a signal that aborts after 30 s without an answer; `heard` restarts the time. */
@@ -125,14 +125,14 @@ export function createPatience(): { readonly signal: AbortSignal; heard(): void 
   let timer: ReturnType<typeof setTimeout> | undefined;
   const heard = () => {
     clearTimeout(timer);
-    // A request that waits after a 429 is not unanswered.
+    // Restart the time while requests wait after a 429, because waiting requests cannot be answered.
     timer = setTimeout(() => (waitsUntil.peek() > serverNow() ? heard() : end.abort()), UNANSWERED_MS);
   };
   heard();
   return { signal: end.signal, heard };
 }
 
-/** Throws a Refusal, or a TypeError without an answer. */
+/** Requests an answer. Throws a Refusal, or a TypeError if there is no answer. */
 export async function get<P extends keyof Answers>(
   path: P,
   query: Query = {},
@@ -186,7 +186,7 @@ export async function ask(path: string, init: RequestInit): Promise<Response> {
 
 const BY_SITE = /^\/api\/(picture|licenses\/[a-z.]+)$/;
 
-/** Returns the address of a query. On a site's pages it adds the site and the hub's server ids. */
+/** Returns the address of a query. On the pages of a site, adds the site and replaces server ids with the hub's ids. */
 export function addressOf(path: string, { server, ...query }: Query): string {
   return (
     path +
@@ -210,10 +210,13 @@ export const me = signal<Me | null>(null);
 
 export const may = (what: Permission): boolean => me.value?.permissions.includes(what) ?? false;
 
-/** Reports whether an action is known to be forbidden. Without an answer nothing is withheld. */
+/** Reports whether an action is known to be forbidden. Returns false until the permissions are known. */
 export const mayNot = (what: Permission): boolean => me.value !== null && !may(what);
 
-/** Returns false if no one is signed in. The request for the picture, which follows, reports failures. */
+/**
+ * Loads the caller. Returns false if no one is signed in. Ignores failures, because the following request
+ * for the picture reports them.
+ */
 export async function loadMe(): Promise<boolean> {
   try {
     me.value = await get("/api/me");

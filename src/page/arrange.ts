@@ -3,12 +3,12 @@ import { moment } from "./format.ts";
 
 type Key = string | number | null;
 
-/** A table column: any value by its sort key (null for buttons), a number that may be unknown, or a time. */
+/** A table column. It shows any value with a sort key (null for buttons), a number that may be unknown, or a time. */
 export type Keyed<T, Cell = unknown> = {
   readonly head: string;
   /** Hidden in narrow windows. */
   readonly wide?: boolean;
-  /** One of a few fixed words that must not break. */
+  /** True if the cells have one of a few fixed words, which must not break. */
   readonly isWord?: boolean;
 } & (
   | {
@@ -50,7 +50,10 @@ export const slugOf = (head: string): string => head.toLowerCase().replaceAll(/[
 
 const lower = (key: Key) => (typeof key === "string" ? key.toLowerCase() : key);
 
-/** Returns the rows that match all words, sorted by `last-used` or `-last-used`, if a column has the name. */
+/**
+ * Returns the rows that match all words. If `sort` names a column (`last-used`, or `-last-used` for
+ * descending), sorts the rows by it.
+ */
 export function arranged<T>(
   rows: readonly T[],
   columns: readonly Keyed<T>[],

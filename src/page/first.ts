@@ -5,11 +5,12 @@ try {
   const kept = localStorage.getItem("licmond-theme");
   if (kept === "light" || kept === "dark") dataset.theme = kept;
 } catch {}
-// A hub's document has the attribute (scripts/lib/page.ts). A hub has pictures of its sites only.
+// Only the document of a hub has this attribute (scripts/lib/page.ts). A hub has a picture of each site,
+// but none of all sites.
 if (dataset.hub) globalThis.siteHere = new URLSearchParams(location.search).get("site") || null;
 const of = globalThis.siteHere;
 const pictures = of === null ? [] : [`/api/picture${of ? `?${new URLSearchParams({ site: of })}` : ""}`];
-/** Requested while the page's script loads; `ask` of api.ts takes the answers. */
+/** Requests that are sent while the page's script loads. `ask` in api.ts takes their answers. */
 globalThis.early = new Map(
   ["/api/me", ...pictures].map((path) => {
     const answer = fetch(`.${path}`, { cache: "no-store", headers: { "x-licmond": "page" } });

@@ -25,7 +25,10 @@ export const plural = (count: number, one: string, many?: string): string =>
 
 const SHORT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 
-/** Formats `1M` for tokens, which can be too long for columns of seats. */
+/**
+ * Returns the number format for a unit: `1M` for tokens, because their numbers can be too long for columns
+ * made for seats.
+ */
 export const shortIn = (unit: Unit): typeof number => (unit === "seats" ? number : short);
 
 const short = (value: number): string => (Math.abs(value) < 10_000 ? number(value) : SHORT.format(value));
@@ -36,7 +39,7 @@ export function milliseconds(ms: number): string {
   return ms < 60_000 ? `${(ms / 1_000).toFixed(1)} s` : span(ms);
 }
 
-/** Formats the days (`2026-11-24`) in a message of the daemon. */
+/** Replaces the days (`2026-11-24`) in a message of the daemon with readable ones. */
 export const withDays = (message: string, now: number): string =>
   message.replaceAll(/\b\d{4}-\d\d-\d\d\b/g, (on) => day(on, now));
 
@@ -49,7 +52,10 @@ export function day(on: string, now: number): string {
   return (new Date(at).getUTCFullYear() === yearOf(now) ? DAY : DAY_OF_YEAR).format(at);
 }
 
-/** Formats a moment in the reader's zone: `08:02` today, else `4 Nov, 07:40`; other years too. */
+/**
+ * Formats a moment in the reader's zone: `08:02` today, else `4 Nov, 07:40`, with the year if it is not the
+ * current one.
+ */
 export function moment(at: number, now: number): string {
   if (new Date(at).toDateString() === new Date(now).toDateString()) return CLOCK.format(at);
   return (yearOf(at) === yearOf(now) ? DATE : DATE_OF_YEAR).format(at);

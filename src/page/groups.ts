@@ -7,8 +7,8 @@ const earliest = <T extends string>(values: readonly (T | null)[]) =>
   values.filter((each) => each !== null).sort()[0] ?? null;
 
 /**
- * Merges features with one name on several servers or daemons: seats add up; the worst state and the first
- * expiry win. The row's id names no feature.
+ * Merges features of one name on several servers or daemons. Seats add up, and the merged row has the worst
+ * state and the first expiry. Its id is not the id of a feature.
  */
 export function groupedByName(rows: readonly FeatureRow[]): FeatureRow[] {
   return [...Map.groupBy(rows, ({ feature }) => `${feature.unit} ${feature.name}`)].map(([named, of]) => {
@@ -46,7 +46,7 @@ export interface GroupRow {
   readonly id: string;
   readonly name: string | null;
   readonly first: HolderRow;
-  /** Number of features of a person or host, or of people of a feature. */
+  /** Number of features that the person or host holds, or of people who hold the feature. */
   readonly others: number;
   readonly count: number;
   readonly unit: HolderRow["unit"];

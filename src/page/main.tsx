@@ -57,7 +57,7 @@ const PAGES = {
   logs: of("Logs"),
   signin: SignIn,
 };
-/** Parameters that identify the subject of a page: another subject mounts a new page. */
+/** Parameters that identify the subject of a page. If one of them changes, a new page is mounted. */
 const ABOUT: Readonly<Record<string, readonly string[]>> = {
   feature: ["server", "daemon", "name"],
   person: ["user", "host"],
@@ -116,7 +116,10 @@ function NotRead() {
   );
 }
 
-/** Returns the title: a free seat that is watched, else the subject of the page, else its name. */
+/**
+ * Returns the title: the watched feature that has a free seat, else the subject of the page, else the name
+ * of the page.
+ */
 function titleHere(): string {
   if (cameFree.value !== null) return `● ${cameFree.value.feature.name} is free`;
   const { value: asked } = query;
@@ -133,7 +136,7 @@ function titleHere(): string {
 
 effect(() => {
   const Shown = PAGES[page.value];
-  // Load its file together with the picture.
+  // Load the file of the page at the same time as the picture.
   if ("load" in Shown) Shown.load();
 });
 effect(() => {

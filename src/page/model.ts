@@ -67,7 +67,10 @@ function holderOf(server: KeptServer, row: RowValues): HolderRow {
   };
 }
 
-/** Caches a derived value for the lifetime of its object. A changed server is a new object. */
+/**
+ * Caches a derived value for as long as its object lives. A changed server is a new object, so no value is
+ * outdated.
+ */
 export function kept<K extends object, T>(make: (of: K) => T): (of: K) => T {
   const known = new WeakMap<K, T>();
   return (of) => {
@@ -103,7 +106,7 @@ export const holdersOf = kept((server: KeptServer): readonly HolderRow[] =>
   [...server.rows.values()].map((row) => holderOf(server, row)),
 );
 
-/** Leaves out rows of a component if its package has rows too: both are rows of one seat. */
+/** Leaves out rows of a component if its package has rows too, because each seat then has a row in both. */
 export function countedRows(rows: readonly HolderRow[]): HolderRow[] {
   const servers = new Map<PictureFeature | undefined, string>();
   for (const { server, feature } of rows) servers.set(server.features.get(feature), server.id);
@@ -201,7 +204,10 @@ const HOLDER_TIES: readonly Key<HolderRow>[] = [(row) => row.order, (row) => row
 export const nameOf = ({ server, feature }: HolderRow): string =>
   server.features.get(feature)?.name ?? feature;
 
-/** Sorts by `free`, `-free` and so on; unknown and unlimited last, then by waiting requests, then by name. */
+/**
+ * Sorts by `free`, `-free` and so on. Unknown and unlimited features come last; ties are sorted by waiting
+ * requests, then by name.
+ */
 export const sorted = (
   rows: FeatureRow[],
   sort: string,

@@ -9,7 +9,7 @@ export interface DenialGroup extends Record<DenialRecord["outcome"], number> {
   readonly first: DenialRecord;
 }
 
-/** Groups denials by a key, most denied first. A row without people counts its `attempts`. */
+/** Groups denials by a key, most denied first. A row without user and host counts with its `attempts`. */
 export function grouped(denials: readonly DenialRecord[], key: (row: DenialRecord) => string): DenialGroup[] {
   const groups = [...Map.groupBy(denials, key).values()].map((rows) => {
     const sums = { denied: 0, queued: 0, granted_later: 0 };
@@ -34,17 +34,20 @@ export const unknownByReason = (logging: readonly LoggingRecord[]) =>
     ),
   ].map(([why, of]) => ({ why, servers: of.map(({ server }) => server) }));
 
-/** Returns the reported start of a session in epoch ms, unless its duration contradicts it. */
+/**
+ * Returns the reported start of a session in epoch ms. If the session's duration contradicts it, returns
+ * the time of the first reading.
+ */
 export function sessionBegin(
   session: Pick<SessionRecord, "startedAt" | "firstSeenAt" | "lastSeenAt" | "durationSeconds">,
 ): number {
   const started = Date.parse(session.startedAt ?? session.firstSeenAt);
   const reported = Date.parse(session.lastSeenAt) - started;
-  // Durations are whole seconds.
+  // Allow a second, because durations are whole seconds.
   return 1000 * (session.durationSeconds + 1) > reported ? started : Date.parse(session.firstSeenAt);
 }
 
-/** Licenses of one server that expire on one day: licenses of one file end together. */
+/** Licenses of one server that expire on one day. They form a group, because the licenses of one file end together. */
 export interface ExpiryGroup {
   readonly server: string;
   readonly on: string;

@@ -12,7 +12,7 @@ export type Range = Readonly<{ start: number; end: number; word: RangeWord | nul
 
 export const rangeWord = (word: RangeWord): string => word.replace(/\d+/, "$& ");
 
-/** Parses the range of an address: `7d`, or two times with a slash; else `otherwise`. */
+/** Parses the range of an address: `7d`, or two times with a slash. Any other text means `otherwise`. */
 export function rangeOf(text: string | null, now: number, otherwise: RangeWord): Range {
   const [start = Number.NaN, end = Number.NaN] = (text ?? "").split("/").map((time) => Date.parse(time));
   if (start < end) return { start, end, word: null };

@@ -8,7 +8,7 @@ import type { Place } from "./model.ts";
 const here = () => ({ path: location.pathname, query: location.search });
 const place = signal(here());
 
-/** The current page; `""` is the first one. Only the last segment counts: the prefix is the proxy's. */
+/** The current page; `""` is the first page. Only the last segment counts, because a proxy may add a prefix. */
 export const page = computed<PagePath | "">(() => {
   const last = place.value.path.split("/").at(-1) ?? "";
   return PAGE_PATHS.find((path) => path === last) ?? "";
@@ -20,10 +20,10 @@ export const hrefOf = ({ path, query = {} }: Place): string => linkTo(path, quer
 const OF_NO_SITE: readonly string[] = ["admin", "logs", "signin"] satisfies PagePath[];
 export const isOfNoSite = (path: PagePath | ""): boolean => OF_NO_SITE.includes(path);
 
-/** Returns a relative link to a page; at a hub to the same site, or to the site of the server. */
+/** Returns a relative link to a page. At a hub, the link leads to the same site, or to the site of the server. */
 export function linkTo(path: PagePath | "", parameters: Query = {}): string {
   if (!IS_HUB || isOfNoSite(path)) return `./${path}${search(parameters)}`;
-  // A fleet has a search instead of a page per person.
+  // A fleet has no page per person, so the link leads to the search.
   if (IS_FLEET && path === "person" && !("site" in parameters))
     return `./${search({ q: parameters.user ?? parameters.host ?? "" })}`;
   if (SITE !== null) return `./${path}${search({ site: SITE, ...parameters })}`;
@@ -37,7 +37,7 @@ export function linkTo(path: PagePath | "", parameters: Query = {}): string {
 const isElsewhere = (href: string) =>
   IS_HUB && new URL(href, document.baseURI).searchParams.get("site") !== SITE;
 
-/** The pending address: writing it takes browsers milliseconds, so it waits for a pause in typing. */
+/** Address that still has to be written. Writing takes browsers milliseconds, so it waits for a pause in typing. */
 let unwritten: string | null = null;
 let writing: ReturnType<typeof setTimeout> | undefined;
 const WRITES_AFTER_MS = 300;
@@ -62,7 +62,10 @@ export function go(href: string): void {
   }
 }
 
-/** Changes parameters; null removes one, others stay. `step`: Back returns to the state before. */
+/**
+ * Changes parameters of the address. Null removes a parameter; parameters that are not named stay. With
+ * `step`, Back returns to the state before.
+ */
 export function setQuery(changes: Readonly<Record<string, string | null>>, step = false): void {
   const { path, query: before } = place.peek();
   const next = new URLSearchParams(before);

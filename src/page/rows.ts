@@ -12,7 +12,7 @@ export function steady<T extends Identified>(fresh: readonly T[], before: readon
   return { rows, moved: rows.filter((row, at) => row.id !== fresh[at]?.id).length };
 }
 
-/** Assigns a slot to each row: its previous one, else a free one. */
+/** Assigns a slot to each row: the row's previous slot, else a free slot. */
 export function slotsOf(rows: readonly Identified[], before: ReadonlyMap<string, number>) {
   const slots = new Map<string, number>();
   for (const { id } of rows) {

@@ -1,9 +1,9 @@
 import type { PictureFeature } from "../domain/polls/kept-picture.ts";
 
-/** Width of the seats in pixels, and with waiting requests. */
+/** Width of the seats in pixels. `ALL` includes waiting requests. */
 export const WIDTH = 160;
 export const ALL = 184;
-/** A seat is a cell while it can be five pixels wide. */
+/** Maximum number of seats drawn as cells, each at least five pixels wide. */
 const MOST_CELLS = WIDTH / 5;
 const MOST_TICKS = 4;
 
@@ -15,8 +15,8 @@ export type Part = {
 };
 
 /**
- * Splits a feature's seats into parts from left to right: a cell per seat, or one length for many.
- * `reserved` seats are not available, however the manager counts them.
+ * Splits a feature's seats into parts from left to right: a cell per seat, or a single length for many
+ * seats. `reserved` seats are not available, however the manager counts them.
  */
 export function partsOf(
   feature: Pick<PictureFeature, "total" | "available" | "reserved" | "queued" | "state">,

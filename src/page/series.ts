@@ -3,7 +3,10 @@ import type { Unit } from "../domain/words.ts";
 import { dateOf, duration, moment, number } from "./format.ts";
 import { DAY_MS } from "./range.ts";
 
-/** A period from `at` (epoch ms) to the next bucket. Null without data; `total` also without a limit. */
+/**
+ * A period from `at` (epoch ms) to the next bucket. Values are null without data; `total` is also null
+ * without a limit.
+ */
 export type Bucket = Readonly<{ at: number; used: number | null; peak: number | null; total: number | null }>;
 
 /** Data of a chart over [start, end), in epoch ms. The first bucket may begin earlier. */
@@ -18,7 +21,7 @@ export interface Series {
 export interface ChartProps {
   readonly series: Series;
   readonly unit?: Unit;
-  /** The line is a sum of means, not a peak. */
+  /** True if the line is a sum of means instead of a peak. */
   readonly isSum?: boolean;
   readonly lanes?: readonly Lane[];
   readonly fullSeconds?: number | null;
@@ -29,7 +32,7 @@ export interface Lane {
   readonly label: string;
   readonly colour: "full-mark" | "crit-mark";
   readonly marks: readonly number[] | null;
-  /** Time since which the marks are known, in epoch ms; absent: always. */
+  /** Time since which the marks are known, in epoch ms; absent if they are known for the whole range. */
   readonly since?: number;
   readonly note?: string;
 }
@@ -79,7 +82,10 @@ export function isDaily({ buckets: [first, second] }: Series): boolean {
   return first !== undefined && second !== undefined && second.at - first.at >= LEAST_DAY_MS;
 }
 
-/** Reports whether a bucket had no free seat at some time. A day is not marked for one full hour. */
+/**
+ * Reports whether a bucket had no free seat at some time. A bucket of a day must be full all the time,
+ * because one full hour does not make a full day.
+ */
 export const wasFull = (series: Series, bucket: Bucket): boolean =>
   isDaily(series) ? isAllFull(bucket) : isAtTotal(bucket);
 
@@ -117,9 +123,9 @@ export function bucketInWords(series: Series, { at, used, peak, total }: Bucket,
 const MOST_LEVELS = 25;
 
 /**
- * Returns the percentage of the covered time in which `from` to `to` seats were in use, from none to all;
- * `below`: at most `to`. `seats` has for each seat how long at least that many were in use; missing ones
- * equal the next one.
+ * Returns the percentage of the covered time in which `from` to `to` seats were in use, for all levels from
+ * no seat to all seats. `below`: the percentage with at most `to` seats. `seats` has for each seat how long
+ * at least that many seats were in use; a missing seat has the value of the next one.
  */
 export function levelsOf(
   seats: readonly { readonly seat: number; readonly busyPercent: number }[],
@@ -154,7 +160,7 @@ export function fewerSeats({ total, whatIf }: Pick<EfficiencyRecord, "total" | "
 
 type Covered = Readonly<{ coverage: number }>;
 
-/** Less than 1 % is shown as 0 %. */
+/** Coverage of less than 1 % is shown as 0 %, so it does not count. */
 export const isCovered = ({ coverage }: Covered): boolean => coverage >= 0.01;
 
 /** Returns null instead of 0 if nothing is covered. */

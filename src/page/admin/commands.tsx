@@ -27,7 +27,7 @@ export function Commands() {
       rows={({ commands }) =>
         commands
           .filter(({ allowed }) => allowed)
-          // At a hub the server determines the site that runs the command.
+          // At a hub, every command needs a server, which determines the site that runs the command.
           .map((command) => ({ ...command, needsServer: command.needsServer || IS_HUB }))
       }
       columns={[
@@ -141,7 +141,7 @@ function ServerOfSite({ onInput }: Readonly<{ onInput: (event: Filled) => void }
       ({ servers }) => {
         ids.value = servers.map(({ id }) => id);
       },
-      // Any id can still be typed.
+      // Ignore the error, because any id can still be typed.
       () => {},
     );
   }, []);

@@ -5,7 +5,10 @@ const textOf = (form: FormData, field: string) => `${form.get(field) ?? ""}`.tri
 export const confirmOf = (form: FormData) =>
   form.has("confirm") ? { confirm: textOf(form, "confirm") } : {};
 
-/** Returns the body of a new key. `expires` ends with the day; only viewers can see pseudonyms. */
+/**
+ * Returns the body of a new key. A key is valid until the end of the day in `expires`. Only viewers can
+ * have pseudonyms.
+ */
 export function keyOf(form: FormData) {
   const [name, role, expires] = ["name", "role", "expires"].map((field) => textOf(form, field));
   return {

@@ -19,7 +19,7 @@ const ROLE_WORDS = {
   admin: "admin: everything",
 };
 const ORDER = Object.keys(MARKS);
-/** More than exist in practice; the API's default limit is 100. */
+/** More keys than exist in practice, because the API's default limit is 100. */
 const ALL = { limit: "1000" };
 
 export function Keys() {
@@ -110,7 +110,7 @@ export function SignIns() {
   );
 }
 
-/** A column of moments or ages; "never" for null. */
+/** Returns a column of times or ages, which shows "never" for null. */
 const when = <T,>(head: string, at: (row: T) => string | null, isAge = false): Column<T> => ({
   head,
   wide: true,

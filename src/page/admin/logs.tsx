@@ -52,7 +52,7 @@ export function Logs() {
   );
 }
 
-/** The end of the log. Scrolling up pauses it; scrolling down continues it. */
+/** Shows the end of the log. Scrolling up pauses the log; scrolling down to the end continues it. */
 function Following({ filter }: Readonly<{ filter: LogFilter }>) {
   const tail = useSignal<Tail>(EMPTY);
   const isPaused = useSignal(false);
@@ -205,8 +205,9 @@ const GATHER_MS = 200;
 const RETRY_MS = 5_000;
 
 /**
- * Reads the last lines, then new ones from a separate stream: all tabs share the other one. Closes the
- * stream while the tab is hidden and resumes after the last line. Returns a function that stops it.
+ * Reads the last lines of the log, then new lines from a separate stream, because all tabs share the other
+ * stream. Closes the stream while the tab is hidden, and then resumes after the last line. Returns a
+ * function that stops reading.
  */
 function followLog(filter: LogFilter, follower: Follower): () => void {
   const end = new AbortController();

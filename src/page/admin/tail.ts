@@ -20,7 +20,7 @@ export function withLines(
   isPaused: boolean,
 ): Tail {
   const all = isPaused ? [...waiting, ...fresh] : [...lines, ...waiting, ...fresh];
-  // A resumed stream may repeat a line.
+  // Leave out known lines, because a resumed stream may repeat a line.
   const known = new Set(isPaused ? lines.map(({ id }) => id) : []);
   const once = all.filter(({ id }) => !known.has(id) && known.add(id));
   const kept = once.slice(-MOST_LINES);

@@ -22,11 +22,11 @@ export interface Trouble {
   readonly subject: string;
   readonly to: Place | null;
   readonly text: string;
-  /** Start in epoch ms; null if it has no meaning. */
+  /** Start in epoch ms; null if a start has no meaning here. */
   readonly since: number | null;
   /** Days until a license expires; negative if it has expired. */
   readonly days: number | null;
-  /** The alert to acknowledge, if it is exactly one. */
+  /** The alert to acknowledge; null unless there is exactly one. */
   readonly alert: SitesAlert | null;
 }
 
@@ -46,8 +46,8 @@ const ORDER: readonly Trouble["mark"][] = ["crit", "warn", "stale", "partial", "
 const rank = ({ mark, days }: Trouble) => 2 * ORDER.indexOf(mark) + (days === null ? 0 : 1);
 
 /**
- * Returns unhandled firing alerts, and servers with problems without an alert; worst first, expiries last.
- * Licenses that expire on one day are one entry.
+ * Returns unhandled firing alerts, and servers that have problems but no alert. The worst come first,
+ * expiries last. Licenses that expire on one day are one entry.
  */
 export function troublesOf(site: Site, firing: readonly SitesAlert[], now: number): Trouble[] {
   const isExpiring = ({ rule, value }: AlertRecord) => rule === "expiry" && (value ?? -1) >= 0;
@@ -78,7 +78,7 @@ function rowOf(site: Site, { server, daemon, feature }: AlertRecord): FeatureRow
   );
 }
 
-/** Condition of a server by the rule that fires, for servers without a picture. */
+/** Condition of a server by the rule that fires. Used for a fleet, which has no pictures of its servers. */
 const KIND_BY_RULE: Readonly<Partial<Record<AlertRecord["rule"], Kind>>> = IS_FLEET
   ? { server_down: "down", server_degraded: "degraded", stale: "stale" }
   : {};
@@ -107,7 +107,7 @@ export const alertWords = (value: number | null, daemon: string | null): Record<
 
 function textOf({ rule, daemon, value, message }: AlertRecord): string {
   const kind = KIND_BY_RULE[rule];
-  // Rules of a hub may have no text here.
+  // Some rules of a hub have no text here: use the alert's message.
   return kind === undefined ? (alertWords(value, daemon)[rule] ?? message) : CONDITIONS[kind];
 }
 

@@ -67,14 +67,14 @@ export function aloneOf(server: KeptServer): string {
   return kindOf(server) === "fine" ? KIND_WORDS.fine : capital(conditionOf(server));
 }
 
-/** Describes the condition briefly; for a healthy server the name says more. */
+/** Describes the condition briefly. Returns the name of a healthy server. */
 export function shortOf(server: KeptServer): string {
   const [kind, up, all] = [kindOf(server), membersUp(server), server.members.length];
   if (kind === "fine") return server.name;
   return kind === "degraded" && up < all ? `${up} of ${all} members` : conditionOf(server);
 }
 
-/** Returns the time of the numbers in epoch ms; null if never read. */
+/** Returns the time of the server's numbers in epoch ms; null if the server was never read. */
 export function readAt({ collectedAt }: Pick<KeptServer, "collectedAt">): number | null {
   return collectedAt === null ? null : Date.parse(collectedAt);
 }
@@ -84,7 +84,7 @@ export const isOld = (server: KeptServer): boolean =>
 
 type Part = Readonly<{ text: string; to?: Place }>;
 
-/** Beyond this number, problems are counted by kind. */
+/** Maximum number of problems to name. More problems are counted by kind. */
 const MOST_NAMED = 3;
 
 /** Describes the state of the site in one sentence. Disabled servers do not count. */

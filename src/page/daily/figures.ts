@@ -17,8 +17,8 @@ import { lostOf } from "../past-rows.ts";
 import { isTroubled } from "./condition.ts";
 
 /**
- * Returns the totals of a site like `/api/licenses/summary`; null where unknown, or where the viewer sees
- * no people. `stale` counts features whose numbers are not from the last poll.
+ * Returns the totals of a site like `/api/licenses/summary`. A total is null if it is unknown, or if the
+ * viewer sees no people. `stale` counts features whose numbers are not from the last poll.
  */
 export function figuresOf(site: Site) {
   const rows = allFeatures(site);

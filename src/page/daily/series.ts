@@ -4,7 +4,7 @@ import { type Bucket, isGap, stretches } from "../series.ts";
 
 export interface Day {
   readonly servers: ReadonlyMap<string, readonly Bucket[]>;
-  /** All servers together. A server without a reading at a time counts with its last one. */
+  /** All servers together. A server without a reading at a time counts with its last reading. */
   readonly site: readonly Bucket[];
   readonly until: number;
   readonly coverage: number;
@@ -45,7 +45,10 @@ function togetherOf(features: readonly Series[]): Bucket[] {
   });
 }
 
-/** Times without a reading are unknown. The peak is that of the means: peaks cannot be added. */
+/**
+ * Adds up the seats at one time, which are unknown without a reading. The peak is the sum of the means,
+ * because peaks cannot be added.
+ */
 function sumOf(at: number, read: readonly Pick<Bucket, "used" | "total">[]): Bucket {
   if (read.length === 0) return { at, used: null, peak: null, total: null };
   const used = read.reduce((sum, each) => sum + (each.used ?? 0), 0);

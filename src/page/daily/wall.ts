@@ -8,8 +8,8 @@ import { conditionOf, isOld, KINDS, kindOf, MARK_OF } from "./condition.ts";
 const ROWS = 2;
 
 /**
- * Reads `servers=eda,cae` (in that order; default: all), `label=location:muc`, and `rows` of tiles, 1 to 4.
- * `unknown`: names in the address that the config does not have.
+ * Reads the parameters of a wall: `servers=eda,cae` (in that order; default: all), `label=location:muc`,
+ * and `rows` of tiles, 1 to 4. `unknown`: names in the address that the config does not have.
  */
 export function wallOf(site: Site, query: URLSearchParams) {
   const ids = new Set(query.get("servers")?.split(",").filter(Boolean) ?? site.keys());
@@ -33,7 +33,7 @@ export function screensOf(servers: readonly KeptServer[], most: number): KeptSer
   );
 }
 
-/** Returns the server's condition, else its worst alert. `mark` is null if everything is fine. */
+/** Returns the server's condition, or for a healthy server its worst alert. `mark` is null if everything is fine. */
 export function sayOf(
   server: KeptServer,
   firing: readonly AlertRecord[],

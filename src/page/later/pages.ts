@@ -8,7 +8,7 @@ const sheet = new CSSStyleSheet();
 sheet.replaceSync(past + signIn + wall + admin);
 document.adoptedStyleSheets.push(sheet);
 
-/** All pages but the first, as one file: separate files would need a dozen more requests for shared code. */
+/** All pages but the first, in one file, because separate files would need a dozen more requests for shared code. */
 
 export { Admin } from "../admin/admin.tsx";
 export { Logs } from "../admin/logs.tsx";

@@ -6,18 +6,21 @@ import { get } from "../api.ts";
 /** An alert, with its site at a hub. */
 export type SitesAlert = AlertRecord & { readonly site?: string };
 
-/** Firing alerts by id; null until read. For a fleet, only the newest. */
+/** Firing alerts by id; null until they are read. For a fleet, only the newest alerts. */
 export const firing = signal<ReadonlyMap<number, SitesAlert> | null>(null);
 export const changes = signal(0);
 /** The last alert event and the last denial event; null if none arrived since the page was opened. */
 export const lastAlert = signal<AlertEvent | null>(null);
 export const lastDenial = signal<DenialEvent | null>(null);
 
-/** Events that arrived while an answer, which may be older, was loading. */
+/** Events that arrived during a request, whose answer may be older than the events; null while no request runs. */
 let heard: AlertEvent[] | null = null;
 const MOST = 10_000;
 
-/** Reads the firing alerts; events keep them current. Failures show in the picture's request. */
+/**
+ * Reads the firing alerts; afterwards, events keep them current. Ignores failures, because the request for
+ * the picture reports them.
+ */
 export async function loadAlerts(): Promise<void> {
   heard = [];
   const answer = await get("/api/licenses/alerts", { state: "firing", limit: `${MOST}` }).catch(() => null);
@@ -37,7 +40,7 @@ function take({ alert: id, type, timestamp, change, ...fields }: AlertEvent): vo
   if (firing.value !== null) put({ ...fields, id });
 }
 
-/** Applies the answer of an action: its event may come later, or never while nothing is live. */
+/** Applies the answer to an action, because the alert's event may come later, or never while nothing is live. */
 export function put(alert: SitesAlert): void {
   const next = new Map(firing.value);
   next.delete(alert.id);

@@ -7,15 +7,18 @@ import { changes, firing } from "./alerts.ts";
 interface Fleet {
   readonly sites: readonly SiteRecord[];
   readonly summary: FleetSummary;
-  /** Firing alerts that no one acknowledged; the newest are in `firing`. */
+  /** Number of firing alerts that no one has acknowledged. `firing` has only the newest of them. */
   readonly open: number;
 }
 
-/** Null if the page is not of a fleet, and until read. */
+/** Null until the fleet is read, and on pages that do not show a fleet. */
 export const fleet = signal<Fleet | null>(null);
 export const standing = signal<SiteRecord | null>(null);
 
-/** A site is silent after 30 s without contact; viewers must see this within 40 s. */
+/**
+ * Interval of requests to the hub. A site is silent after 30 s without contact, and viewers must see this
+ * within 40 s.
+ */
 export const HUB_EVERY_MS = 10_000;
 const MOST_SITES = "10000";
 const NEWEST = "50";
@@ -47,7 +50,7 @@ export const firingCount = computed(() => {
 
 const isSilent = () => standing.peek()?.state === "silent";
 
-/** Reports whether the site fell silent or came back: the hub then changes all its servers. */
+/** Reports whether the site has fallen silent or come back, because the hub then changes all servers of the site. */
 export async function wakesOrSleeps(): Promise<boolean> {
   const before = isSilent();
   try {

@@ -21,13 +21,16 @@ declare global {
 }
 
 export const site = signal<Site | null>(null);
-/** Start of the interruption in epoch ms; null while live, and before the first picture. */
+/** Start of the interruption in epoch ms; null while the data is live, and before the first picture. */
 export const lostSince = signal<number | null>(null);
 /** Reason why the picture cannot be read; `signedOut` means no valid sign-in. */
 export const trouble = signal<"signedOut" | Refusal | "unreachable" | null>(null);
-/** The stream does not get through, for example behind an HTTP/1.0 proxy: the picture is read every 30 s. */
+/**
+ * True while the picture is read every 30 s because the stream does not get through, for example behind an
+ * HTTP/1.0 proxy.
+ */
 export const isFetching = signal(false);
-/** Epoch ms by the server's clock, once a second. Ages read this. */
+/** The time by the server's clock in epoch ms, updated once a second. Ages are computed from this time. */
 export const now = signal(serverNow());
 export const polledAt = computed(() =>
   Math.max(
@@ -39,17 +42,17 @@ export const polledAt = computed(() =>
 const GATHER_MS = 200;
 const HIDDEN_MS = 60_000;
 
-/** Without a stream for this time the picture is read periodically. */
+/** After this time without a stream, the picture is read periodically. */
 const FETCH_AFTER_MS = 10_000;
 const FETCH_EVERY_MS = 30_000;
-/** A longer tick means that the tab or machine slept; hidden tabs tick at least once a minute. */
+/** A longer time between two ticks means that the tab or machine slept; hidden tabs tick at least once a minute. */
 const ASLEEP_MS = 90_000;
 
-/** Start of the time without a stream, in epoch ms by this browser's clock; null while it is open. */
+/** Start of the time without a stream, in epoch ms by this browser's clock; null while the stream is open. */
 const closedAt = signal<number | null>(Date.now());
 export const isOpen = computed(() => closedAt.value === null);
 let fetchedAt = 0;
-/** Time of the last request of the picture, in epoch ms by the server's clock. */
+/** Time of the last request for the picture, in epoch ms by the server's clock. */
 let askedAt = 0;
 let hasOpened = false;
 
@@ -59,11 +62,11 @@ const reader = createReader({
   async load(ids) {
     askedAt = serverNow();
     const servers = await (IS_FLEET ? readFleet() : readPicture(ids));
-    // The picture depends on who asks; wait until that is known.
+    // Wait until the caller is known, because the picture depends on the caller.
     await whoIsIt;
     if (ids === null && !IS_FLEET) void loadAlerts();
     trouble.value = null;
-    // Judge by time: a server that answers right after a loss may soon send events again.
+    // Judge by time and not by this answer: a server that answers right after a loss may soon send events again.
     isFetching.value = !IS_FLEET && closedAt.value !== null && Date.now() - closedAt.value >= FETCH_AFTER_MS;
     if (IS_FLEET || closedAt.value === null || isFetching.value) lostSince.value = null;
     return servers;
@@ -108,8 +111,8 @@ function hear(news: StreamNews): void {
   } else {
     closedAt.value ??= Date.now();
     if (!isFetching.peek()) lostSince.value ??= serverNow() - (news.silentMs ?? 0);
-    // The answer shows whether the sign-in ended. Once that is known, and after repeated failures, it is
-    // not needed.
+    // Read the picture to learn whether the sign-in has ended. Skip this if the end is known, or after
+    // repeated failures.
     if (trouble.peek() === "signedOut" || (!wasOpen && site.peek() !== null)) return;
   }
   void reader.reload();
@@ -139,19 +142,23 @@ function beat(): void {
   void reader.reload();
 }
 
-/** Sends a message to the owner of the stream. */
+/** Sends a message to the stream's owner, which is this tab or the shared worker. */
 let tell: (word: "retry" | "rest") => void = nobody;
 function nobody(): void {}
 
 export async function startLive(): Promise<void> {
   whoIsIt = loadMe();
-  // Without a sign-in the answer is not an error. A fleet's requests have no such answer.
+  // Request the picture before the sign-in is known, because without a sign-in its answer is not an error.
+  // A fleet's requests would fail, so they wait.
   if (!IS_FLEET) void reader.reload();
   if (await whoIsIt) keepLive();
   else forget();
 }
 
-/** Changes before the stream opens are covered by the picture that is read when it opens. */
+/**
+ * Keeps the picture live. No change before the stream opens is lost, because the picture is read again when
+ * it opens.
+ */
 function keepLive(): void {
   closedAt.value = Date.now();
   setInterval(beat, 1_000);
@@ -160,7 +167,7 @@ function keepLive(): void {
     // Update ages after a picture, and after the tab was hidden.
     if (site.value !== null) now.value = serverNow();
   });
-  // The fleet is polled.
+  // A page of the whole fleet opens no stream; it polls.
   tell = IS_FLEET ? () => {} : typeof SharedWorker === "undefined" ? ownStream() : sharedStream();
   // A tab that slept or was restored may have missed events.
   addEventListener("pageshow", ({ persisted }) => {
@@ -169,7 +176,7 @@ function keepLive(): void {
   document.addEventListener("resume", () => void reader.reload());
 }
 
-/** Forgets the picture after a sign-out: the next viewer may see another one. */
+/** Forgets the picture after a sign-out, because the next viewer may get a different picture. */
 export function forget(): void {
   tell("rest");
   site.value = null;
@@ -180,7 +187,7 @@ export function forget(): void {
 }
 
 export function again(): Promise<void> {
-  // The picture is answered first; give the stream time to open.
+  // Restart the time without a stream, because the picture arrives first and the stream needs time to open.
   if (closedAt.value !== null) closedAt.value = Date.now();
   if (tell === nobody) keepLive();
   else tell("retry");
@@ -188,10 +195,10 @@ export function again(): Promise<void> {
 }
 
 function sharedStream(): typeof tell {
-  // Trusted Types: a worker's address must come from a policy. This one knows a single address.
+  // Trusted Types require that a policy creates the address of a worker. This policy creates a single address.
   const address = new URL("./stream-worker.js", document.baseURI).href;
   const policy = window.trustedTypes?.createPolicy("licmond", { createScriptURL: () => address });
-  // TypeScript rejects the TrustedScriptURL that the browser needs.
+  // Cast to string, because TypeScript rejects the TrustedScriptURL that the browser needs.
   const trusted = (policy?.createScriptURL("") ?? address) as string;
   const worker = new SharedWorker(trusted, { type: "module", name: SITE ?? "" });
   worker.addEventListener("error", () => {
@@ -222,11 +229,11 @@ function ownStream(): typeof tell {
 
 export const isOutdated = signal(false);
 
-/** Requests the document again; the name of its script contains a hash. */
+/** Requests the document again to compare the name of its script, which contains a hash. */
 export async function compareVersion(): Promise<void> {
   const own = document.querySelector('script[type="module"]')?.getAttribute("src");
   const answer = await fetch("./", { cache: "no-cache" }).catch(() => null);
-  // No answer, or a proxy's: try again when the stream opens.
+  // Without an answer, or with an answer of a proxy, try again when the stream opens.
   if (own && answer?.ok && answer.headers.get("content-type")?.startsWith("text/html"))
     isOutdated.value = !(await answer.text()).includes(own);
 }

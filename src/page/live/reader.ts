@@ -13,8 +13,9 @@ interface ReaderDeps {
 }
 
 /**
- * Holds the daemon's picture: loads it, applies patches, and loads a server again after a missed patch.
- * Loads run one at a time; patches wait meanwhile, so that none is applied to a replaced picture.
+ * Holds the daemon's picture: loads the picture, applies patches, and loads a server again after a missed
+ * patch. Loads run one at a time. Patches wait meanwhile, so that no patch is applied to a picture that is
+ * being replaced.
  */
 export function createReader({ load, changed, failed }: ReaderDeps) {
   let site = new Map<string, KeptServer>();
@@ -26,7 +27,7 @@ export function createReader({ load, changed, failed }: ReaderDeps) {
   function take(patch: Patch): boolean {
     const next = applyPatch(site.get(patch.server) ?? null, patch);
     if (next === "refetch") {
-      // Only the whole picture has the position of a new server.
+      // Load everything for a new server, because only the whole picture has its position.
       wanted = site.has(patch.server) ? (wanted?.add(patch.server) ?? null) : null;
       return false;
     }
@@ -45,8 +46,8 @@ export function createReader({ load, changed, failed }: ReaderDeps) {
         if (ids === null && servers !== null) site = new Map();
         for (const server of servers ?? []) site.set(server.id, keptServer(server));
       } catch (error) {
-        // Keep the shown data. Callers that asked meanwhile get one more attempt; after that the stream or
-        // a person asks again.
+        // Keep the shown data. Calls that arrived meanwhile lead to one more attempt; afterwards the stream
+        // or a person must ask again.
         waiting = [];
         failed(error);
         continue;

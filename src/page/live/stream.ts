@@ -3,8 +3,8 @@ import type { Patch } from "../../domain/live-picture.ts";
 import { ownIds } from "../here.ts";
 
 /**
- * Messages from the stream to a tab. `open`: events may have been missed, so read the picture. `lost`: not
- * live, without events for `silentMs` (absent from a worker of an older version).
+ * Messages from the stream to a tab. `open`: events may have been missed, so read the picture. `lost`:
+ * nothing is live, and no event came for `silentMs` (absent from a worker of an older version).
  */
 export type StreamNews =
   | { readonly type: "open" }
@@ -17,10 +17,13 @@ export type TabWord = "retry" | "rest" | "bye";
 
 const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 15_000;
-/** A hanging daemon ends no connection. Heartbeats come every 15 s. */
+/**
+ * Silence after which the stream counts as lost, because a hanging daemon does not end its connections.
+ * Heartbeats come every 15 s.
+ */
 export const SILENT_MS = 40_000;
 const TICK_MS = 1_000;
-/** Metrics come once an hour, the longest interval. */
+/** Metrics come once an hour, which is the longest interval that the API allows. */
 const STREAM = "./stream/combined?events=picture,alert,denial&interval=3600000&heartbeat=event";
 
 /** Keeps an event stream open until `rest`. Retries after HTTP errors, which browsers do not. */
@@ -75,12 +78,12 @@ export function openStream(tell: (news: StreamNews) => void, site: string | null
       clearTimeout(timer);
       source?.close();
     },
-    /** Pauses until `retry`: without a sign-in there is nothing to try. */
+    /** Pauses until `retry`, because without a sign-in there is nothing to try. */
     rest(): void {
       clearTimeout(timer);
       if (source === null || source.readyState === EventSource.CLOSED) return;
       source.close();
-      // Another tab may have signed out.
+      // Tell all tabs, because another tab may have signed out.
       lost();
     },
   };

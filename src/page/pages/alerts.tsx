@@ -24,7 +24,7 @@ const FILTERS = ["severity", "server", "rule"] as const;
 export function Alerts() {
   const isOver = query.value.get("state") === "resolved";
   const from = Math.max(0, Number(query.value.get("from")) || 0);
-  // Firing alerts are in memory; a fleet has only the newest there.
+  // Read the alerts that are not in memory: resolved ones, and those of a fleet, of which memory has only the newest.
   const isRead = isOver || IS_FLEET;
   const past = useAnswer(
     "/api/licenses/alerts",
@@ -101,7 +101,10 @@ function filters(isOver: boolean): Record<string, string> {
   return { state: isOver ? "resolved" : "firing", ...Object.fromEntries(set) };
 }
 
-/** Returns firing alerts: worst first, handled ones last, then newest first; null while unknown. */
+/**
+ * Returns firing alerts: the worst first, handled alerts last, and among equals the newest first. Returns
+ * null while the alerts are unknown.
+ */
 function firingNow(from: number, until?: number) {
   if (firing.value === null) return null;
   const rank = (alert: AlertRecord) =>

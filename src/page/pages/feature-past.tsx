@@ -20,7 +20,10 @@ import { amount } from "../words.ts";
 
 export const rangeOfPage = () => rangeHere("24h");
 
-/** The hours of the week and the needed seats require more than a day. */
+/**
+ * Returns the range of the page, or a month instead of a day or a week, because the hours of the week and
+ * the needed seats require more data.
+ */
 function monthOfPage(): Range {
   const range = rangeOfPage();
   if (range.word !== "24h" && range.word !== "7d") return range;
@@ -212,7 +215,7 @@ function SeatsNeeded({ row }: Readonly<{ row: EfficiencyRecord }>) {
                   background: isFull ? "var(--full-mark)" : "var(--use)",
                 }}
               />
-              {/* `120K` does not fit below each bar. */}
+              {/* If numbers are long, only every third bar has one, because `120K` does not fit below each bar. */}
               <span class="q">{unit === "seats" || at % 3 === 0 ? shortIn(unit)(from) : "\u00a0"}</span>
             </li>
           ))}

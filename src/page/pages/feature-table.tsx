@@ -16,7 +16,7 @@ import { keep, kept } from "../storage.ts";
 import { unlessSeats } from "../words.ts";
 
 export const FIRST = "free";
-/** Narrower windows have no columns of the last day. */
+/** Narrower windows do not show the columns of the last day. */
 const WIDE = matchMedia("(min-width: 72.5625em)");
 
 const OPTIONAL = ["daemon", "peak", "denied", "expires", "age"] as const;
@@ -25,7 +25,7 @@ type Optional = (typeof OPTIONAL)[number];
 const hidden = signal<readonly string[]>((kept("hidden-columns") ?? "").split(" ").filter(Boolean));
 const isHidden = (column: Optional) => hidden.value.includes(column);
 
-/** The sorted rows; the heads change `sort` in the address. */
+/** Shows rows that are already sorted; the heads change `sort` in the address. */
 export function FeatureTable({ rows }: Readonly<{ rows: readonly FeatureRow[] }>) {
   const showsDays = WIDE.matches && !(isHidden("peak") && isHidden("denied"));
   return (
@@ -105,7 +105,7 @@ const COLUMNS: readonly (ListColumn<FeatureRow> & { readonly id?: Optional })[] 
   { id: "age", head: "Age", order: "age", width: "5rem", class: "opt", cell: Freshness },
 ];
 
-/** Sorts features by any column; peaks and denials of all are read first. */
+/** Sorts features by any column. To sort by peaks or denials, first reads those of all features. */
 export function useInOrder(rows: () => FeatureRow[], sort: string, of: unknown): FeatureRow[] {
   const needsDays = /^-?(peak|denied)$/.test(sort);
   useEffect(() => {
@@ -114,9 +114,9 @@ export function useInOrder(rows: () => FeatureRow[], sort: string, of: unknown):
   return useMemo(() => sorted(rows(), sort, BY_DAY), [of, sort, needsDays && days.value]);
 }
 
-/** With less coverage a peak is a lower bound. */
+/** Minimum coverage of an exact peak. With less coverage, a peak is a lower bound. */
 const COVERED = 0.9;
-/** A merged row has no history. */
+/** A row that merges several features has no history. */
 const pastOf = (row: FeatureRow) => (row.of === undefined ? dayOf(row) : NOTHING_KNOWN);
 
 const peakOf = (row: FeatureRow) => {
@@ -214,18 +214,18 @@ export function ColumnChoice() {
 }
 
 type Day = Pick<StatsRecord, "peakUsed" | "denials" | "coverage"> & { readonly readAt: number };
-/** Placeholder for a feature without an answer; it is requested again when it becomes visible. */
+/** Placeholder for a feature without an answer. The feature is requested again when it becomes visible. */
 const NOTHING_KNOWN: Day = { peakUsed: null, denials: null, coverage: 0, readAt: 0 };
 const days = signal<ReadonlyMap<string, Day>>(new Map());
 
 /** Requests wait until scrolling and typing pause. */
 const RESTS_MS = 400;
 const HOLDS_MS = 600_000;
-/** Longer addresses may be refused. */
+/** Maximum length of an address, because longer ones may be refused. */
 const MOST_CHARACTERS = 6_000;
 let resting: ReturnType<typeof setTimeout> | undefined;
 
-/** Reads the last 24 h of visible features. Reading 5,000 keeps the daemon busy for seconds. */
+/** Reads the last 24 h of visible features only, because reading 5,000 features keeps the daemon busy for seconds. */
 function loadDays(rows: readonly FeatureRow[]): void {
   clearTimeout(resting);
   resting = setTimeout(() => void load(rows), RESTS_MS);

@@ -24,7 +24,7 @@ export function Features() {
   const state = STATES.find((each) => each === asked.get("state")) ?? null;
   const sort = asked.get("sort") ?? FIRST;
   const filter = { search: asked.get("q") ?? "", server: asked.get("server"), label: asked.get("label") };
-  // Days left change once a day; do not sort all rows every second.
+  // Read the time without subscribing: days left change once a day, so do not sort all rows every second.
   const today = now.peek();
   // Sort before the search, so that typing does not sort.
   const all = useInOrder(() => allFeatures(servers), sort, servers);
@@ -78,7 +78,7 @@ export function Features() {
   );
 }
 
-/** Filters with their counts, so that an empty one is visible before it is used. */
+/** Filters with their counts, so that an empty filter is visible before it is used. */
 function StateChips(props: {
   readonly all: number;
   readonly counts: Readonly<Record<StateWord, number>>;
@@ -107,7 +107,10 @@ function StateChips(props: {
 
 const MOST = 20;
 
-/** Servers without any read feature, and the reason: without them a list would look complete. */
+/**
+ * Lists the servers of which no feature was read, with the reason. Without them, the list of features would
+ * look complete.
+ */
 export function Unread({ site }: Readonly<{ site: Site }>) {
   const unread = [...site.values()].filter(({ features }) => features.size === 0);
   if (unread.length === 0) return null;

@@ -195,7 +195,8 @@ export function Attention({ servers, open }: Readonly<{ servers: Site; open?: nu
   const alerts = [...(firing.value?.values() ?? [])];
   const troubles = troublesOf(servers, alerts, now.value);
   const handled = alerts.filter((alert) => !isUnhandled(alert, now.value)).length;
-  // A fleet reads only its newest alerts, so the groups of all of them cannot be counted.
+  // A fleet's page reads only the newest alerts. If there are more, their groups are unknown, so count the
+  // alerts instead.
   const count = open === undefined || open <= alerts.length ? troubles.length : open;
   const shown = troubles.slice(0, MOST_TROUBLES);
   return (

@@ -14,11 +14,14 @@ import { useAnswer } from "../parts/answer.tsx";
 import { type DenialGroup, grouped } from "../past-rows.ts";
 
 const quarter = computed(() => Math.floor(now.value / 900_000));
-/** A series has 289 points of five minutes, or 25 of an hour, per feature. */
+/**
+ * Maximum number of features for a series of five minutes, which has 289 points per feature. A series of an
+ * hour has 25.
+ */
 const MOST_FINE = 60;
 const MOST_FEATURES = 1_000;
 
-/** Returns the last answer until the next one arrives. */
+/** Returns the last known answer while a new one loads. */
 function useLast<T>(answer: T | null): T | null {
   const last = useRef(answer);
   last.current = answer ?? last.current;
@@ -27,7 +30,7 @@ function useLast<T>(answer: T | null): T | null {
 
 interface Past {
   readonly day: Day | null;
-  /** Reason for a missing day, as text; null also while it loads. */
+  /** Reason for a missing day, as text; also null while the day loads. */
   readonly why: string | null;
 }
 
@@ -54,12 +57,12 @@ export const midnight = (): number => new Date(serverNow()).setHours(0, 0, 0, 0)
 export interface Denials {
   /** By feature, or by daemon if the manager only counts. */
   readonly of: readonly DenialGroup[];
-  /** Null if they are unknown for all servers. */
+  /** Null if denials are unknown for all servers. */
   readonly count: number | null;
   readonly unknown: readonly LoggingRecord[];
 }
 
-/** Reads denials every quarter of an hour; events keep them current. Null while unknown. */
+/** Reads denials every quarter of an hour; events keep them current. `denials` is null while unknown. */
 export function useDenials(): { readonly denials: Denials | null; readonly isUnread: boolean } {
   const asked = { start: new Date(midnight()).toISOString(), limit: "10000" };
   const { answer: read, error } = useAnswer(
@@ -84,7 +87,7 @@ export function useDenials(): { readonly denials: Denials | null; readonly isUnr
   return { denials, isUnread: error !== null };
 }
 
-/** Reads expiries every quarter of an hour: the picture has no single licenses. */
+/** Reads expiries every quarter of an hour, because the picture does not contain single licenses. */
 export function useExpiries(servers: Site) {
   const ofSome = servers.size !== site.value?.size && { server: [...servers.keys()] };
   const query = { days: `${EXPIRY_DAYS}`, limit: IS_FLEET ? "1000" : "10000", ...ofSome };

@@ -38,7 +38,7 @@ export function SignIn() {
       void signIn({ code });
     };
     useCode();
-    // A link that is opened on this page does not load it again.
+    // A sign-in link that is opened on this page changes only the hash and does not load the page.
     addEventListener("hashchange", useCode);
     return () => removeEventListener("hashchange", useCode);
   }, []);

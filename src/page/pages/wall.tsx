@@ -18,12 +18,12 @@ import { amount, seatsInWords, unlessSeats, waitingWords } from "../words.ts";
 import { useDay, useExpiries } from "./overview-past.ts";
 
 const SCREEN_MS = 15_000;
-/** A restart of the daemon takes seconds and needs no color. */
+/** Interruptions are shown in color after this time. A restart of the daemon is shorter. */
 const LOST_MS = SILENT_MS;
 const LEAST_WIDTH = 700;
 const THREE_COLUMNS_WIDTH = 1_200;
 
-/** Rounded to minutes: a wall runs for weeks, and its parts redraw only when they change. */
+/** The current minute. A wall runs for weeks, and its parts are drawn again only when their values change. */
 const minute = computed(() => Math.floor(now.value / 60_000) * 60_000);
 const isLost = computed(() => lostSince.value !== null && now.value - lostSince.value >= LOST_MS);
 const width = signal(innerWidth);
@@ -38,12 +38,12 @@ export function Wall() {
   const columns = Math.min(most, Math.max(1, servers.length));
   const screens = screensOf(servers, isNarrow ? Number.POSITIVE_INFINITY : columns * rows);
   const [held, hold] = useState<number | null>(null);
-  // Start with the first screen, which has the worst servers.
+  // Count from the opening, so that the wall begins with the first screen, which has the worst servers.
   const [openedAt] = useState(now.peek());
   const turn = useComputed(() => Math.max(0, Math.floor((now.value - openedAt) / SCREEN_MS)));
   const screen = (held ?? turn.value) % screens.length;
   const past = useDay(new Map(servers.map((server) => [server.id, server])));
-  // No one is there to press a button.
+  // Reload without asking, because no one is there to press a button.
   useEffect(() => effect(() => void (isOutdated.value && location.reload())), []);
   const lines = Math.min(rows, Math.ceil(servers.length / columns));
   return (
@@ -113,7 +113,7 @@ function Says({ server }: Props) {
   return <>{isLost.value ? "not known" : text}</>;
 }
 
-/** A bar as wide as the tile, with unstretched patterns. */
+/** A bar as wide as the tile. Its patterns are not stretched. */
 function Bar({ server }: Props) {
   const seats = seatsOf(server, isLost.value || isOld(server));
   const percent = (pixels: number) => `${(100 * pixels) / WIDTH}%`;

@@ -5,7 +5,10 @@ import { State } from "./marks.tsx";
 
 type Asked<T> = Readonly<{ answer: T | null; error: Refusal | "unreachable" | null }>;
 
-/** Returns an answer of the API; none for a null query. A new query or `version` requests it again. */
+/**
+ * Requests an answer of the API, or nothing if the query is null. A changed query or `version` requests the
+ * answer again.
+ */
 export function useAnswer<P extends keyof Answers>(
   path: P,
   query: Query | null,

@@ -11,7 +11,10 @@ const HEIGHT = 12;
 const OUTLINED = new Set<Part["kind"]>(["r", "e", "s", "es", "w"]);
 const round = (value: number) => Math.round(value * 10) / 10;
 
-/** Returns a rounded rectangle as part of a path: one element per kind, because a list has many bars. */
+/**
+ * Returns a rounded rectangle as part of a path. All parts of one kind share an element, because a list has
+ * many bars.
+ */
 function outline({ kind, x, width }: Part): string {
   const line = OUTLINED.has(kind) ? 0.5 : 0;
   const [w, h] = [round(Math.max(2, width - 2 * line) - 2), HEIGHT - 2 * line - 2];
@@ -42,7 +45,7 @@ export function SeatBar({ feature }: Readonly<{ feature: Pick<PictureFeature, Co
   );
 }
 
-/** The most important remark next to the bar. */
+/** Shows the most important remark next to the bar. */
 export function Note({ row }: Readonly<{ row: FeatureRow }>) {
   const { feature, server } = row;
   const over = -(feature.available ?? 0);

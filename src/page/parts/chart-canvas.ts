@@ -50,7 +50,7 @@ export function drawChart(Plot: typeof uPlot, box: HTMLElement, props: ChartProp
   const paint = painter(box);
   const font = `${FONT * TEXT}px ${getComputedStyle(box).fontFamily}`;
   const stepped = Plot.paths.stepped as uPlot.Series.SteppedPathBuilderFactory;
-  // A bucket lasts until the next one or the gap after it; the last one until the end.
+  // A bucket lasts until the next bucket or gap; the last bucket lasts until the end.
   const steps = { paths: stepped({ align: 1, alignGaps: 1 }), points: { show: false }, fillTo: 0 };
   const column = (value: (bucket: Bucket) => number | null) =>
     [...buckets, ...buckets.slice(-1)].map((bucket) => value(bucket));
@@ -225,7 +225,7 @@ export function drawChart(Plot: typeof uPlot, box: HTMLElement, props: ChartProp
   };
 }
 
-/** Returns colors of the page's custom properties for a canvas; `percent` is the opacity. */
+/** Returns a function that turns a custom property of the page into a color for a canvas. `percent` is the opacity. */
 function painter(box: HTMLElement) {
   const probe = document.createElement("i");
   probe.hidden = true;

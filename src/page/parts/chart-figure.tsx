@@ -104,11 +104,12 @@ function lanesOf(denied: Denials | null, waiting: number): readonly Lane[] {
 }
 
 /**
- * Returns the time since which a feature's denials are known and listed, in epoch ms; null if they are not,
- * or not by feature. A truncated answer lacks the oldest ones.
+ * Returns the time since which a feature's denials are known and listed, in epoch ms. Returns null if
+ * denials are unknown, or not known by feature. In a truncated answer, which lacks the oldest denials, the
+ * time is that of the oldest listed denial.
  */
 function namedSince({ logging: [logging], denials, total }: Denials): number | null {
-  // Some managers count denials by feature.
+  // Only some managers count denials by feature, so a feature without counted denials may still have some.
   if (logging?.state !== "on" || (logging.source === "counters" && total === 0)) return null;
   const oldest = total > denials.length ? Date.parse(denials.at(-1)?.timestamp ?? "") : 0;
   return Math.max(oldest, Date.parse(logging.since ?? "") || 0);

@@ -7,7 +7,7 @@ import { Copy, Pending, useAnswer } from "./answer.tsx";
 import { Head } from "./section.tsx";
 
 export const MOST_ROWS = 10_000;
-/** Parameters for a whole live list: a hub limits it by default. */
+/** Parameters for a whole live list, which a hub limits by default. */
 export const ALL: Query = IS_HUB ? { limit: `${MOST_ROWS}` } : {};
 
 export const firstOf = (shown: number, total: number): string =>
@@ -33,7 +33,7 @@ interface FigureProps<P extends keyof Answers> {
   readonly note?: (answer: Answers[P]) => ComponentChildren;
   readonly aside?: ComponentChildren;
   readonly csv?: boolean;
-  /** A new value reads the answer again; known data stays meanwhile. */
+  /** A new value requests the answer again; the known answer stays visible meanwhile. */
   readonly version?: number;
   readonly id?: string | undefined;
   readonly children: (answer: Answers[P]) => ComponentChildren;
@@ -43,7 +43,7 @@ interface FigureProps<P extends keyof Answers> {
 export function Figure<P extends keyof Answers>(props: FigureProps<P>) {
   const { title, path, query, note, aside, csv = true } = props;
   const { answer, error, again } = useAnswer(path, query, props.version);
-  // The table shows the first rows, a file has all.
+  // The table shows only the first rows, but a downloaded file has all rows.
   const all = "limit" in query && { limit: `${MOST_ROWS}` };
   return (
     <section class="sec" id={props.id} aria-busy={answer === null && error === null}>

@@ -3,10 +3,10 @@ import type { Unit } from "../../domain/words.ts";
 import { number } from "../format.ts";
 import { orUnknown } from "../series.ts";
 
-/** Color tokens by share; full hours use `FULL`. */
+/** Color tokens by share. Full hours use `FULL`. */
 const SHADES = ["heat-0", "heat-1", "heat-2", "heat-3", "heat-4"];
 const FULL = "full-mark";
-/** Percentage from which an hour is full. */
+/** An hour with at least this percentage is full. */
 const ALL = 99.5;
 const WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const HOURS = Array.from({ length: 24 }, (_, hour) => `${hour}`.padStart(2, "0"));
@@ -14,8 +14,8 @@ const HOURS = Array.from({ length: 24 }, (_, hour) => `${hour}`.padStart(2, "0")
 const colour = (token: string) => ({ backgroundColor: `var(--${token})` });
 
 /**
- * Use by weekday and hour. `total`: seats of a single feature, to mark full hours; null for several
- * features. Shades show the share of the seats, or of the busiest hour without a total.
+ * Shows use by weekday and hour. `total`: seats of a single feature, to mark full hours; null for several
+ * features. Shades show the share of `total`, or without a total the share of the busiest hour.
  */
 export function HeatMap(props: {
   readonly cells: readonly HeatCellRecord[];

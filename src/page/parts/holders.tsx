@@ -156,7 +156,7 @@ export function HolderTable(props: Readonly<{ rows: readonly HolderRow[]; label:
 }
 
 const MOST_CELLS = 40;
-/** Minimum share of the strip with room for a name; the table below has all of them. */
+/** Minimum share of the strip in which a name fits. The table below shows all names. */
 const LEAST_NAMED = 1 / 18;
 
 export function Strip(props: {

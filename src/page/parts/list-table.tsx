@@ -8,7 +8,7 @@ import { isOnPaper } from "./print-foot.tsx";
 
 export interface ListColumn<T> {
   readonly head: string;
-  /** Sort word of the head; without one it is not a button. */
+  /** Sort word of the head. A head without a sort word is not a button. */
   readonly order?: string;
   readonly by?: (row: T) => string | number | null;
   readonly width: string;
@@ -17,7 +17,7 @@ export interface ListColumn<T> {
   readonly cell: (row: T) => ComponentChildren;
 }
 
-/** Sorts by the column that `sort` names (`-count`: falling), then by `tie`. */
+/** Sorts by the column that `sort` names (`-count` = descending), then by `tie`. */
 export function sortedBy<T>(
   rows: readonly T[],
   columns: readonly ListColumn<T>[],
@@ -153,15 +153,15 @@ const SPARE = 4;
 
 interface Props<T> {
   readonly rows: readonly T[];
-  /** One `role="row"`, all of equal height. `index` is for `aria-rowindex`: the head is 1. */
+  /** Renders one `role="row"`; all rows have equal height. `index` is for `aria-rowindex`, where the head is 1. */
   readonly children: (row: T, index: number) => ComponentChildren;
   readonly seen?: ((rows: readonly T[]) => void) | undefined;
 }
 
 /**
- * Renders the visible rows and reserves room for the others; in print, all rows. A row keeps its elements,
- * and with them the focus, while it is shown. Elements of removed rows are reused, which is cheaper than
- * new ones.
+ * Renders the visible rows and reserves room for the others; in print, renders all rows. While a row is
+ * shown, it keeps its elements, and with them the focus. Elements of removed rows are reused, which is
+ * cheaper than creating new ones.
  */
 export function VirtualRows<T extends Identified>({ rows, children, seen }: Props<T>) {
   const box = useRef<HTMLDivElement>(null);
@@ -221,7 +221,7 @@ const LEAVES_MS = 3_000;
 
 /**
  * Keeps rows in place while the pointer or the focus is on them, so that clicks hit the intended row. A
- * changed `question` (filter, sort) and `again` sort them.
+ * changed `question` (filter, sort) or a call of `again` sorts the rows.
  */
 export function useSteadyOrder<T extends Identified>(fresh: readonly T[], question: string) {
   const [isHeld, setHeld] = useState(false);

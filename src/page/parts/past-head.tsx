@@ -121,5 +121,8 @@ export const REPORTS: readonly Report[] = [
   { path: "expiry", word: "Expiry", also: "report expiration renewal calendar dates" },
 ];
 
-/** Features to compare are chosen from the picture, which a fleet does not have. */
+/**
+ * Reports whether a report is shown. A fleet has no comparison, because its features are chosen from the
+ * picture, which a fleet does not have.
+ */
 export const isReportShown = (report?: string): boolean => !IS_FLEET || report !== "compare";

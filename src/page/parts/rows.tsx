@@ -41,7 +41,7 @@ const FIRST = 20;
 const MORE = 500;
 
 /**
- * A table that sorts by every column and filters by text; the address has both, under the table's name.
+ * A table that sorts by every column and filters by text. The address keeps both under the table's name.
  * `total`: number of rows without the limit.
  */
 export function Rows<T>(props: {

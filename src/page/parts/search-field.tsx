@@ -5,7 +5,7 @@ import { labelsOf } from "../model.ts";
 import { query, setQuery } from "../router.ts";
 import { Icon } from "./marks.tsx";
 
-/** Search field of a list. The address has its text, and Back returns to the state before. */
+/** Search field of a list. The address keeps its text, and Back returns to the previous text. */
 export function SearchField(props: Readonly<{ label: string; hint: string; example?: string }>) {
   return (
     <div class="seek">
@@ -33,7 +33,7 @@ export function SearchField(props: Readonly<{ label: string; hint: string; examp
   );
 }
 
-/** A chip that chooses one of several values in the address. `any` stands for no value. */
+/** A chip that chooses one of several values in the address. `any`: text for no value. */
 export function Choice(props: {
   readonly name: string;
   readonly label?: string;
@@ -72,10 +72,10 @@ export function LabelChoice() {
   return <Choice name="label" label="Label" values={labels} />;
 }
 
-/** A table of fewer rows needs no filter. */
+/** Minimum number of rows for which a table has a filter. */
 const FILTERED = 6;
 
-/** The field that filters a table by text; the address has the text as `name`. */
+/** The field that filters a table by text. The address keeps the text as `name`. */
 export function Filter(props: Readonly<{ label: string; name: string; found: number; all: number }>) {
   const { label, name, found, all } = props;
   const search = query.value.get(name) ?? "";

@@ -17,12 +17,12 @@ export function nextTheme(): void {
 }
 
 export async function signOut(): Promise<void> {
-  // The stream ends with the sign-in: ignore its errors.
+  // Stop the stream first, because it ends with the sign-in and would report errors.
   forget();
   try {
     await post("/api/signout", null);
   } catch {
-    // The picture shows whether the sign-in ended or the daemon is unreachable.
+    // Read the picture again, which shows whether the sign-in ended or the daemon is unreachable.
     return again();
   }
   go(linkTo("signin"));

@@ -25,7 +25,7 @@ import { isShown, PLACES, WITHIN } from "./places.ts";
 import { FreeNote, Note } from "./watch.tsx";
 
 const SEARCHED: readonly string[] = [...(IS_FLEET ? [""] : []), "features", "people", "servers"];
-/** After this time the header's dot does not suffice. */
+/** Interruptions are also reported in a bar after this time; before, only the header's dot shows them. */
 const TELL_AFTER_MS = 10_000;
 
 function Links({ isDock = false }) {
@@ -115,7 +115,7 @@ export function Dock() {
   );
 }
 
-/** Reports an interruption that is too long for the header's dot. */
+/** Reports whether an interruption is too long for the header's dot alone. */
 const isLong = (since: number) => now.value - since >= TELL_AFTER_MS;
 
 export function Live() {

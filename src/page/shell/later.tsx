@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import type { ComponentType } from "preact";
 
-/** A component in a separate file, loaded by `load` or when shown. */
+/** A component in a separate file, which is loaded by `load` or when the component is shown. */
 export function later<Props extends object = object>(fetchPage: () => Promise<ComponentType<Props>>) {
   const loaded = signal<{ readonly Shown: ComponentType<Props> } | "failed" | null>(null);
   let isAsked = false;
@@ -25,7 +25,7 @@ export function later<Props extends object = object>(fetchPage: () => Promise<Co
         </p>
       );
     if (value !== "failed") return <value.Shown {...props} />;
-    // No answer, or the file is gone after an upgrade: browsers remember the failure until a reload.
+    // The file could not be loaded, or is gone after an upgrade. Browsers remember the failure until a reload.
     return (
       <div class="empty" role="alert">
         <p>This part of the page cannot be loaded.</p>

@@ -41,7 +41,7 @@ export function Palette() {
   const found = isOfSites && search.trim() === "" ? entries : ranked(entries, search);
   const at = Math.min(chosen, found.length - 1);
   const label = isOfSites ? "Search sites" : "Search features, people, hosts";
-  // Focus before anything else is typed, which would act as single keys.
+  // Move the focus here before the next key press, which would otherwise act as a single key.
   useLayoutEffect(() => box.current?.showModal(), []);
   useEffect(() => document.getElementById(`entry-${at}`)?.scrollIntoView({ block: "nearest" }), [at]);
 

@@ -8,9 +8,9 @@ interface Place {
   readonly path: PagePath | "";
   readonly word: string;
   readonly letter: string;
-  /** Places with an icon are also at the bottom of a phone. */
+  /** Places with an icon are also in the bar at the bottom of a phone. */
   readonly icon?: IconName;
-  /** Not in the header: opened by the palette or its letter. */
+  /** True for places that are not in the header but opened from the palette or by their letter. */
   readonly isAside?: true;
   readonly short?: string;
   readonly also: string;
@@ -28,13 +28,13 @@ const NEEDS: Readonly<Partial<Record<PagePath | "", Permission>>> = {
   denials: "holders",
   logs: "logs",
 };
-/** Pages that need no picture, for a fleet. */
+/** Pages of a fleet, which need no picture. */
 const OF_FLEET: readonly string[] = [
   ...(["", "expiry", "denials", "outages", "history", "alerts", "admin", "logs", "signin"] as const),
 ];
 export const isOfFleet = (path: PagePath | ""): boolean => OF_FLEET.includes(path);
 
-/** Returns false if the viewer may not see the page's content. */
+/** Reports whether the page exists here and the viewer may see its content. */
 export function isShown(path: PagePath | ""): boolean {
   const needed = NEEDS[path];
   return (needed === undefined || !mayNot(needed)) && (!IS_FLEET || isOfFleet(path));

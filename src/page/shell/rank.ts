@@ -3,7 +3,7 @@ import type { Identified } from "../rows.ts";
 export interface Entry extends Identified {
   readonly kind: "page" | "site" | "action" | "server" | "feature" | "person" | "host";
   readonly name: string;
-  /** Distinguishes entries of one name; searched too. */
+  /** Distinguishes entries of one name. A search looks at the detail, too. */
   readonly detail: string;
   readonly also?: string;
   readonly href?: string;
@@ -15,7 +15,7 @@ const MOST_OF_KIND = 8;
 /** Order among equal matches: rare kinds first. */
 const KINDS: readonly Entry["kind"][] = ["page", "site", "server", "feature", "person", "host", "action"];
 
-/** Ranks a match: 0 equal, 1 at the start, 2 at a part's start, 3 inside, 4 in the detail; null: none. */
+/** Ranks a match: 0 equal, 1 at the start, 2 at the start of a part, 3 inside, 4 in the detail, null = no match. */
 function fit(name: string, detail: string, word: string): number | null {
   const at = name.indexOf(word);
   if (at === -1) return detail.includes(word) ? 4 : null;

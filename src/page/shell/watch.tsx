@@ -25,13 +25,13 @@ const save = (ids: readonly string[]) => {
   keep(NAME, ids.join("\n") || null);
 };
 
-/** Must be called by a click: browsers require one for notifications and sound. */
+/** Watches a feature. Must be called by a click, which browsers require for notifications and sound. */
 export async function watch(id: string): Promise<void> {
   save([...watched.peek().filter((each) => each !== id), id]);
   sound ??= new AudioContext();
   if (globalThis.isSecureContext && "Notification" in globalThis && Notification.permission === "default")
     await Notification.requestPermission();
-  // The label depends on the answer.
+  // Update the label, which depends on the answer.
   watched.value = [...watched.peek()];
 }
 
@@ -61,7 +61,7 @@ function tell(row: FeatureRow): void {
   };
 }
 
-/** Notifies once for each watched feature with a free seat, by fresh numbers. */
+/** Notifies once for each watched feature that has a free seat according to fresh numbers. */
 export function startWatching(): void {
   effect(() => {
     if (watched.value.length === 0 || site.value === null) return;
@@ -75,7 +75,7 @@ export function startWatching(): void {
   });
 }
 
-/** Notifies when a seat is free; explains how, which depends on the browser. */
+/** A button that watches a feature until a seat is free. Explains how it notifies, which depends on the browser. */
 export function WatchButton({ row: { id, free, feature } }: Readonly<{ row: FeatureRow }>) {
   const isOn = watched.value.includes(id);
   if (!isOn && (free !== 0 || feature.state !== "ok")) return null;
