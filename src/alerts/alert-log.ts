@@ -31,7 +31,10 @@ export function logAlert(log: Log, { alert, change }: AlertNews<Logged>, alerts?
   log[level](message, { site, rule, server, daemon, feature, value, threshold, alerts });
 }
 
-/** The first tick after a reading checks dates up to a minute later. */
+/**
+ * Alerts up to this time after the first reading belong to it, because the next tick checks dates up to a
+ * minute later.
+ */
 const FIRST_MS = MINUTE_MS + 5_000;
 
 /**

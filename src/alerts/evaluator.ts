@@ -143,7 +143,7 @@ export function createEvaluation(
       see(rule, thing, id, rule.about(thing), isUnseen, isNew);
   }
 
-  /** Handles an event. `again` is what the event does to an alert that already fires. */
+  /** Handles an event. `again` is the effect of the event on an alert that already fires. */
   function happen<Thing>(
     rule: HappeningRule<Thing>,
     thing: Thing,

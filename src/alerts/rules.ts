@@ -134,7 +134,7 @@ export const EXPIRY = row({
   },
 });
 
-/** For this time, a denial shows that demand exceeds the seats. */
+/** A denial shows for this time that the demand exceeds the seats. */
 const DEMAND_MS = HOUR_MS;
 /** A shortage ends when use falls this many percentage points below the warning level. */
 const ENDS_BELOW = 5;
@@ -197,7 +197,7 @@ export const PICTURE_RULES: readonly PictureRule<unknown>[] = [
     finding: ({ server, error }) => critical(`${server.id} is down${reason(error)}`),
   }),
   /**
-   * Some members or daemons work, others do not. While the server is down, this rule neither fires nor
+   * Some members or daemons work and others do not. While the server is down, this rule neither fires nor
    * resolves.
    */
   row({
@@ -223,8 +223,8 @@ export const PICTURE_RULES: readonly PictureRule<unknown>[] = [
       critical(`${daemonDownMessage(server.id, name)}${reason(error)}`),
   }),
   /**
-   * Polls yield nothing although the server is not known to be down, e.g. the tool is missing or its output
-   * is not recognized.
+   * Polls fail to read the server although it is not known to be down, e.g. because the tool is missing or
+   * its output is not recognized.
    */
   row({
     rule: "stale",
@@ -266,7 +266,7 @@ export const UNPOLLED: Rule<{ readonly server: string; readonly due: number }> =
 /** After this time with an alert, unrecognized lines become usual. */
 export const USUAL_AFTER_MS = DAY_MS;
 
-/** More output lines than usual are not recognized. */
+/** More lines of the output than usual are unrecognized. */
 export const UNPARSED: Rule<{ readonly server: string; readonly lines: number; readonly usual: number }> = {
   rule: "unparsed",
   patience: "poll",

@@ -72,7 +72,7 @@ export function occurrences({ startAt, durationMs, every }: MaintenanceWindow, a
   };
 }
 
-/** Returns what a config says about alerts and their notifications. */
+/** Returns the settings of a config for alerts and their notifications. */
 export function alertSettings({
   alerts,
   http,

@@ -44,7 +44,10 @@ export interface PollingDeps {
   readonly unaskedMs: () => number;
 }
 
-/** Time after a request in which polls leave most of the event loop to clients, which often ask again at once. */
+/**
+ * For this time after a request, polls leave most of the event loop to clients, which often send the next
+ * request at once.
+ */
 const ASKED_LATELY_MS = 100;
 
 export function createPolling(deps: PollingDeps) {

@@ -109,7 +109,9 @@ interface RemoteWriteDeps {
   readonly log: Log;
 }
 
-/** Pushes metrics if the config says so. The code is loaded only then, because most daemons are scraped. */
+/**
+ * Pushes metrics if the config enables it. The code is loaded only then, because most daemons are scraped.
+ */
 export function createRemoteWrite(deps: RemoteWriteDeps) {
   const { config, meters, instance, log } = deps;
   let writer: Writer | null = null;

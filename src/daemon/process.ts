@@ -192,8 +192,8 @@ export function createTeardown(log: Pick<Log, "error">, stepMs: number = STEP_MS
 
 /**
  * Starts something on a store, and retries once if the store turns out to be damaged: the failed query
- * leaves a note, and reopening moves the store aside. `undo` gets the reason and must revert everything
- * that `start` began.
+ * notes the damage, and opening the store again moves it aside. `undo` gets the reason and must revert
+ * everything that `start` began.
  */
 export async function startDespiteDamage<T>(
   start: () => Promise<T>,

@@ -42,7 +42,7 @@ export function createReports({ store, live, history, config, clock, log }: Repo
     const { http, notifications, products } = config();
     const to = notifications.find(({ type, name }) => type === "email" && name === target);
     if (to?.type !== "email") throw new Error(`Unknown email notification "${target}"`);
-    // Loaded with the first report: otherwise statistics would use memory in this process too.
+    // Loaded with the first report, so that statistics use no memory in this process until then.
     const { readFigures } = await import("../reports/figures.ts");
     const { writeReport } = await import("../reports/write.ts");
     const options = { who: "reports", signal: ending.signal, timeoutMs: READ_TIMEOUT_MS };
@@ -82,7 +82,8 @@ export function createReports({ store, live, history, config, clock, log }: Repo
   async function look(): Promise<void> {
     for (const report of config().reports) {
       const { every, target, labels } = report;
-      // Identify a report by its content without the time of day: a new time of day must not send it again.
+      // Identify a report by its content without the time of day, because a new time of day must not send
+      // the same report again.
       const mark = `report:${JSON.stringify([every, target, labels])}` as const;
       try {
         await lookAt(report, mark);

@@ -193,8 +193,8 @@ export function createOutbox(store: Store, random: RandomBytes) {
       transaction(() => void add.run(RECORDED.outcome, JSON.stringify(outcome))),
     commandsDone: (): string[] => read(() => done.all(edges.get()?.head ?? 0)).map(({ id }) => id),
     /**
-     * Stores that the hub has all facts up to `cursor`; facts up to `removable` may be deleted. `drainedAt`:
-     * null = facts are waiting.
+     * Stores that the hub has all facts up to `cursor` and that facts up to `removable` may be deleted.
+     * `drainedAt` is null if facts are still waiting.
      */
     acknowledged(cursor: number, removable: number, drainedAt: number | null): void {
       transaction(() => {

@@ -21,8 +21,8 @@ export const RECORDED = {
 export type Recorded = keyof typeof RECORDED;
 
 /**
- * Matches rows in the future. Deleting them repairs what a wrong clock did, so the hub must delete them,
- * too; retention deletes only old rows.
+ * Matches rows in the future. Such rows come from a wrong clock: if they are deleted here, the hub must
+ * delete them, too. Retention deletes only old rows.
  */
 const IS_AHEAD = (at: string) => `${at} > unixepoch() * 1000 + ${HOUR_MS}`;
 

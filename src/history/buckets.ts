@@ -67,7 +67,7 @@ export type Dirty = ReturnType<typeof createDirty>;
 /** Marks hours and days whose packed rows are missing or outdated, in the caller's transaction. */
 export function createDirty({ sqlite }: Pick<Store, "sqlite">) {
   const on = (sql: string) => sqlite.query<null, [DirtyKind, number]>(sql);
-  // Most polls mark what is already marked; such a row is not written again.
+  // Does not write a mark again if it is set, because most polls repeat existing marks.
   const insert = on(
     "INSERT INTO dirty (kind, at, touched) VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET touched = 1 WHERE touched = 0",
   );

@@ -56,7 +56,7 @@ export function createHistoryClient<Queries extends QueryTable>({
   onDamage = () => {},
 }: HistoryClientDeps) {
   const waiting = new Map<number, Waiting>();
-  /** Ids of queries not posted yet, by client. The first client is served next. */
+  /** Ids of queries that are not posted yet, by client. The first client in the map is served next. */
   const queues = new Map<string, number[]>();
   /** Id of the query that the worker has not answered, abandoned or not; 0 means none. */
   let posted = 0;
@@ -104,7 +104,7 @@ export function createHistoryClient<Queries extends QueryTable>({
     watch();
   }
 
-  /** An SQL statement cannot be cancelled, so watch a worker that is busy with an abandoned query. */
+  /** Watches a worker that is busy with an abandoned query, because an SQL statement cannot be cancelled. */
   function watch(): void {
     clearTimeout(stuck);
     if (posted === 0 || waiting.has(posted) || ending.size >= MAX_STUCK) return;

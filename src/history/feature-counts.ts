@@ -21,7 +21,7 @@ export function createFeatureCounts({ all }: Rows, from: string, count = "count(
     countsIn(start, end).get(featureIdKey(feature)) ?? 0;
 }
 
-/** Up to this many features are counted one by one; for more, all are counted at once. */
+/** Up to this many features are counted one by one; if there are more, all are counted at once. */
 const FEW = 8;
 
 /** Retries count once. If the manager reports only a counter, every request counts. */
@@ -61,10 +61,10 @@ export function createDenialReader(rows: Rows, now: number) {
   const countOf = createOutcomeCounts(rows, "denied");
   return {
     /**
-     * Counts stored denials of a feature in a range; null if they could not be seen, including in the future.
+     * Counts stored denials of a feature in a range; null if denials could not be seen, e.g. in the future.
      * Only `denied` counts, as in the alert rule: a seat that another pool granted a second later was not
      * missing. Retries count once. If the manager counts denials without naming features, no feature's
-     * denials are known. Rollups keep the counts for longer.
+     * denials are known. Rollups keep the counts for longer than denials are stored.
      */
     denials: (feature: FeatureId, start: number, end: number): number | null =>
       seenIn(start, end).has(feature.server) ? countOf(feature, start, end) : null,

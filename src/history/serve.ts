@@ -5,8 +5,8 @@ import { asStoreError, type StoreError, type StoreErrorCode } from "../store/dat
 import { createReader, type Reader } from "./reader.ts";
 
 /**
- * Queries that run in the worker: each takes a source and plain parameters, and returns plain data, which
- * cross a thread by structured clone. A `body` of bytes is transferred.
+ * Queries that run in the worker. Parameters and results cross threads by structured clone, so both must be
+ * plain data. A `body` of bytes is transferred.
  */
 export type QueryTable<Source = never> = Readonly<Record<string, (source: Source, params: never) => unknown>>;
 export type QueryName<Queries extends QueryTable> = keyof Queries & string;
@@ -32,7 +32,7 @@ export type FromWorker =
   | { readonly type: "result"; readonly id: number; readonly value: unknown }
   | { readonly type: "failed"; readonly id: number; readonly failure: Failure };
 
-/** Neither a timeout nor a store error: the query was abandoned, or there is a bug. */
+/** A failure that is neither a timeout nor a store error: the query was abandoned, or there is a bug. */
 export interface Failure {
   readonly message: string;
   readonly timeout: boolean;

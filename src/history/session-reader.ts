@@ -76,10 +76,10 @@ export function sessionsOverlapping(
 const COUNTED = `SELECT count(*) FROM sessions INDEXED BY sessions_by_feature
   WHERE server_id = ?1 AND daemon = ?2 AND feature = ?3`;
 /**
- * Counts a feature's sessions that ended in or after a range and began before its end. Over years there are
- * many: those that ended in the range are counted in an index. Of those that ended later, only the sessions
- * of the next day and the few long ones are read. A session first seen before the end also began before the
- * end, and the index contains the first sight.
+ * Counts a feature's sessions that ended in or after a range and began before the end of the range. Over
+ * years there are many: those that ended in the range are counted in an index. Among the sessions that
+ * ended later, only those of the next day and the few long ones are read. A session first seen before the
+ * end also began before the end, and the index contains the first sight.
  */
 const ENDED_IN = `SELECT (${COUNTED} AND ended_at > ?4 AND ended_at < ?5)`;
 const ENDED = `${ENDED_IN} AS count`;
@@ -125,8 +125,8 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
   }
 
   function sessions(start: number, end: number, filter: SessionFilter | null): HeldSession[] {
-    // A session that ended more than a day after it was seen is a long one. There are at most as many long
-    // and open sessions as seats, because all were held at one moment.
+    // Sessions first seen before the start that ended more than a day after the start are long sessions.
+    // There are at most as many long and open sessions as seats, because all were held at the start.
     const soon = start + DAY_MS;
     const parts = [
       ["sessions_by_end", "ended_at >= ? AND ended_at <= ? AND first_seen_at < ?", start, soon, start],

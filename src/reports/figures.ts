@@ -69,7 +69,7 @@ function outagesAt(read: Reader, server: string, { start, end }: Range) {
   return { ...known, degradedMs, outages: total, longest: rows[0] ?? null };
 }
 
-/** Returns denials by daemon that the license server counted without a feature. */
+/** Returns the number of denials of each daemon that the license server counted without naming a feature. */
 function unnamedDenials(read: Reader, { start, end, filter }: ReportAsked) {
   return read
     .all<{ server: string; daemon: string; denials: number }>(

@@ -69,8 +69,8 @@ function contextOf(figures: ReportFigures) {
 }
 
 /**
- * Creates a section with the first rows of a list and a note below, or with the text `none` if there are no
- * rows. `total`: length of the full list.
+ * Creates a section with the first rows of a list and a note below, or with the text `none` if the list is
+ * empty. `total`: length of the full list.
  */
 function table<Row>(
   title: string,

@@ -117,8 +117,7 @@ export function createKeyBook({ rows, clock, random = systemRandom, ofSites }: K
 }
 
 /**
- * Returns the later of two uses. A known use more than a day ahead is ignored, because it came from a wrong
- * clock.
+ * Returns the later of two uses. A known use more than a day ahead came from a wrong clock and is ignored.
  */
 export function laterUse(at: number, known: number): number {
   return known > at && known - at <= DAY_MS ? known : at;

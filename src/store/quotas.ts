@@ -24,8 +24,8 @@ export function createQuotaBook(clock: Clock) {
     const [dayAt, monthAt] = [now - (now % DAY_MS), monthStart(now)];
     const counter = counters.get(keyId);
     if (counter === undefined) return { dayAt, dayCount: 0, monthAt, monthCount: 0 };
-    // If the clock was set back over midnight, keep the daily quota. If the clock was wrong by more than a
-    // day, begin anew.
+    // If the clock was set back over midnight, keep the daily count. If the clock was wrong by more than a
+    // day, start a new count.
     if (counter.dayAt > now && counter.dayAt - now <= DAY_MS) return counter;
     if (counter.monthAt !== monthAt) Object.assign(counter, { monthAt, monthCount: 0 });
     if (counter.dayAt !== dayAt) Object.assign(counter, { dayAt, dayCount: 0 });

@@ -31,8 +31,8 @@ export function storedSecret(read: Rows): Uint8Array | null {
 }
 
 /**
- * Returns the id of the installation in a storage directory. Returns null if there is no id yet or the
- * database cannot be read.
+ * Returns the id of the installation in a storage directory; null if none was created yet or the database
+ * cannot be read.
  */
 export function storedInstallationId(directory: string): string | null {
   try {

@@ -51,7 +51,7 @@ export function newest({ notes, test }: Message): readonly Note[] {
   if (test) return notes;
   return [...Map.groupBy(notes, ({ alert }) => alert.id).values()].flatMap((own) => {
     const last = own.at(-1);
-    // A target that has not been told about the alert sees it as fired, not as raised.
+    // A target that does not know the alert yet sees it as fired, not as raised.
     const isNew = last?.kind === "raised" && own.some(({ kind }) => kind === "fired");
     return last === undefined ? [] : [isNew ? { ...last, kind: "fired" } : last];
   });

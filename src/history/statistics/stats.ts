@@ -56,7 +56,7 @@ export async function statsQuery(source: HistorySource, query: StatsQuery) {
     // Sessions from logs also count at times without polls. If logs show no session, this does not prove
     // that there was none.
     const told = kept && (looked || sessions > 0);
-    // Imported logs also have denials from before the first poll, for which there are no rollups.
+    // Imported logs also have denials from before the first poll, which rollups do not cover.
     const until = known === null ? end : begin;
     const earlier = kept && start < until ? await source.denials(id, start, until) : null;
     const denials = earlier === null ? rollup.denials : earlier + (rollup.denials ?? 0);

@@ -48,7 +48,7 @@ interface SiteRule {
 const REFUSED_MS = 24 * HOUR_MS;
 const BEHIND_MINUTES = 10;
 const CLOCK_SECONDS = 60;
-/** Number of minor versions by which a supported site may be older than the hub. */
+/** A site is supported if it is at most this many minor versions older than the hub. */
 const OLDER_MINORS = 2;
 /** Longer than the minute after which a refused process retries. */
 const CLONE_MS = 90_000;

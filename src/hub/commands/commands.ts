@@ -44,8 +44,8 @@ interface CommandDeps {
 export type Commands = ReturnType<typeof createCommands>;
 
 /**
- * Sends commands to sites. A command is stored as a row and sent with the answer to the site's next push,
- * at whichever hub that push arrives. Its outcome returns as a fact.
+ * Sends commands to sites. A command is stored as a row; the hub that receives the site's next push sends
+ * the command with its answer. The outcome returns as a fact.
  */
 export function createCommands({ pool, directory, clock, timers }: CommandDeps) {
   const waiting = new Map<string, (row: Row) => void>();

@@ -81,7 +81,7 @@ export function createPartitions(pool: Pool, today: () => number) {
       });
       for (const { name } of old) {
         await pool.begin(async (tx) => {
-          // Readers queue behind a waiting lock; give up and retry in an hour.
+          // Give up soon and retry in an hour, because readers queue behind a waiting lock.
           await tx`SET LOCAL lock_timeout = '5s'`;
           await tx.unsafe(
             `CREATE TEMP TABLE kept_rows ON COMMIT DROP AS SELECT * FROM ${name} WHERE ${kept}`,

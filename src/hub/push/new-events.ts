@@ -123,8 +123,8 @@ async function intervalsOf(
 }
 
 /**
- * Builds the event as it was at its poll. The fact of an opened session may already contain the end, so the
- * end is removed.
+ * Builds the event with the values at its poll. The fact of an opened session may already contain the end
+ * of the session; the event leaves it out.
  */
 function sessionEvent(site: string, fact: SessionFact, session: number, intervalMs: number): NewEvent {
   const { change, daemon, feature, user, host, version, count, handle, firstSeenAt } = fact;

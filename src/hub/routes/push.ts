@@ -108,7 +108,9 @@ export function createPushWatch(log: Log) {
         throw isAway(error) ? failed(error) : error;
       }
     },
-    /** Adds the result of the last push to a check, because a read-only database may look healthy. */
+    /**
+     * Adds the result of the last push to a check, because a read-only database may otherwise look healthy.
+     */
     health: (check: HealthCheck): HealthCheck =>
       problem === null || check.status === "unhealthy" ? check : { status: "unhealthy", message: problem },
     emit(emit: Emit): void {

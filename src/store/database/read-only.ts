@@ -98,8 +98,8 @@ export function copyDatabase(
 }
 
 /**
- * Returns the maximum size of a copy of the database: all its used pages, including those in the write-
- * ahead log.
+ * Returns the maximum size of a copy of the database: the size of all used pages, including those in the
+ * write-ahead log.
  */
 export function bytesInUse(path: string): number {
   using sqlite = openReader(path);

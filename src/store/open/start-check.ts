@@ -134,8 +134,8 @@ export interface DatabaseVersions {
 
 /**
  * Reports whether the daemon would accept the database of this directory. Reads only the file: nothing is
- * locked or created, so this works next to a running daemon and for another user. Returns null if there is
- * no file, or an empty one, which the daemon accepts. Throws StoreError like `openStore`.
+ * locked or created, so this works next to a running daemon and for another user. Returns null if the file
+ * is missing or empty, which the daemon accepts. Throws StoreError like `openStore`.
  */
 export function inspectDatabase(directory: string): DatabaseVersions | null {
   const path = pathsOf(directory).history;
