@@ -12,7 +12,7 @@ export type Firing = Pick<
   "rule" | "severity" | "server" | "daemon" | "feature" | "startedAt" | "firedAt" | "resolvedAt" | "peakValue"
 >;
 
-/** Result of the polls in [from, until), one every `everyMs`. */
+/** Polls in [from, until) with the same result, one every `everyMs`. */
 export interface Span {
   readonly from: number;
   readonly until: number;
@@ -23,8 +23,9 @@ export interface Span {
 const NO_HOST: HostLook = { disk: null, clockDoubtMs: null, outbox: null };
 
 /**
- * Runs the daemon's evaluator over the past of one server, or a part of it, without storing or notifying.
- * `picture` belongs to the enabled server; `pass` checks its expiry dates. Calls must come in time order.
+ * Runs the daemon's evaluator over the past of one server, or of a part of the server, without storing or
+ * notifying. `picture` must be one of the enabled server; `pass` checks its expiry dates. Calls must come
+ * in time order.
  */
 export function createReplay(conditions: Conditions, picture: ServerPicture) {
   const state: MutableState = { firing: new Map(), watched: new Map(), baselines: new Map() };

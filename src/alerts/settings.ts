@@ -8,7 +8,7 @@ export interface SubjectSettings extends AlertSettings {
   readonly enabled: boolean;
 }
 
-/** Null means that the subject has no such part. */
+/** Returns the settings of a subject. A null parameter means that the subject has no such part. */
 export type SettingsOf = (
   server: string | null,
   daemon: string | null,

@@ -10,7 +10,10 @@ import type { Store } from "../store/open/open.ts";
 import { createQuotas } from "../store/quotas.ts";
 import { createSignIns } from "../store/sign-ins.ts";
 
-/** Interval at which changes by other processes are detected: changes to keys are logged within 5 s. */
+/**
+ * Interval at which changes by other processes are detected. The limit is 5 s, within which changes to keys
+ * must be logged.
+ */
 export const KEY_WATCH_MS = 2_000;
 /** Interval at which uses of keys are written. A kill may lose the uses of the last interval. */
 const KEY_FLUSH_MS = 10_000;

@@ -201,7 +201,8 @@ async function packed(around: object, { facts, states, days }: Texts) {
 }
 
 /**
- * Keeps the last row of each fact. Facts are read in their current state, so earlier rows would repeat it.
+ * Keeps the last row of each fact. Facts are read in their current state, so earlier rows would repeat the
+ * same content.
  */
 function onceEach(rows: readonly OutboxRow[]): OutboxRow[] {
   const last = new Map(rows.map((row) => [`${row.kind} ${row.key}`, row.seq]));

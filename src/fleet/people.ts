@@ -10,7 +10,7 @@ import type { DenialRow, SessionRow } from "./protocol.ts";
 export interface Anonymizer {
   user(name: string): string;
   host(name: string): string;
-  /** Ids of imported sessions are derived from names. */
+  /** Replaces the ids of imported sessions, which are derived from names. */
   session(id: number): number;
   picture(picture: ServerPicture): ServerPicture;
   event(json: string): string;

@@ -326,7 +326,10 @@ export const DAY_ROWS = {
   rollups: PackedRow,
   /** The packed day of this kind. No row if the day is not packed, or with `people = "counts"`. */
   held: Type.Object({ data: Packed }),
-  /** Names of the users in rollups, for the whole site, sent as day -1. None with `people = "counts"`. */
+  /**
+   * Names of the users in rollups, for the whole site, sent as day -1. With `people = "counts"`, no names
+   * are sent.
+   */
   users: Type.Object({ id: Count, name: Name }),
 };
 export type DayTable = keyof typeof DAY_ROWS;

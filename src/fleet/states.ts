@@ -52,7 +52,7 @@ export function createStates({ store, snapshot, people, site, now }: StatesDeps)
   const alerts = createAlerts(store);
   const marks = createMarks(store);
   const { sqlite, read } = store;
-  /** Number of the last picture. A picture rebuilt after a lost answer needs a new number. */
+  /** Number of the last picture. A picture that is rebuilt after a lost answer needs a new number. */
   let made = 0;
   const coverage = sqlite.query<StoredCoverage, [string]>(
     `SELECT ${COVERAGE_ROW} FROM coverage WHERE server_id = ? ORDER BY from_at DESC LIMIT 1`,

@@ -65,7 +65,7 @@ const GRACE_MS = 120_000;
 
 /**
  * A `site` day is due once none of its hours is marked. A `held` day is due once every server with open
- * sessions was read after it: only then is it known that they lasted all day.
+ * sessions was read after the day: only then is it known that these sessions lasted all day.
  */
 const NEWEST_DUE = `SELECT kind, at FROM dirty WHERE at < ?1 AND (
   kind = 'site' AND NOT EXISTS (SELECT 1 FROM dirty open

@@ -78,7 +78,7 @@ function createPacker(
     );
   }
 
-  /** Hours come before their days. */
+  /** Returns the next hour or day to pack; hours come before their days. */
   function nextDue(overBefore: number) {
     const hour = earliest.get("hours", overBefore - HOUR_MS);
     const day = earliest.get("rollups", overBefore - DAY_MS);

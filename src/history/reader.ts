@@ -106,7 +106,7 @@ export function createReader(
     return reached;
   }
 
-  /** 0 means all are kept. */
+  /** Sessions that ended earlier are deleted; 0 means that none is deleted. */
   const sessionsFrom = () =>
     all<{ value: number }>("SELECT value FROM event_marks WHERE name = 'deleted_sessions'")[0]?.value ?? 0;
 

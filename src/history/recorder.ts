@@ -193,7 +193,7 @@ export interface Look {
   readonly timeoutMs: number;
 }
 
-/** The last row that begins at or before an instant, and the start of the next one. */
+/** The last row that begins at or before an instant, and the start of the row after it. */
 interface Around {
   readonly before: Coverage | null;
   readonly nextFrom: number;

@@ -48,7 +48,10 @@ export interface Backend<Source> {
     checkpoint: () => void,
     query: (source: Source) => unknown,
   ): Promise<unknown> | unknown;
-  /** After a store error the store is opened again. */
+  /**
+   * Returns the store error behind an error, if there is one. After a store error, the store is opened
+   * again.
+   */
   troubleOf(error: unknown, asked: ToWorker): StoreError | null;
 }
 

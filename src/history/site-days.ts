@@ -8,10 +8,10 @@ import { ByteReader, putNumber } from "./codec.ts";
 import type { HistorySource, Range } from "./reader.ts";
 
 /**
- * Packed sums over all features of a UTC day: the heat map's sums by 15 minutes, then the stretches in which
- * each feature was full. For each feature: the difference of its id to the previous one, the number of
- * stretches, and for each stretch the time since the previous one and twice its length, plus 1 if it is cut,
- * as at the end of the day. Numbers are LEB128.
+ * Packed sums over all features of a UTC day: first the heat map's sums by 15 minutes, then for each
+ * feature the stretches in which it was full. A feature has the difference of its id to the previous id,
+ * the number of stretches, and two numbers for each stretch: the time since the previous stretch, and twice
+ * its length, plus 1 if the stretch is cut, e.g. by the end of the day. Numbers are LEB128.
  */
 
 /** Zone offsets are multiples of 15 minutes, so that every hour of every zone consists of whole quarters. */

@@ -193,7 +193,8 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
       const batch = commitGroup(items, mayWait);
       if (batch === null) {
         queue = items.concat(queue);
-        // Cancel the timer: logging the failure may have queued another event, which set it.
+        // Cancel the timer, because logging the failure may have queued another event, which starts a
+        // timer.
         (cancel as (() => void) | null)?.();
         cancel = timers.after(BUSY_RETRY_MS, flushWhenFree);
         return;
@@ -253,7 +254,7 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    /** Returns the highest published id: all stored events up to it can be read from the store. */
+    /** Returns the highest published id. All stored events up to this id can be read from the store. */
     lastPublished: (): number => lastPublished,
     /** Returns ids that were published without being stored and are not recorded in the store yet. */
     holes: (): readonly Hole[] => (hole === null ? [] : [hole]),

@@ -105,7 +105,7 @@ export function createLive(deps: LiveDeps) {
       const row = await stored.rowOf(tracked.picture);
       return {
         tracked,
-        /** Runs in the transaction, and again if that failed. */
+        /** Called in the transaction, and called again if the transaction fails. */
         write() {
           if (!noted) memory.configured(configured);
           stored.write(row);
@@ -313,7 +313,7 @@ export function createLive(deps: LiveDeps) {
 }
 
 /**
- * Removes the ids of sessions that could not be stored from the checkouts, because the next poll assigns
+ * Removes from the checkouts the ids of sessions that could not be stored, because the next poll assigns
  * other ids.
  */
 function withoutSessions(picture: ServerPicture, opened: readonly Session[]): ServerPicture {

@@ -1,6 +1,6 @@
 /**
- * Builds SQL conditions: plain functions for any read-only connection, so that they run next to the writer or
- * in a worker.
+ * Any read-only connection, next to the writer or in a worker. The functions below build SQL conditions for
+ * such connections.
  */
 export interface Rows {
   all<Row>(sql: string, ...parameters: (string | number | null)[]): Row[];

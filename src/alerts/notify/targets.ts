@@ -51,7 +51,7 @@ export function createFilter(
     hasLabels(own, target.labels ?? {});
 }
 
-/** Returns the address of a target without its secret, which may change. */
+/** Returns the address of a target. Leaves out the secret, which may change. */
 function describe(to: Notification): { readonly place: readonly unknown[]; readonly name: string } {
   switch (to.type) {
     case "webhook":

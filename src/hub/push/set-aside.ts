@@ -29,7 +29,7 @@ async function storeDays(tx: Sql, origin: Origin, days: readonly Day[]): Promise
   }
 }
 
-/** Tables whose rows belong to the day of a time. */
+/** Tables whose rows belong to the day of a time: the hub's table and the column with this time. */
 const DAY_OF = {
   sessions: ["sessions", "ended_at"],
   denials: ["denials", "at"],
@@ -160,7 +160,7 @@ export async function waitingOf(pool: Pool, site: string): Promise<SetAside> {
   return { ids: rows.map(({ id }) => id), facts, days, refused };
 }
 
-/** Removes rows from the data set aside. Returns false if another hub has removed them before. */
+/** Removes rows from the data that was set aside. Returns false if another hub has removed them already. */
 export async function takeOut(tx: Sql, { ids }: SetAside): Promise<boolean> {
   if (ids.length === 0) return false;
   const taken = await tx`

@@ -9,13 +9,13 @@ export interface Sums {
   readonly total: number | null;
   readonly used: number | null;
   readonly failed: number;
-  /** Features known to have no free seat. */
+  /** Number of features that are known to have no free seat. */
   readonly full: number;
   readonly stale: number;
   readonly unlimited: number;
   readonly queued: number;
   readonly reserved: number;
-  /** Sets with a limit, and how many of them have a known use. */
+  /** `sets`: number of sets with a limit. `setsInUse`: number of these sets whose use is known. */
   readonly sets: number;
   readonly setsInUse: number;
   readonly seats: number;

@@ -3,7 +3,7 @@ import type { Pool } from "../database/connect.ts";
 import { LOCK, LOCKS } from "../database/migrate.ts";
 import type { Partitions } from "../database/partitions.ts";
 
-/** Rows that get ids in one transaction. */
+/** Maximum number of rows that get ids in one transaction. */
 const ROUND_ROWS = 500;
 
 export interface StreamState {

@@ -83,10 +83,13 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0034-alerts-only-in-state", sql: alertsOnlyInState },
 ];
 
-/** Schema of licmond.db without alerts. */
+/** First schema of licmond.db without alerts, which moved to state.db. */
 export const ALERTS_MOVED = 34;
 
-/** Migrations of `state.db`. `since`: the schema of licmond.db that appeared with it. */
+/**
+ * Migrations of `state.db`. `since`: the schema of licmond.db that was introduced together with the
+ * migration.
+ */
 export const STATE_MIGRATIONS: readonly (Migration & { readonly since: number })[] = [
   { name: "0001-state", sql: state, since: 0 },
   // Until schema 34 both files had this table.

@@ -19,7 +19,10 @@ export interface StoreOptions extends PrepareOptions {
   /** `daemon` locks the directory against a second daemon; `cli` works next to a daemon. */
   readonly mode?: "daemon" | "cli";
   readonly lockWaitMs?: number;
-  /** How long a write waits for another program's lock, see `createBusyWait`. Default: 5 s, in the thread. */
+  /**
+   * How long a write waits for another program's lock, see `createBusyWait`. Default: 5 s, in the calling
+   * thread.
+   */
   readonly busyWaitMs?: number;
 }
 
