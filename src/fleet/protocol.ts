@@ -12,26 +12,30 @@ import { AUDIENCES, SERVER_STATUSES, UNITS } from "../domain/words.ts";
 
 /**
  * The protocol between a site and its hub: `POST /api/fleet/push`, a batch of JSON compressed with zstd or
- * gzip. Both sides use these schemas. Times are epoch ms and ids are the site's own. Names appear as they
- * leave the site: with `people = "pseudonyms"` they are pseudonyms. Displays, free text and raw output are
- * never sent.
+ * gzip. Both sides use these schemas. Times are epoch ms and ids are the site's own. With
+ * `people = "pseudonyms"`, all names of people are pseudonyms. Displays, free text and raw output are never
+ * sent.
  *
  * A push has three kinds of content. The hub stores days first, then facts, then states. A repeated push may
  * have the same facts with other days and states.
  *
  * - Facts are sent in order, each once. `seq` increases and may skip numbers. A fact contains the current
- *   state of a row, which may be newer than the change; it replaces the hub's row with the same id.
- * - States have only the newest value; each replaces the last one, so an outage causes no backlog. A `known`
- *   state is valid up to the fact `to` of its batch, so it is sent only if no later fact and no past day is
- *   waiting.
- * - Days contain everything a site has of one table and UTC day, and replace the hub's rows of that day. They
+ *   state of a row, which may be newer than the recorded change. The fact replaces the hub's row with the
+ *   same id.
+ * - States have only the newest value. Each state replaces the last one, so an outage causes no backlog. A
+ *   `known` state is valid up to the fact `to` of its batch, so it is sent only if no later fact and no past
+ *   day is waiting.
+ * - Days contain everything a site has of one table and UTC day, and replace the hub's rows of that day. Days
  *   are sent for the past when a site joins, for days whose facts were dropped, and for packed tables when a
  *   day is over.
  */
 
 export const PUSH_PATH = "/api/fleet/push";
 
-/** Limits of one push. The site also limits characters, so a push has fewer states and days. */
+/**
+ * Limits of one push. The site also limits the number of characters, so a push usually has fewer states and
+ * days.
+ */
 export const MAX_FACTS = 2_000;
 const MAX_STATES = 10_000;
 const MAX_DAYS = 2_000;
@@ -276,8 +280,8 @@ export const STATE_SCHEMAS = {
   /** All alerts that are firing; alerts missing here are not firing. */
   alerts: state("alerts", { firing: Type.Array(AlertRow) }),
   /**
-   * State as of the fact `to` of this batch and the site's time `at`: all changes up to then are sent, and no day is missing. `coverage` and `statuses` list servers whose newest period grew since the last
-   * push.
+   * State as of the fact `to` of this batch and the site's time `at`. All changes up to then are sent, and
+   * no day is missing. `coverage` and `statuses` list servers whose newest period grew since the last push.
    */
   known: state("known", {
     at: Time,

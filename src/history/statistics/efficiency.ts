@@ -42,7 +42,7 @@ export async function efficiencyQuery(source: HistorySource, query: EfficiencyQu
     const { server, daemon, feature, unit = "seats" } = known;
     const series = await source.series(known, start, end);
     const { total } = rollup;
-    // Rollups contain no queues, and denials are kept only as long as sessions, so otherwise the demand is
+    // Rollups contain no queues, and denials have the retention of sessions, so otherwise the demand is
     // unknown.
     const { demand, asked } =
       kept && range.resolution === "exact"
