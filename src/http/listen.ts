@@ -120,8 +120,8 @@ function cannotListen(cause: unknown, host: string, port: number): Error {
 }
 
 /**
- * Whoever can open a socket has its role without a key. Only root and the service's group can enter the
- * directory; only root can open every file.
+ * A client that can open a socket has its role without a key. Only root and the service's group can enter
+ * the directory; only root can open every file.
  */
 const SOCKETS = [
   { name: "admin.sock", role: "admin", mode: 0o600 },

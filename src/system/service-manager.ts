@@ -33,7 +33,7 @@ export async function openNotifySocket(name: string) {
   let open = true;
   return {
     /**
-     * Sends `NAME=value` lines in one datagram. Returns false if there is no reader or if the queue is
+     * Sends `NAME=value` lines in one datagram. Returns false if nothing reads the socket or if the queue is
      * full. Never blocks.
      */
     send(lines: readonly string[]): boolean {

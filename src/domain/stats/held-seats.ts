@@ -88,8 +88,8 @@ export function holdingsAt(
 }
 
 /**
- * Returns the part of a holding in [start, end); null if there is none. A holding of zero length counts at
- * its moment.
+ * Returns the part of a holding in [start, end); null if the holding lies outside. A holding of zero length
+ * counts at its moment.
  */
 export function clip({ from, to }: Holding, start: number, end: number): Holding | null {
   if (from === to) return from >= start && from < end ? { from, to } : null;

@@ -72,8 +72,8 @@ interface People {
 }
 
 /**
- * `pseudonyms` is null for callers that may see names. `stored` returns all names that a pseudonym may
- * stand for, because pseudonyms cannot be reversed.
+ * `pseudonyms` is null for callers that may see names. `stored` returns all names that may have a
+ * pseudonym, because pseudonyms cannot be reversed.
  */
 export function namesFor(
   pseudonyms: Pseudonyms | null,

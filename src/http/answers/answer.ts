@@ -74,7 +74,7 @@ export interface Formatted {
 
 /**
  * Site of the rows of an answer. Null: this is a hub, where each server id begins with its site. Undefined:
- * there is no fleet, so rows have no site.
+ * rows have no site, because no fleet is configured.
  */
 export type OfSite = string | null | undefined;
 

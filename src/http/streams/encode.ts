@@ -7,8 +7,8 @@ import { ANONYMOUS_FORM, anonymousEvent, type Pseudonyms } from "../anonymous/an
 /**
  * Parts of an event that a client wants, as bits. A log event has the frame `log` and its twin `error_log`
  * or `warning_log`. Metrics have `system` and `licenses`. An event about people has one part with names and
- * one with pseudonyms, of which a client gets one; a picture also has a part without people. Other events
- * have one part.
+ * one with pseudonyms; a client gets only one of them. A picture also has a part without people. Other
+ * events have one part.
  */
 export type Parts = number;
 export const NONE: Parts = 0;
