@@ -24,7 +24,7 @@ const LONGEST_REST_MS = 50;
 /**
  * Gives each caller a turn of the event loop, in order, so that requests are answered between the outputs
  * of tools that end at the same time. While requests wait, each turn is followed by a rest of three times
- * its length, so polls get a quarter of the event loop. While no request waits, there are no rests.
+ * its length, so polls get a quarter of the event loop. Otherwise turns follow each other without rests.
  */
 export function createTurns(requestsWant: () => boolean, deps: TurnsDeps = PROCESS): () => Promise<void> {
   const { now, afterLoop, rest } = deps;

@@ -107,7 +107,7 @@ export function createParseApart({ startWorker = startParsingWorker, limitMs = L
   }
 
   return {
-    /** Never rejects. If parsing fails, the reading's `problem` says why. */
+    /** Never rejects. If parsing fails, the reading's `problem` has the reason. */
     read(
       profile: Profile,
       bytes: Uint8Array,

@@ -53,7 +53,7 @@ export function replaceBinary(source: string, file: string, previous: string, ri
 
 function inPlaceOf(path: string, { mode, owner }: FileRights, make: (fresh: string) => void): void {
   mkdirSync(dirname(path), { recursive: true });
-  // Use a fixed name, so that the next run removes what a power failure left behind.
+  // Use a fixed name, so that the next run removes leftovers of a power failure.
   const fresh = join(dirname(path), `.${basename(path)}.tmp`);
   rmSync(fresh, { force: true });
   try {

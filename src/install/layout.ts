@@ -78,7 +78,8 @@ export const manPageOf = (text: string): InstalledText => ({
 
 /**
  * First line of an installed text, or the second line if zsh requires another first line. The hash covers
- * all other lines: it shows whether an administrator changed the file, whichever version wrote it.
+ * all other lines: it shows whether an administrator changed the file, independent of the version that
+ * wrote the file.
  */
 const MARK = /^(?:#|\.\\") Installed by licmond (\S+); sha256 of the lines below: ([0-9a-f]{64})\.\n/m;
 

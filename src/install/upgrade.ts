@@ -75,7 +75,7 @@ async function assess(pass: Pass, file: string, allowDowngrade: boolean) {
   const fresh = await versionOf(pass.run, file);
   const other = "use the build for this system (chmod +x)";
   if (!fresh.ok) return refuse(`${file} does not run on this host: ${fresh.why}`, other);
-  // An installed binary that does not run is replaced whatever its version.
+  // If the installed binary does not run, replace it without comparing versions.
   const installed = await versionOf(pass.run, installedFile);
   if (installed.ok && Bun.semver.order(fresh.version, installed.version) < 0 && !allowDowngrade)
     return refuse(

@@ -132,7 +132,7 @@ export function createPatience(): { readonly signal: AbortSignal; heard(): void 
   return { signal: end.signal, heard };
 }
 
-/** Requests an answer. Throws a Refusal, or a TypeError if there is no answer. */
+/** Requests an answer. Throws a Refusal, or a TypeError without an answer. */
 export async function get<P extends keyof Answers>(
   path: P,
   query: Query = {},

@@ -68,8 +68,8 @@ function holderOf(server: KeptServer, row: RowValues): HolderRow {
 }
 
 /**
- * Caches a derived value for as long as its object lives. A changed server is a new object, so no value is
- * outdated.
+ * Caches a derived value for the lifetime of its object. A changed server is a new object, so its values
+ * are derived again.
  */
 export function kept<K extends object, T>(make: (of: K) => T): (of: K) => T {
   const known = new WeakMap<K, T>();

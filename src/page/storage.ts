@@ -1,4 +1,4 @@
-/** Reads a text from this browser's storage. If there is no storage, a choice lasts until the page is left. */
+/** Reads a text from this browser's storage. If storage is blocked, a choice lasts until the page is left. */
 export function kept(name: string): string | null {
   try {
     return localStorage.getItem(`licmond-${name}`);

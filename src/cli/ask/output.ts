@@ -162,7 +162,7 @@ export function featuresOf(
   return [...site].flatMap(([server, { features, collectedAt }]) =>
     [...features.values()]
       .filter((feature) => isWanted(feature, server))
-      // Most features have no time of their own, because it is the time of their server.
+      // Most features have their server's time, so only the server has it.
       .map((feature) => ({ ...feature, server, collectedAt: feature.collectedAt ?? collectedAt })),
   );
 }

@@ -59,9 +59,8 @@ export const who = command({
 });
 
 /**
- * Returns the features with that name. If there are none, ignores case; if there are still none, returns
- * the features whose name contains the given one. Throws Failure with the closest names if no feature
- * matches.
+ * Returns the features with that name. If none has it, ignores case; if still none matches, returns the
+ * features whose name contains the given name. Throws Failure with the closest names if no feature matches.
  */
 export async function featuresNamed(
   client: Client,

@@ -162,7 +162,7 @@ function spansOf(past: Past, looks: readonly SeenAt[]): Span[] {
   });
 }
 
-/** Returns spans of the server's stored polls. Between two stretches of coverage there were no polls. */
+/** Returns spans of the server's stored polls. The server was not polled between two stretches of coverage. */
 function serverSpans(past: Past): Span[] {
   const { read, blank, start, end } = past;
   const paceAt = pace(past);

@@ -211,7 +211,7 @@ export async function checkNames({ config, report }: Look): Promise<void> {
     const path = `alerts.overrides[${index}]`;
     if (server !== null && !isServer(server))
       report.warning(path, `has no effect: unknown server "${server}"`);
-    // Compare only if any features were seen so far. This is no problem but a warning, because others may still appear.
+    // Compare only if any features were seen so far. Warn only, because other features may still appear.
     else if (seen?.length && !seen.some((one) => fits(override, one)))
       report.warning(path, `matches nothing seen so far: ${inWords(override)}`);
   }

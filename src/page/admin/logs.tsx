@@ -52,7 +52,7 @@ export function Logs() {
   );
 }
 
-/** Shows the end of the log. Scrolling up pauses the log; scrolling down to the end continues it. */
+/** Shows the end of the log. Scrolling up pauses the log; scrolling back down continues it. */
 function Following({ filter }: Readonly<{ filter: LogFilter }>) {
   const tail = useSignal<Tail>(EMPTY);
   const isPaused = useSignal(false);

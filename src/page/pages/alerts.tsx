@@ -24,7 +24,7 @@ const FILTERS = ["severity", "server", "rule"] as const;
 export function Alerts() {
   const isOver = query.value.get("state") === "resolved";
   const from = Math.max(0, Number(query.value.get("from")) || 0);
-  // Read the alerts that are not in memory: resolved ones, and those of a fleet, of which memory has only the newest.
+  // Read alerts that are not in memory: resolved alerts, and the older alerts of a fleet.
   const isRead = isOver || IS_FLEET;
   const past = useAnswer(
     "/api/licenses/alerts",

@@ -107,10 +107,7 @@ function StateChips(props: {
 
 const MOST = 20;
 
-/**
- * Lists the servers of which no feature was read, with the reason. Without them, the list of features would
- * look complete.
- */
+/** Lists the servers without any read feature, and the reason. Otherwise the list of features would look complete. */
 export function Unread({ site }: Readonly<{ site: Site }>) {
   const unread = [...site.values()].filter(({ features }) => features.size === 0);
   if (unread.length === 0) return null;
