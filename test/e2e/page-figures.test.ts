@@ -9,7 +9,7 @@ import { SLOW } from "./harness.ts";
 import { expiring, n, named, percent, readFigures, sum, time, UNKNOWN } from "./page-figures.ts";
 import { listenTo, showDemo } from "./page-rig.ts";
 
-/** Returns the number of requests. A row without names stands for `count` requests, any other row for one. */
+/** Returns the number of requests. A row without names counts as `count` requests, any other row as one. */
 const whoWait = (count: number | null) => (count ? `, ${n(count)} waiting` : "");
 const idOf = (row: { server: string; daemon: string; feature: string | null }) =>
   JSON.stringify([row.server, row.daemon, row.feature]);

@@ -74,7 +74,7 @@ function numberOf(text: string): number {
   return value;
 }
 
-/** Returns the only sample of a family that has at least these labels, or undefined if there is none. */
+/** Returns the only sample of a family that has at least these labels, or undefined without one. */
 export function sampleOf(
   families: ReadonlyMap<string, ParsedFamily>,
   name: string,

@@ -274,7 +274,7 @@ export function createFakeHub() {
     hears(other: string | null): void {
       instance = other;
     },
-    /** Changes what the hub has stored, as a failover or a lost database does. */
+    /** Changes the hub's stored state, as a failover or a lost database does. */
     forget(change: (epochs: Map<string, Epoch>) => void): void {
       change(epochs);
       pictures.clear();

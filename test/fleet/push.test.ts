@@ -246,7 +246,7 @@ describe("a picture", () => {
       hub.pushes.flatMap((push) => push.states.flatMap((each) => (each.kind === "picture" ? each : [])));
     expect(states().some(({ more }) => more)).toBe(true);
     const before = states().length;
-    // Of the hundred features, the last has another count, the first is gone, and a new one precedes them.
+    // Among the hundred features, the last has another count, the first is gone, and a new one precedes them.
     const next = [
       a.feature({ name: "new" }),
       ...features.slice(1, 99),

@@ -96,8 +96,8 @@ export async function createSiteRig(
     },
     done,
     /**
-     * Applies a poll with these users. Its time is one minute after the last poll or after the clock,
-     * whichever is later.
+     * Applies a poll with these users. Its time is one minute after the last poll or the clock, the
+     * later of the two.
      */
     async poll(users: readonly string[], more: Partial<PollOutcome> = {}) {
       at = Math.max(at, rig.clock.time) + 60_000;

@@ -31,7 +31,7 @@ const POLLS: Readonly<Record<string, Partial<PollOutcome>>> = {
   x: { reading: null, error: NO_TOOL },
 };
 
-/** Polls once a minute from noon on, as the letters say. `.` is no poll; `R` restarts licmond. */
+/** Polls once a minute from noon on, as the letters say. `.` skips a poll; `R` restarts licmond. */
 async function polled(what: string) {
   const rig = createRig();
   for (const [minute, letter] of [...what.replaceAll("R", "")].entries()) {

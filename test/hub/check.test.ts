@@ -104,7 +104,7 @@ describeHub("licmond check", { clock }, (at) => {
     };
     const filled = await checked(at.database);
     expect(linesOf(filled.out, "hub")[0]).toMatch(/^ok {7}hub: PostgreSQL at 127\.0\.0\.1:\d+: schema \d+$/);
-    // A hub needs no servers and no storage, so their absence is no finding.
+    // A hub needs no servers and no storage, so check reports nothing about them.
     expect(filled.out).not.toContain("no server");
     expect(filled.out).not.toContain("storage:");
     const empty = await postgres.database();

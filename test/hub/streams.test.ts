@@ -198,7 +198,7 @@ describeHub("streams of a hub", { each: true, hubs: 2 }, (at) => {
     });
     await muc(session(1, "opened"), denial(1), line("info", {}));
     await blr(session(1, "opened"), line("info", {}));
-    // End with an event of each site, of which every client receives at least one.
+    // End with an event of each site; every client receives at least one of them.
     await muc(line("error", { last: true }));
     await blr(line("error", { last: true }));
     for (const [index, stream] of streams.entries()) {

@@ -79,8 +79,8 @@ export function treeOf(folder: string): string[] {
 }
 
 /**
- * Runs a verb twice: the first pass only looks, the second one acts. If a step refuses, there is no second
- * pass. Returns the last findings by subject.
+ * Runs a verb twice: the first pass only looks, the second one acts. If a step refuses, the second pass
+ * is skipped. Returns the last findings by subject.
  */
 export async function runAll(rig: Rig, verb: Verb): Promise<ReadonlyMap<string, Finding>> {
   const look = createPass(rig.host, false);

@@ -33,7 +33,7 @@ export function hostileText(pieces: string): fc.Arbitrary<string> {
 /** Removes blanks and tabs at both ends. */
 export const trimmed = (text: string) => text.replace(/^[ \t]+|[ \t]+$/g, "");
 
-/** Makes times up to 300 days before `newest`, as they are printed: a time in a repeated hour means its first occurrence. */
+/** Makes printed times up to 300 days before `newest`: a time in a repeated hour means its first occurrence. */
 export function printedTime(zone: string, newest: number, unitMs: number): fc.Arbitrary<number> {
   return fc.nat({ max: (300 * 24 * HOUR_MS) / unitMs }).map((ago) => {
     const at = newest - ago * unitMs;

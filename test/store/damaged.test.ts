@@ -89,7 +89,7 @@ describe("a damaged database", () => {
     expect(log.lines.filter(({ message }) => message === MOVED)).toEqual([
       { level: "error", message: MOVED, fields: expect.objectContaining({ movedTo: moved }) },
     ]);
-    // The check reports the moved file as long as it exists.
+    // The check reports the moved file while it exists.
     expect(store.checkDatabase()).toMatchObject({ ok: true, degraded: true });
     fs.rmSync(moved ?? "");
     expect(store.checkDatabase()).not.toHaveProperty("degraded");

@@ -45,7 +45,7 @@ const session = fc.record({
   lasted: fc.oneof(fc.constantFrom(0, 1, 24, 48, -2), fc.integer({ min: 0, max: 90 })),
   /** Hours from the start to the first reading. */
   late: fc.constantFrom(0, 0, 0, 1, 30),
-  /** Hours from the last reading to the end. */
+  /** Hours between the last reading and the end. */
   unseen: fc.constantFrom(0, 0, 0, 1, 30),
   reason: fc.constantFrom("checkin", "checkin", "checkin", "unobserved", "server_restart", null),
   server: fc.constantFrom(...SERVERS),

@@ -187,7 +187,7 @@ test("counts time before the first poll from a log, but not from a start that th
   const old = { feature: "solver", user: "bruno", host: "render-01", endReason: "unobserved" } as const;
   const session = oldSession({ ...old, startedAt: hours(-2), endedAt: FIRST });
   rig.store.transaction(() => createSessionImport(rig.store).add("eda", [session]));
-  // Hosts are shown as they were last printed.
+  // Each host is shown in its last printed form.
   expect(await rows()).toMatchObject([{ keys, heldSeatHours: 2.25, sessions: 2, peakHeld: 1 }]);
   expect(await row(start, now)).toMatchObject({ usedSeatHours: 0.25, heldSeatHours: 2.25 });
 });
