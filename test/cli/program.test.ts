@@ -51,7 +51,7 @@ test.each([
   ["keys create", "required option '--name <name>'"],
   ["keys create --name x --role emperor", "Allowed choices are calendar, site, viewer, operator, admin"],
   ["keys create --name x --role viewer --expires soon", "e.g. 90d"],
-  ["keys create --name x --role admin --anonymize", "role viewer only"],
+  ["keys create --name x --role admin --anonymize", "anonymize is only allowed with the role viewer"],
   ["keys create --role admin --name ", "1 to 100 characters"],
   ["keys create --name x --role viewer --daily-quota 0", "1 or more"],
   ["parse --manager nosuch", `expected one of ${MANAGERS.join(", ")}`],
