@@ -143,7 +143,7 @@ export function list<T>(
   return Object.assign(schema, { [RULE]: { takes, read: many } });
 }
 
-const ANY = textRule("a text", () => true);
+const ANY = textRule("a string", () => true);
 
 export function text(description: string, example: string): Parameter<string> {
   return single(ANY, { type: "string", description, example });
