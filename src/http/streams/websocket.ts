@@ -70,38 +70,42 @@ export function createSocketHandlers(
       if (messages > MAX_MESSAGES_PER_SECOND) {
         client.leave();
         ws.close(POLICY, `more than ${MAX_MESSAGES_PER_SECOND} messages a second`);
-      } else client.send(ownChunk("", answer(client, message)));
+        return;
+      }
+      const { reply, filter } = answer(message);
+      client.send(ownChunk("", reply));
+      // The reply precedes the sample that a new filter requests.
+      if (filter !== null && !client.gone) opening.refilter(client, filter);
     },
     drain: () => client?.drained(),
     close: () => client?.leave(),
   };
 
-  function answer(client: StreamClient, message: string | Buffer): object {
+  function answer(message: string | Buffer): { readonly reply: object; readonly filter: Wanted | null } {
     try {
       const { action, type = action, ...changes } = asObject(message);
-      if (type === "ping") return { type: "pong" };
+      if (type === "ping") return { reply: { type: "pong" }, filter: null };
       if (type === "filter" && !("filter" in changes))
         throw new ApiError("MISSING_FIELD", 'Field "filter" is missing: it must be an object or null.');
-      if (type === "subscribe" || type === "filter")
-        return subscribe(client, withFilter(changes, definition));
+      if (type === "subscribe" || type === "filter") return subscribe(withFilter(changes, definition));
       const right = 'a message has a "type" or "action": ping, subscribe or filter.';
       if (type === undefined) throw new ApiError("MISSING_FIELD", `The type is missing: ${right}`);
       throw new ApiError("INVALID_FIELD", `The type is unknown: ${right}`);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      return { type: "error", code: error.code, message: error.message };
+      return { reply: { type: "error", code: error.code, message: error.message }, filter: null };
     }
   }
 
-  function subscribe(client: StreamClient, changes: Readonly<Record<string, unknown>>): object {
+  function subscribe(changes: Readonly<Record<string, unknown>>) {
     const changed = changedQuery(query, changes, definition);
     const { last_event_id: _, ...wanted }: Wanted = parse(changed);
-    const resolved = byServers(wanted);
+    const filter = byServers(wanted);
     query = changed;
-    opening.refilter(client, resolved);
-    return { type: "subscribed", ...wanted };
+    return { reply: { type: "subscribed", ...wanted }, filter };
   }
 }
+
 /**
  * Expands a message's `filter` into parameters. Log parameters that the filter omits are cleared; `filter:
  * null` clears all.
