@@ -35,9 +35,15 @@ describe.skipIf(!HAS_POSTGRES || !SLOW)("the hub catches up with its sites", () 
   const pollAll = () => Promise.all(fleet().sites.map((one) => one.poll(30 + chance(90))));
 
   async function expectEquality(but: RegExp | null = null): Promise<void> {
-    const end = await fleet().caughtUp();
-    const found = await differences(fleet(), { start: end - 4 * DAY_MS, end });
-    expect(found.filter((line) => but === null || !but.test(line))).toEqual([]);
+    let found: string[] = [];
+    // An alert may fire by time between catching up and comparing; a real difference is still there afterwards.
+    for (let attempt = 0; attempt < 2; attempt++) {
+      const end = await fleet().caughtUp();
+      const lines = await differences(fleet(), { start: end - 4 * DAY_MS, end });
+      found = lines.filter((line) => but === null || !but.test(line));
+      if (found.length === 0) return;
+    }
+    expect(found).toEqual([]);
   }
 
   test("without faults, over history and polls of today", async () => {
