@@ -16,7 +16,10 @@ export interface Shape {
   readonly features: number;
   /** Checkouts of all features together, spread evenly. */
   readonly checkouts: number;
-  /** Length of the text, up to one byte per checkout. Host names are padded to reach it. */
+  /**
+   * Length of the text in bytes. Host names are padded to reach it; the text may be shorter by less than
+   * one byte per checkout.
+   */
   readonly bytes?: number;
   /** `port@host` of the only member. */
   readonly address?: string;

@@ -40,7 +40,10 @@ export interface Rule<Thing> {
   readonly patience: Patience;
   /** Returns 0 for fine and more for worse. Null means unknown, which neither fires nor resolves an alert. */
   level(thing: Thing, settings: SubjectSettings, at: number, watch: Watch): number | null;
-  /** `level` is the alert's level, at least 1; this observation may be worse. */
+  /**
+   * `level` is the level of the alert after its waiting times, at least 1. The observation itself may be at
+   * a higher or lower level.
+   */
   finding(thing: Thing, level: number, settings: SubjectSettings, at: number, watch: Watch): Finding;
 }
 

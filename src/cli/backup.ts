@@ -98,7 +98,9 @@ async function verifyFile(file: string, json: boolean, io: CommandIo): Promise<v
 
 function printReport({ schemaVersion, knownSchema, ...report }: DatabaseReport): string {
   const older =
-    schemaVersion < knownSchema ? ` (this licmond has ${knownSchema}: upgraded when the daemon starts)` : "";
+    schemaVersion < knownSchema
+      ? ` (this licmond uses ${knownSchema}; the daemon migrates the database when it starts)`
+      : "";
   const time = (at: number | null) => (at === null ? "no data" : iso(at));
   return `file       ${escapeControls(report.path)}, ${printBytes(report.bytes)}
 integrity  ok

@@ -53,7 +53,7 @@ export async function createProgram(io: CommandIo, args?: readonly string[]): Pr
   const program = new Command("licmond")
     .usage("[options] <command>")
     .enablePositionalOptions()
-    // Wrap descriptions to the full width: list names without options and arguments.
+    // List commands by name only, so that their descriptions have more room.
     .configureHelp({ subcommandTerm: (command) => command.name() })
     .addHelpText("beforeAll", refuseUnknown)
     .exitOverride()

@@ -226,7 +226,7 @@ function failed(status: number | null, failure: RequestFailure): Answer {
 function reasonOf(error: unknown, { host }: URL): RequestFailure {
   const code = codeOf(error);
   if (/CERT|SIGNATURE|ISSUER/.test(code)) {
-    const fix = "Set the server's `ca_file` to the certificate of its authority, or renew it.";
+    const fix = "Set the server's `ca_file` to the certificate of its CA, or renew the server's certificate.";
     return queryFailed(`The certificate of ${host} is not trusted (${code}). ${fix}`);
   }
   if (code === "EPROTO") return queryFailed(`${host} violates the TLS protocol (${code}).`);

@@ -25,7 +25,10 @@ import type { AlertRow, Day, DayTable, SessionRow, StatusRow } from "./protocol.
 const ROWS = 500;
 const PART_CHARS = 200_000;
 
-/** About 100,000 sessions; a push holds 1 MB. */
+/**
+ * Maximum size of a packed `held` row that is sent: about 100,000 sessions, or 0.93 MB in base64. A push
+ * holds 1 MB.
+ */
 const MOST_HELD_BYTES = 700_000;
 
 const base64 = (data: Uint8Array) => Buffer.from(data).toString("base64");

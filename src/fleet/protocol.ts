@@ -391,7 +391,10 @@ export const Push = Type.Object({
   formerly: Type.Optional(SiteName),
   /** Last push of a process; the next process need not wait for silence. */
   stops: Type.Optional(Type.Boolean()),
-  /** How long the hub may wait for a command before it answers; nothing else waits for the answer. */
+  /**
+   * How long the hub may hold its answer until it has a command. Absent if the site has more to push or is
+   * busy with a command.
+   */
   holdMs: Type.Optional(Count),
   /**
    * With `notify = "hub"`: the site notified people itself of alerts that fired before this, because the hub

@@ -205,9 +205,10 @@ interface Around {
  * good reading starts a new one. Covered time is never changed: if the clock was set back, nothing is
  * recorded until it passes the covered time again.
  *
- * `own` is the start of the coverage that this process continues; undefined at its first poll. Returns the
- * rows to write, and the value of `own` for the next poll: `at` if a coverage begins, null if the next poll
- * cannot continue one.
+ * `own` is the start of the coverage that this process is extending; null if there is none to extend,
+ * undefined at the first poll. Returns the rows to write, and the next `own` as `from`: unchanged if this
+ * poll extends the coverage, `at` if the poll starts one, null after a failed poll or a step back of the
+ * clock.
  */
 export function takeLook(
   own: number | null | undefined,

@@ -225,7 +225,7 @@ export function sortBy<const F extends string>(fields: readonly F[]) {
 
 /** Declares texts by repetition only, because they may contain commas. */
 function repeated(takes: string, description: string, example: string, form = /^/) {
-  const rule = textRule(`${takes}; repeat it for more`, (sent) => form.test(sent));
+  const rule = textRule(`${takes}; repeat the parameter for several`, (sent) => form.test(sent));
   return list(rule, { type: "string" }, { description, example: [example] }, false);
 }
 

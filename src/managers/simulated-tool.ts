@@ -7,7 +7,7 @@ import { sumOfCounts } from "./reading-parts.ts";
 export interface SimulatedTool {
   reading(server: SimulatedServer): ReadingParts;
   readsStdin?(args: readonly string[]): boolean;
-  /** `args` follow the tool's own path. */
+  /** `args` does not include the path of the tool. */
   answer(args: readonly string[], stdin: string, server: ToolTarget): ToolAnswer;
 }
 

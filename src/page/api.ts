@@ -132,7 +132,10 @@ export function createPatience(): { readonly signal: AbortSignal; heard(): void 
   return { signal: end.signal, heard };
 }
 
-/** Requests an answer. Throws a Refusal, or a TypeError without an answer. */
+/**
+ * Sends a GET request. Throws a Refusal if the daemon refuses the request, or the TypeError of `fetch` if
+ * no answer arrives.
+ */
 export async function get<P extends keyof Answers>(
   path: P,
   query: Query = {},

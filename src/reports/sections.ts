@@ -160,7 +160,7 @@ function waitSection({ waits: { rows, total }, during, featureCell, ofCounts }: 
   const hours = (seconds: number | null) => decimal(seconds === null ? null : seconds / 3600);
   return table(
     "Waits",
-    `${during} How often each feature was full, ignoring gaps in the readings of up to an hour, and how many hours a request would have waited for a seat: median, 80th percentile, and maximum; – with fewer than 30 such times.`,
+    `${during} How often each feature was full, and how many hours a request would have waited for a seat: median, 80th percentile and maximum. Gaps of up to an hour between readings are ignored. Features that were full fewer than 30 times show –.`,
     "Feature|>Times full|>Hours full|>Half (h)|>80 % (h)|>Longest (h)|>Coverage",
     rows,
     (row) => [

@@ -6,7 +6,7 @@ import { npmEventSource, npmWebSocket } from "./stream-clients.ts";
 import { createStreamSite, ownMegabytes, publish, replay, requestIdOf, untilSeen } from "./stream-site.ts";
 
 const SLOW_LINE = "A stream client reads too slowly and was cut off";
-/** Makes an event about 1 KB as a frame. */
+/** Length of a request's path that makes the frame of its log event about 1 KB. */
 const LENGTH = 500;
 /** More than the buffers of the kernel (4 MB at most by default) and the daemon (1 MiB) together. */
 const ENOUGH = 10_000;

@@ -75,7 +75,7 @@ describe("signing in", () => {
     const [cookie = ""] = answer.headers.get("set-cookie")?.split(";") ?? [];
     const me = await fetch(`${url}/api/me`, { headers: { ...headers, cookie: `a=b; ${cookie}; c="d` } });
     expect(await me.json()).toMatchObject({ role: "viewer", signIn: { stay, current: true } });
-    // HTTP uses a cookie of another name than HTTPS, and ignores that of HTTPS.
+    // Over HTTP the cookie has another name, so the `__Host-` cookie of HTTPS is ignored.
     const plain = await fetch(`${url}/api/me`, { headers: { cookie } });
     expect(plain.status).toBe(cookie.startsWith("__Host-") ? 401 : 200);
   });

@@ -186,7 +186,7 @@ export function clockWords(skew: ClockSkew, zone: string): [string, string] {
       `synchronize the time of both hosts ${keepTime}; check with \`timedatectl\``,
     ];
   return [
-    `read in ${zone}, its latest checkout starts ${off} from now`,
+    `in ${zone}, its latest checkout starts ${off} in the future`,
     `set timezone to the zone of the server; if it is right, synchronize the time of the server's host ${keepTime}`,
   ];
 }

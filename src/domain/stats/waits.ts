@@ -44,7 +44,7 @@ export function fullTimes(series: Pick<Series, "steps" | "start" | "end">): Full
   return times;
 }
 
-/** With fewer full times, percentiles are mostly chance. */
+/** Minimum number of periods in which a feature was full; percentiles of fewer are mostly noise. */
 export const LEAST_STRETCHES = 30;
 
 export type Waits = Omit<WaitsRecord, keyof FeatureId | "coverage">;

@@ -104,7 +104,8 @@ export function alertRoutes({ alerts, clock, audit, reader }: RouteDeps) {
           alerts.acknowledge(id, caller.name, comment, caller),
         ),
       documented("acknowledge", "Licenses", "Acknowledge an alert", {
-        description: "Stops reminders. Its end and a higher severity are still notified.",
+        description:
+          "Stops reminders. A notification is still sent when the severity rises or the alert ends.",
         params: ID,
         body: Acknowledge,
         example: { comment: "Ann looks into it" },

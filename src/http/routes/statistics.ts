@@ -189,7 +189,7 @@ export function statisticsRoutes(
           "For n seats up to the total, `saturatedSeconds` is the time in which n or more were in use, and " +
           "`affectedSessions` is the number of sessions that began when, including themselves, more than n were in use. " +
           "For more seats, seats requested by the queue and by denied requests (from the first to the last attempt, at " +
-          "least 1 s) are added; a waiting or denied request always exceeds the total by at least one seat. " +
+          "least 1 s) are added; while a request waits or is denied, demand is at least one seat above the total. " +
           "`affectedSessions` then includes denied and queued requests. Both are null for more seats if `knownFrom` is " +
           "`none`. CSV has a row for each seat and each simulated number of seats, distinguished by `part`; " +
           "X-Total-Count is the number of features.",

@@ -23,7 +23,10 @@ type Kind = Exclude<LineKind, "ignore">;
 interface Group {
   readonly used: number | null;
   readonly expiry: Expiry;
-  /** Features above the line that closes an unnamed group; empty if the line names the group. */
+  /**
+   * Features of an unnamed group: those between the previous closing line and its own. Empty for a named
+   * group, whose features name it.
+   */
   readonly members: readonly Block[];
 }
 

@@ -178,7 +178,10 @@ function createReader({ zone, start, inferred = false, onEvent, onNotice }: Read
   return reader;
 }
 
-/** Counts the years up to the last line, which is not newer than the file. */
+/**
+ * Infers the first day of a log whose lines have no year: counts the turns of the year up to the last line,
+ * which is at most as new as the file.
+ */
 function createFirstDay(zone: string): FirstDay {
   let first: number | null = null;
   let last = 0;

@@ -5,7 +5,7 @@ export const STORE_FAULTS = {
   NOT_WRITABLE: "The database cannot be written",
   NEWER: "The database was written by a newer licmond",
   HELD: "Another licmond uses the database",
-  FOREIGN: "The database is another program's",
+  FOREIGN: "The database belongs to another program",
   CORRUPT: "The database is damaged",
   FULL: "No space left for the database",
   BUSY: "The database is locked by another program",

@@ -125,7 +125,7 @@ describe("clocks", () => {
     const text = lmstat(SOLVER).replace(/start \w+ \d+\/\d+ \d+:\d\d/, start);
     await withTool(place, text, UTC);
     expect((await check(place)).out).toMatch(
-      /PROBLEM {2}eda: clock: read in UTC, its latest checkout starts (49|50) min from now/,
+      /PROBLEM {2}eda: clock: in UTC, its latest checkout starts (49|50) min in the future/,
     );
   });
 });
