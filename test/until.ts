@@ -1,4 +1,7 @@
-/** Limit for tests that hang; far above the time that a slow machine needs. */
+/**
+ * Time after which a wait fails, as a guard against a hang. It is far above the time that a slow machine
+ * needs.
+ */
 export const UNTIL_DEADLINE_MS = 60_000;
 
 /** Calls `ask` until it returns something other than undefined. Throws after the deadline. */

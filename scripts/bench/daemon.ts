@@ -8,15 +8,18 @@ import { type Bench, type Bound, compared, figure, type Row } from "./table.ts";
 
 const SERVERS = 200;
 const CONCURRENCY = 8;
-/** Rounds until the code of a poll is compiled, which a real daemon reaches within minutes. */
+/**
+ * Number of warm-up rounds, after which the code of a poll is compiled, as in a daemon that has run for
+ * some minutes.
+ */
 const WARM_UPS = 3;
 const ROUNDS = 7;
 const CHECKOUTS = 350;
-/** Checkouts that change between two polls, for the last rows of the result table. */
+/** Number of checkouts that change between two polls, for the last rows of the result table. */
 const CHANGED = 3;
 
 const STARTS = 15;
-/** Long enough for the garbage of the start to be collected. */
+/** Time to wait before memory is measured, so that the garbage of the startup is collected. */
 const SETTLE_MS = 3000;
 
 interface Cost {
@@ -52,7 +55,7 @@ async function changeHands(place: Place, output: string, seats: number, round: n
   await Promise.all(place.addresses.map((address) => Bun.write(join(dirname(place.tool), address), text)));
 }
 
-/** Measures polls and bare spawns in turns. Returns a function that makes rows of medians. */
+/** Measures polls and bare spawns in turns. Returns a function that creates rows of medians. */
 async function pollsOf(place: Place, prepare: (round: number) => Promise<unknown>) {
   const argvs = place.addresses.map((address) => [place.tool, "lmstat", "-a", "-i", "-c", address]);
   const polls = async (round: number) => {

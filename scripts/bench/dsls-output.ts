@@ -9,10 +9,13 @@ import { INSTANT } from "./shapes.ts";
 const PER_FEATURE = 40;
 const ZONE = "UTC";
 const EXPIRY = { expiresOn: "2026-12-31", expiresAt: endOfDay(ZONE, 2026, 12, 31), permanent: false };
-/** Approximate size of a row with its user. */
+/** Approximate length of a user's row in bytes. */
 const ROW_BYTES = 250;
 
-/** Creates a DSLicSrv table of about this size: features of tokens with forty holders each. Equal sizes give equal texts. */
+/**
+ * Returns a DSLicSrv table of about `megabytes` MB. Its features count tokens and have forty holders each.
+ * Equal sizes give equal texts.
+ */
 export function dslsOutput(megabytes: number): Uint8Array {
   const features = Math.ceil((megabytes * 1_000_000) / ROW_BYTES / PER_FEATURE);
   const reading = wholeReading({

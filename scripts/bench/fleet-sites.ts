@@ -11,17 +11,17 @@ export interface Shape {
   readonly features: number;
 }
 
-/** Seats in use of each feature. */
+/** Number of seats in use per feature. */
 const HELD = 4;
 const POLL_MS = 60_000;
-/** Features that change between two polls at rate 1. */
+/** Number of features that change between two polls at rate 1. */
 const CHANGED = 8;
-/** Facts per second of one feature at nine in the morning: 160 per second for 18,000 features. */
+/** Number of facts per second and feature at nine in the morning: 18,000 features make 160 per second. */
 export const FACTS_A_SECOND = 160 / 18_000;
-/** Longest retry pause of a sender. */
+/** Maximum time that a sender waits before it retries. */
 const LONGEST_PAUSE_MS = 60_000;
 
-/** Counters of the fleet; times in ms. */
+/** Counters of the fleet since they were last taken. Durations are in ms. */
 export interface Tally {
   facts: number;
   bytes: number;
@@ -31,7 +31,7 @@ export interface Tally {
   readonly refusals: Map<number, number>;
   /** Duration of each push. */
   pushMs: number[];
-  /** Age of the oldest fact of each push, when the hub stored it. */
+  /** Age of the oldest fact of each push at the time when the hub stored the push. */
   lagMs: number[];
 }
 
@@ -42,8 +42,8 @@ const newTally = (): Tally => ({
 export type Fleet = ReturnType<typeof createFleet>;
 
 /**
- * Creates sites that push as real ones do: facts in order and the newest pictures, every ten seconds, or at once while more
- * facts wait.
+ * Creates sites that push like real ones: facts in order, and the newest pictures. A site pushes every ten
+ * seconds, or at once while it has more facts.
  */
 export function createFleet(shape: Shape, url: string, keys: readonly string[]) {
   let factor = 1;
@@ -167,7 +167,10 @@ export function createFleet(shape: Shape, url: string, keys: readonly string[]) 
       return cursor < made;
     }
 
-    /** Returns a fact: first the open sessions, then in turn an opened session, a step, an ended session, a step. */
+    /**
+     * Returns the fact with this number. The first facts are the open sessions; afterwards, an opened
+     * session, a step, an ended session and a step alternate.
+     */
     function factAt(seq: number, at: number) {
       const turn = seq <= seats ? 0 : seq % 4;
       if (turn % 2 === 1)
@@ -231,8 +234,8 @@ export function createFleet(shape: Shape, url: string, keys: readonly string[]) 
       factor = next;
     },
     /**
-     * Disconnects all sites for `ms`, and moves the start of their next facts back, so that facts of `factsMs` wait
-     * afterwards.
+     * Disconnects all sites for `ms`. Also moves the start of their next facts back, so that each site then
+     * has facts of `factsMs` to send.
      */
     cut(ms: number, factsMs: number): void {
       awayUntil = performance.now() + ms;

@@ -52,7 +52,7 @@ const [seconds, rate, outageMinutes, climbSeconds] = [
 ].map(Number) as [number, number, number, number];
 
 const BARS = { hubMegabytes: 256, lagMs: 30_000, listsMs: 300, caughtUpMs: 120_000 };
-/** Duration without pushes that makes all sites silent. */
+/** Duration of an outage, long enough that all sites become silent. */
 const CUT_MS = 40_000;
 const ASK_EVERY_MS = 250;
 

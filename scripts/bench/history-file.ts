@@ -23,7 +23,10 @@ import {
 
 export const SILENT = { debug() {}, info() {}, warn: console.error, error: console.error };
 
-/** File with the size of a generated history. It is written last and so marks a complete one. */
+/**
+ * Name of the file with the size of a generated history. It is written last, so its presence means that the
+ * history is complete.
+ */
 const NOTE = "size.json";
 
 /** A generated history: a store, and its last day as one row per poll. */

@@ -12,7 +12,7 @@ const FEATURES_ASKED = 40;
 interface Query {
   readonly what: string;
   readonly asks: readonly (() => Promise<unknown>)[];
-  /** Limit in ms; absent = none. */
+  /** Maximum time in ms; absent without a limit. */
   readonly atMost?: number;
   readonly of?: "p95" | "median";
   readonly scanMs?: number | null;

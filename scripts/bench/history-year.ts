@@ -38,7 +38,7 @@ interface FeatureWeek {
 }
 
 const ZONE = "UTC";
-/** Number of simulated weeks. Further features repeat these weeks, some minutes later. */
+/** Number of different simulated weeks. Further features repeat these weeks some minutes later. */
 const PLAYED = 200;
 /** One in this many requests is denied. */
 const DENIED_EVERY = 200;
@@ -214,7 +214,8 @@ function deniedIn(year: Year, index: number, from: number, to: number): { at: nu
     if (place === 1 && week === plays[0]?.week) return [];
     const found: { at: number; of: Held }[] = [];
     for (const of of played.denied) {
-      // Use a millisecond per user, because a user has at most one denial of a feature at a time.
+      // Add a millisecond per user, so that all denials of a feature have different times: a user has at
+      // most one at a time.
       const at = of.from + (of.user % 1000);
       if (at >= from && at < to) found.push({ at, of });
     }

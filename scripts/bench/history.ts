@@ -13,7 +13,7 @@ import { type Bench, compared, figure, type Row, tableOf } from "./table.ts";
 
 const FULL = { servers: 100, features: 50, days: 365 };
 const TURNS = 3;
-/** A Wednesday, so that polls at noon see a working day. */
+/** End of the history: midnight before a Wednesday, so that polls at noon see a working day. */
 const END = Date.parse("2026-09-30T00:00:00Z");
 
 /**

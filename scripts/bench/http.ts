@@ -11,7 +11,10 @@ const FEATURES = 50;
 const CHECKOUTS = 100;
 const PATH = "/api/licenses/features";
 const SUMMARY = "/api/licenses/summary";
-/** Short answers show the cost of a request and of its parameters. */
+/**
+ * Other paths to measure. Their answers are short, so they show the cost of a request and of its
+ * parameters.
+ */
 const OTHERS = [SUMMARY, `${PATH}?server=s7&feature=feature_0001&state=ok&limit=1`, "/metrics"];
 const WARM_UP_GUESSES = 50_000;
 const GUESSES = 150_000;

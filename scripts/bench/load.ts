@@ -4,7 +4,7 @@ interface LoadOptions {
   readonly key: string;
   readonly connections: number;
   readonly seconds: number;
-  /** Pause of a connection between an answer and its next request; 0 = none. */
+  /** Time that a connection waits between an answer and its next request; 0 = none. */
   readonly pauseMs: number;
 }
 

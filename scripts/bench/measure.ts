@@ -26,7 +26,10 @@ export async function medianTimes(rounds: number, works: readonly (() => unknown
   return samples.map(median);
 }
 
-/** Alternates both works for some rounds, so that other load on the machine affects both. Drops the results of the warm-ups. */
+/**
+ * Runs both works alternately for some rounds, so that other load on the machine affects both. Drops the
+ * results of the warm-ups.
+ */
 export async function inTurns<T>(
   rounds: number,
   warmUps: number,

@@ -15,5 +15,5 @@ export async function pace(count: number, perSecond: number, tick: () => unknown
   }
 }
 
-/** Shortest gap between two calls, as a share of the step. */
+/** Minimum time between two calls, as a share of the intended time. */
 const SHORTEST_STEP = 0.75;

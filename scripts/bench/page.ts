@@ -11,7 +11,7 @@ import { type Bench, figure, type Row } from "./table.ts";
 const SERVERS = 20;
 const FEATURES = 5_000;
 const CHANGES_PER_SECOND = 50;
-/** Servers whose polls bring the changes of one second. */
+/** Number of servers polled per second. The changes of a second are spread over these polls. */
 const POLLS_PER_SECOND = 5;
 const LIVE_SECONDS = 10;
 const PIXEL_ROUNDS = 15;

@@ -9,14 +9,17 @@ import { longestStall, medianTimes } from "./measure.ts";
 import { INSTANT, largeHolderBlocks, largeOutput } from "./shapes.ts";
 import { type Bench, compared, figure, type Row } from "./table.ts";
 
-/** The first rounds run while the parser is still being compiled; the baseline is compiled already. */
+/**
+ * Number of rounds. In the first ones the parser is still being compiled, while the baseline is compiled
+ * already.
+ */
 const ROUNDS = 15;
 const CONTEXT = { zone: "UTC", now: INSTANT };
 
 interface Case {
   readonly manager: string;
   readonly bytes: Uint8Array;
-  /** Largest ratio of parsing to decode + split. */
+  /** Maximum ratio of parsing to decode + split. */
   readonly atMost: number;
 }
 

@@ -14,7 +14,7 @@ export const INSTANT = Date.UTC(2026, 0, 5, 9, 30);
 /** Size of a simulated server. */
 export interface Shape {
   readonly features: number;
-  /** Checkouts of all features together, spread evenly. */
+  /** Number of checkouts of all features together, spread evenly. */
   readonly checkouts: number;
   /**
    * Length of the text in bytes. Host names are padded to reach it; the text may be shorter by less than
@@ -28,7 +28,7 @@ export interface Shape {
 const ZONE = "UTC";
 const DAEMON = "scaled";
 const VERSION = "v11.19.5";
-/** Checkouts per user. People use several features on one machine. */
+/** Number of checkouts per user, because people use several features on one machine. */
 const PER_USER = 3;
 
 /** Returns the output of `lmstat -a -i` for one server. Equal shapes give equal texts. */
@@ -92,7 +92,7 @@ function featureOf({ features, checkouts: all }: Shape, index: number, padding: 
   return feature({ daemon: DAEMON, name, total, used, pools, checkouts });
 }
 
-/** Bytes of a holder and its share of a feature. */
+/** Number of bytes per holder, including the holder's share of the feature's own lines. */
 const HOLDER_BYTES = { lmx: 128, rms: 422 };
 
 /** Returns output of lmxendutil or lsmon of about this size, with twenty holders per feature. */

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 
-/** Events that take longer are lost. */
+/** Time after which missing events count as lost. */
 const LONGEST_MS = 60_000;
 
 export interface Counts {
@@ -12,7 +12,10 @@ export interface Counts {
 
 /** Readers in a child process. */
 export interface Readers extends AsyncDisposable {
-  /** Resets the counters. `all` resolves after this many events, and rejects if they do not arrive. */
+  /**
+   * Resets the counters. The promise `all` resolves after this many events, and rejects if they do not
+   * arrive.
+   */
   expect(events: number): Promise<{ readonly all: Promise<void> }>;
   stop(): Promise<Counts>;
 }

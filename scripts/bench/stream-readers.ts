@@ -9,7 +9,7 @@ if (count === undefined) throw new Error("usage: stream-readers.ts PORT PATH KEY
 /** Start of every event, on both kinds of stream. */
 const MARKER = '{"type":"log"';
 const TIME = '"timestamp":"';
-/** Check the time of one in this many events. */
+/** One in this many readers records the delay of its events. */
 const WATCH_EVERY = 20;
 
 const UPGRADE = path.startsWith("/ws/")

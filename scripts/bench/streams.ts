@@ -6,7 +6,7 @@ import { type Bench, compared, type Row, type Spread } from "./table.ts";
 
 const CLIENTS = 1_000;
 const RATE = 50;
-/** Number of events in a round, and of warm-up events after connecting. */
+/** Number of events per round, and of warm-up events after connecting. */
 const EVENTS = 200;
 const WARM_UP = 25;
 const ROUNDS = 5;
@@ -25,9 +25,9 @@ interface Target {
 }
 
 interface FanOut {
-  /** CPU microseconds of the server for one event at one client. */
+  /** CPU time of the server per event and client, in µs. */
   readonly cpuMicros: number;
-  /** Time from the event to its arrival, ms. */
+  /** 99th percentile of the time from an event to its arrival, in ms. */
   readonly p99: number;
 }
 

@@ -21,14 +21,17 @@ count as one test each. Exit code: 0 when all passed, 1 when one failed or none 
 
 const PARTS = ["--unit", "--e2e", "--systemd"];
 
-/** Guard against a test that hangs; scripts/bench measures speed. */
+/** Maximum duration of a test, as a guard against hanging; scripts/bench measures speed. */
 const TEST_TIMEOUT_MS = 300_000;
 const SLOW_TEST_TIMEOUT_MS = 600_000;
-/** A step is killed after this long without output. Every test prints a line within its own timeout. */
+/** Time without output after which a step is killed. Every test prints a line within its own timeout. */
 const silenceMs = () => 2 * (slow ? SLOW_TEST_TIMEOUT_MS : TEST_TIMEOUT_MS);
 const PROGRESS_MS = 60_000;
 
-/** End-to-end tests spend half of their time waiting: for polls, alert groups and exiting processes. */
+/**
+ * Number of parallel workers: two per CPU, because end-to-end tests spend half of their time waiting for
+ * polls, alert groups and exiting processes.
+ */
 const WORKERS = 2 * availableParallelism();
 
 /** Slow tests that measure memory or response times of a daemon under load. They run one at a time, after all others. */

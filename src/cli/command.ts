@@ -48,7 +48,10 @@ export interface Option<T> {
   readonly isHidden?: true;
   readonly default?: T;
   readonly choices?: readonly T[];
-  /** Converts the text of the option; default: the text itself. `before`: value of an earlier occurrence. */
+  /**
+   * Converts the text of the option; without it, the value is the text itself. `before` is the value of an
+   * earlier occurrence.
+   */
   read?(text: string, before: T): T;
 }
 
@@ -64,7 +67,10 @@ export function texts(value: string, help: string): Option<readonly string[] | u
   return { help, value, read: (text, before = []) => [...before, text] };
 }
 
-/** Converts the text of an option, or lists its allowed values. Throws InvalidArgumentError with the expected form. */
+/**
+ * How to convert the text of an option: a function, or the list of allowed values. The function throws
+ * InvalidArgumentError with the expected form.
+ */
 export type Reader<T> = ((text: string) => T) | readonly T[];
 
 export function option<T>(value: string, help: string, read: Reader<T>): Option<T | undefined> {
@@ -104,10 +110,13 @@ export const ZONE = reader(
   'Expected an IANA time zone, e.g. "Europe/Berlin".',
 );
 
-/** Width that man(1) leaves for indented text in 80 columns. */
+/** Width of help texts in the man page: man(1) leaves this for indented text in 80 columns. */
 const HELP_WIDTH = 71;
 
-/** Builds licmond(1) in man(7) macros from the `--help` of every command. `date`: `2026-01-31`, or empty. */
+/**
+ * Builds licmond(1) in man(7) macros from the `--help` of every command. `date` is a day such as
+ * `2026-01-31`, or empty.
+ */
 export async function manPage(createProgram: CreateProgram, version: string, date: string): Promise<string> {
   let shown = "";
   const io = {

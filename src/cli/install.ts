@@ -180,7 +180,7 @@ export const GOES_ON = "  Completed steps stay; run the same command again to co
 /**
  * Inspects every step of a command. Then applies the steps, unless a step refuses or the run is a dry run.
  * Prints a line per step, or with `brief` only for steps with work. A failure is printed and sets the exit
- * code. Rejects with a Failure if a step refuses. `pass`: the last pass, which knows the changes.
+ * code. Rejects with a Failure if a step refuses. Returns as `pass` the last pass, which knows the changes.
  */
 export async function runVerb(
   verb: Verb,

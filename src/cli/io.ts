@@ -65,7 +65,10 @@ export function processIo() {
       process.exitCode = code;
     },
     now: Date.now,
-    /** Whether stdout / stderr is a terminal. `columns`, `rows`: size of stdout's terminal; absent otherwise. */
+    /**
+     * Whether stdout and stderr are terminals. `columns` and `rows` are the size of stdout's terminal, if
+     * it is one.
+     */
     terminal: {
       out: process.stdout.isTTY === true,
       err: process.stderr.isTTY === true,

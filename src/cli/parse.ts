@@ -122,7 +122,9 @@ export function serverOf(id: string, manager: ManagerName, address: string, time
   return { id, name: id, manager, address, ...unset, ...more } satisfies MonitoredServer;
 }
 
-/** Returns the outcome of a poll whose tool has exited. `address`: address of the server; null if unknown. */
+/**
+ * Returns the outcome of a poll whose tool has exited. `address` is the server's address; null if unknown.
+ */
 export function outcomeOf(
   server: MonitoredServer,
   { explain, quorum: quorumOf }: Pick<Manager, "explain" | "quorum">,
@@ -160,7 +162,10 @@ export function printRecords(picture: ServerPicture): string {
   });
 }
 
-/** Formats a picture for people: the server, its features and their holders. `columns`: width of the terminal. */
+/**
+ * Formats a picture for people: the server, its features and their holders. `columns` is the width of the
+ * terminal.
+ */
 export function printPicture(picture: ServerPicture, columns?: number): string {
   const table = (heads: readonly string[], rows: readonly (readonly string[])[]) =>
     rows.length === 0 ? "" : printTable(heads, rows, columns);

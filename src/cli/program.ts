@@ -104,8 +104,8 @@ export async function runProgram(args: readonly string[], io: CommandIo): Promis
 const CONFIG = text("<file>", "config file (default: $LICMOND_CONFIG, else /etc/licmond/licmond.toml)");
 
 /**
- * Declares a command to commander: arguments, options, help and the function to run. Loads the subcommands in `words`, or
- * all of them without `words`. `title`: full name of the command, as in `help.txt`.
+ * Declares a command to commander: arguments, options, help and the function to run. Loads the subcommands
+ * in `words`, or all of them without `words`. `title` is the command's full name, as in `help.txt`.
  */
 export async function define(
   commander: Command,

@@ -7,7 +7,7 @@ import { daemonGroups, exposureOf } from "../system/secret-file.ts";
 import { command } from "./command.ts";
 import { type CommandIo, EXIT_FAILURE, listenToSignals, readConfig } from "./io.ts";
 
-/** A daemon or hub that has not stopped by then is killed. */
+/** Time after which a daemon or hub that has not stopped is killed. */
 const STOP_DEADLINE_MS = 9_500;
 
 interface Service {

@@ -12,7 +12,7 @@ export const SIMULATED: readonly ManagerName[] = MANAGERS.filter(
   (name) => managerOf(name).simulatedTool !== null,
 );
 
-/** Each takes a value. */
+/** Options of this command. Each takes a value. */
 const OWN = ["--server", "--seed", "--timezone", "--ahead"];
 
 /**

@@ -1,11 +1,17 @@
 import { countOf, escapeControls } from "../domain/plain-text.ts";
 import { type CommandIo, EXIT_FAILURE, mayColour } from "./io.ts";
 
-/** Minimum width of a cut column. On a very narrow terminal the line is longer instead. */
+/**
+ * Minimum width of a narrowed column. On a very narrow terminal, lines are longer than the terminal is
+ * wide.
+ */
 const NARROWEST = 4;
-/** The `~` column is cut down to this width before other columns are cut. */
+/** Width to which the `~` column is narrowed before other columns are. */
 const LEAST_WORDS = 13;
-/** Maximum width of an aligned column. A wider cell shifts only the rest of its own line, unless columns are cut. */
+/**
+ * Maximum width to which cells are padded. A wider cell shifts only the rest of its own line, unless the
+ * table is narrowed.
+ */
 const WIDEST_ALIGNED = 100;
 
 /**
@@ -117,7 +123,7 @@ export function createReport(io: CommandIo) {
   return {
     fine: (what: string, message: string) => line("ok     ", "32", what, message),
     warning: (what: string, message: string) => line("warning", "33", what, message),
-    /** `fix`: suggested fix; null if the message contains it. */
+    /** `fix` is the suggested fix; null if the message contains it. */
     problem(what: string, message: string, fix: string | null) {
       problems += 1;
       line("PROBLEM", "31", what, message);

@@ -45,8 +45,8 @@ export interface PollingDeps {
 }
 
 /**
- * For this time after a request, polls leave most of the event loop to clients, which often send the next
- * request at once.
+ * Time after a request during which polls leave most of the event loop to clients, which often send the
+ * next request at once.
  */
 const ASKED_LATELY_MS = 100;
 

@@ -11,8 +11,8 @@ import type { LogSink } from "../system/log.ts";
 export function createEventBus(store: Store, clock: Clock, log: Log) {
   const events = createEvents(store);
   /**
-   * Highest id that could not be reserved in state.db; 0 means that all are reserved. The next commit to
-   * licmond.db reserves this id there.
+   * Highest id that could not be reserved in state.db; 0 if none. The next commit to licmond.db reserves it
+   * in licmond.db.
    */
   let owed = 0;
   const ids = createIds({

@@ -18,7 +18,10 @@ import type { Live } from "../live/live.ts";
 import type { Store } from "../store/open/open.ts";
 import type { BuildInfo } from "../system/build-info.ts";
 
-/** Time without the hub after which a site sends the notifications that the hub should send. */
+/**
+ * Time without contact to the hub after which the site itself sends the notifications that the hub should
+ * send.
+ */
 const ALONE_AFTER_MS = 5 * MINUTE_MS;
 
 interface FleetDeps {

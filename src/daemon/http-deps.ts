@@ -169,7 +169,7 @@ export function createLogsPort(store: Store, bus: Pick<Bus, "commit" | "lastPubl
 
 // Parts of `/api/health`, which is public: no names of servers, no paths.
 
-/** Delay from which the schedule of polls is unhealthy. */
+/** Delay of the next poll above which the schedule is reported as unhealthy. */
 const OVERDUE_MS = 5 * 60_000;
 const DISK_FULL_PERCENT = 95;
 

@@ -10,10 +10,7 @@ import type { Store } from "../store/open/open.ts";
 import { createQuotas } from "../store/quotas.ts";
 import { createSignIns } from "../store/sign-ins.ts";
 
-/**
- * Interval at which changes by other processes are detected. The limit is 5 s, within which changes to keys
- * must be logged.
- */
+/** Interval at which changes by other processes are detected. Changes to keys must be logged within 5 s. */
 export const KEY_WATCH_MS = 2_000;
 /** Interval at which uses of keys are written. A kill may lose the uses of the last interval. */
 const KEY_FLUSH_MS = 10_000;
@@ -61,7 +58,7 @@ export function createKeyService(store: Store, clock: Clock, log: LogOf) {
  */
 export function createKeyWatch({ state }: Pick<Store, "state">, keys: Keys, log: Log, timers: Timers) {
   const marks = createMarks(state);
-  /** Keys whose creation was logged. `revoked`: their revocation was logged, too. */
+  /** Keys whose creation was logged. `revoked` means that their revocation was logged, too. */
   const told = new Map<string, { readonly revoked: boolean }>();
   const attempt = sayingOnce(log, "Cannot look for changes to API keys");
   let version: number | null = null;

@@ -59,7 +59,7 @@ export function createLoopLag() {
     expected = now + LOOK_MS;
   });
   return {
-    /** Longest delay in about the last ten seconds, ms; null before the first sample. */
+    /** Longest delay in about the last ten seconds, in ms; null before the first sample. */
     longestMs: () => (seen.length === 0 ? null : Math.round(Math.max(...seen) * 100) / 100),
     stop,
   };

@@ -162,7 +162,10 @@ function createFrame(name: string, config: Config, overrides: Partial<ProcessDep
   return frame;
 }
 
-/** Time limit of a step, so that the others finish before the service manager kills the process. */
+/**
+ * Maximum duration of a step of the shutdown, so that all steps finish before the service manager kills the
+ * process.
+ */
 const STEP_MS = 6_000;
 
 export function createTeardown(log: Pick<Log, "error">, stepMs: number = STEP_MS) {
@@ -228,8 +231,9 @@ function createCertificate(files: TlsFiles | null, { clock, log, serve }: Certif
   return {
     current: (): TlsMaterial | null => served,
     /**
-     * Reads the files. The returned function uses them if the certificate has changed. `afterRestart`: files that a
-     * restart would use; they must be valid too, or the next start would fail.
+     * Reads the files. The returned function uses them if the certificate has changed. `afterRestart` are
+     * the files that a restart would use. They must be valid too, because otherwise the next start would
+     * fail.
      */
     prepare(next: TlsFiles | null, afterRestart: TlsFiles | null): () => void {
       const material = next === null ? null : readTls(next);

@@ -11,7 +11,9 @@ import { lastDue, type Period } from "../reports/period.ts";
 import { createMarks } from "../store/events.ts";
 import type { Store } from "../store/open/open.ts";
 
-/** Statistics of a large site over a month may take longer than an HTTP answer. */
+/**
+ * Maximum duration of a query. Statistics of a large site over a month may take longer than an HTTP answer.
+ */
 const READ_TIMEOUT_MS = 5 * MINUTE_MS;
 const SEND_TIMEOUT_MS = MINUTE_MS;
 const RETRY_MS = HOUR_MS;

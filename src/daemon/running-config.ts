@@ -15,8 +15,8 @@ export interface Reloaded {
 
 /**
  * Prepares the parts of the daemon for a new config. The returned function applies the config.
- * `afterRestart`: the file's config, including settings that need a restart. If the config cannot be
- * applied, throws an Error and changes nothing.
+ * `afterRestart` is the config of the file, including settings that need a restart. Throws an Error and
+ * changes nothing if the config cannot be applied.
  */
 type Prepare = (next: Config, afterRestart: Config) => () => void;
 

@@ -47,7 +47,10 @@ export function openDaemonStore(
  */
 const BUSY_WAIT_MS = 100;
 
-/** Minimum speed at which work over a whole database proceeds, on a slow disk. */
+/**
+ * Minimum speed of work over a whole database, on a slow disk. The timeout of the start is computed with
+ * it.
+ */
 const BYTES_A_MS = 20_000;
 const WORDS: Readonly<Record<OpeningStep, string>> = {
   check: "Checking the damaged database",
@@ -60,10 +63,10 @@ function reportOpening(manager: ServiceManager): NonNullable<StoreOptions["onPro
   return (step, bytes) => manager.says(`${WORDS[step]} (${printBytes(bytes)})`, 60_000 + bytes / BYTES_A_MS);
 }
 
-/** Delay of the first backup, because startup has other work. */
+/** Time between the start and the first backup, because the startup has other work. */
 const FIRST_LOOK_MS = 60_000;
 
-/** `state`: only state.db · `history`: both databases, as in `licmond backup`. */
+/** `state` copies only state.db; `history` copies both databases, as `licmond backup` does. */
 type Kind = "state" | "history";
 
 interface DailyBackupsDeps {

@@ -5,7 +5,7 @@ import { locate } from "../collector/tool.ts";
 import { codeOf } from "../domain/error-code.ts";
 import { SERVICE_NAME, UNIT_NAME } from "./layout.ts";
 
-/** Result of a program. `words`: its output, for messages. */
+/** Result of a program. `words` is its output, for messages. */
 export interface Ran {
   readonly ok: boolean;
   /** Null if it did not start or was killed by a signal. */
@@ -153,7 +153,10 @@ export async function serviceState(run: Run, unit = UNIT_NAME) {
   };
 }
 
-/** Time limit for systemd. It is longer than the unit's own limits, which leave time to migrate years of history. */
+/**
+ * Time limit for starting or stopping the service. It is longer than the limits in the unit, which leave
+ * time to migrate years of history.
+ */
 export const SERVICE_TIMEOUT_MS = 17 * 60_000;
 
 /** Runs a command line, with single quotes around words with blanks. Throws with the command's output if it fails. */

@@ -50,7 +50,10 @@ const completion = (place: string, text: string): InstalledText => ({
   changeBy: "use your own in your home directory",
 });
 
-/** Texts that are installed with a mark, in order. `changeBy`: how to customize a text without changing its file. */
+/**
+ * Texts that are installed with a mark, in this order. `changeBy` explains how to customize a text without
+ * changing its file.
+ */
 export const TEXTS: readonly InstalledText[] = [
   {
     path: LAYOUT.sysusers,
@@ -90,9 +93,9 @@ export function withMark(text: string, version: string): string {
 }
 
 /**
- * Compares a file with the text to install. `same`: equal except for the mark. `ours`: an unchanged text of
- * another version. `changed`: a text of licmond that was edited; `outdated` if the text to install differs
- * from the text that was installed. `foreign`: not a text of licmond.
+ * Compares a file with the text to install: `same` is equal except for the mark, `ours` is an unchanged
+ * text of another version, `changed` is a text of licmond that was edited, `foreign` is not a text of
+ * licmond. A changed text is `outdated` if the text to install differs from the text that was installed.
  */
 export function originOf(content: string, text: string) {
   const mark = MARK.exec(content);

@@ -7,7 +7,7 @@ import { type Host, kindOf, must, obstacle } from "./host.ts";
 export interface Finding {
   /** Path on the host, or a command line. */
   readonly subject: string;
-  /** `keep`: the administrator's own file is kept. */
+  /** `keep` means that the administrator's own file is kept. */
   readonly kind: "nothing" | "do" | "keep" | "refuse";
   readonly words: string;
   readonly advice: string | null;

@@ -113,13 +113,19 @@ function takeEarly(path: string): Promise<Response> | undefined {
 
 /** Time until which requests wait after a 429, in epoch ms by the server's clock. */
 export const waitsUntil = signalOf(0);
-/** Longest wait after a 429. A daily quota would block the page for hours, so a longer wait is shown as an error. */
+/**
+ * Maximum wait after a 429, in seconds. A longer wait is shown as an error, because a daily quota would
+ * block the page for hours.
+ */
 const LONGEST_WAIT_S = 300;
 
-/** Maximum time without an answer. A daemon that hangs accepts requests but sends nothing. */
+/**
+ * Time without an answer after which a request is aborted. A daemon that hangs accepts requests but sends
+ * nothing.
+ */
 const UNANSWERED_MS = 30_000;
 
-/** Returns a signal that aborts after 30 s without an answer; `heard` restarts the time. */
+/** Returns a signal that aborts after 30 s without an answer. Calling `heard` restarts the 30 s. */
 export function createPatience(): { readonly signal: AbortSignal; heard(): void } {
   const end = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;

@@ -14,7 +14,7 @@ export type Keyed<T, Cell = unknown> = {
   | {
       readonly by: ((row: T) => Key) | null;
       readonly cell?: (row: T) => Cell;
-      /** Monospaced, or quiet. */
+      /** Style of the cells: `m` is monospaced, `q` is muted. */
       readonly style?: "m" | "q";
       readonly right?: boolean;
     }

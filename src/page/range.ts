@@ -43,6 +43,6 @@ export const ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 export const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** Formats an API call as a curl command. `base`: the page's address up to the last slash. */
+/** Formats an API call as a curl command. `base` is the page's address up to the last slash. */
 export const curlOf = (base: string, path: string, query: Query): string =>
   `curl -H "X-API-Key: $LICMOND_API_KEY" ${quoted(new URL(`.${addressOf(path, query)}`, base).href)}`;

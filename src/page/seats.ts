@@ -1,13 +1,13 @@
 import type { PictureFeature } from "../domain/polls/kept-picture.ts";
 
-/** Width of the seats in pixels. `ALL` includes waiting requests. */
+/** Width of the seats in pixels. `ALL` is the width including waiting requests. */
 export const WIDTH = 160;
 export const ALL = 184;
-/** Maximum number of seats drawn as cells, each at least five pixels wide. */
+/** Maximum number of seats drawn as cells. Each cell is at least five pixels wide. */
 const MOST_CELLS = WIDTH / 5;
 const MOST_TICKS = 4;
 
-/** Kinds: in use, full, reserved, empty, stale, stale and empty, waiting. */
+/** Kinds in this order: in use, full, reserved, empty, stale, stale and empty, waiting. */
 export type Part = {
   readonly kind: "u" | "f" | "r" | "e" | "s" | "es" | "w";
   readonly x: number;

@@ -37,7 +37,7 @@ export interface Lane {
   readonly note?: string;
 }
 
-/** `range`: `start` and `end` of the same answer. */
+/** Converts the series of an answer. `range` has the `start` and `end` of the same answer. */
 export function seriesOf(points: StatsRecord["series"], range: { start: string; end: string }): Series {
   const buckets = (points ?? []).map(({ timestamp, used, peakUsed, total }) => ({
     at: Date.parse(timestamp),
@@ -75,7 +75,7 @@ export function peakOf({ buckets }: Series): Bucket | null {
   );
 }
 
-/** Days have 23 to 25 hours. */
+/** Minimum length of a bucket of a day, because days have 23 to 25 hours. */
 const LEAST_DAY_MS = (23 / 24) * DAY_MS;
 
 export function isDaily({ buckets: [first, second] }: Series): boolean {
@@ -99,7 +99,7 @@ export function peakTime(series: Series, { at }: Bucket, now: number): string {
   return series.peakHour == null ? `on ${dateOf(at, now)}` : `at ${moment(series.peakHour, now)}`;
 }
 
-/** Describes a chart for screen readers. `fullSeconds`: null if unknown or without meaning. */
+/** Describes a chart for screen readers. `fullSeconds` is null if unknown or without meaning. */
 export function sentenceOf(label: string, series: Series, fullSeconds: number | null, now: number): string {
   const { start, end } = series;
   const peak = peakOf(series);
@@ -123,9 +123,9 @@ export function bucketInWords(series: Series, { at, used, peak, total }: Bucket,
 const MOST_LEVELS = 25;
 
 /**
- * Returns the percentage of the covered time in which `from` to `to` seats were in use, for all levels from
- * no seat to all seats. `below`: the percentage with at most `to` seats. `seats` has for each seat how long
- * at least that many seats were in use; a missing seat has the value of the next one.
+ * Returns for each level, from no seat to all seats, the percentage of the covered time in which `from` to
+ * `to` seats were in use. `below` is the percentage with at most `to` seats. `seats` has for each number of
+ * seats how long at least that many were in use. A missing number has the value of the next one.
  */
 export function levelsOf(
   seats: readonly { readonly seat: number; readonly busyPercent: number }[],

@@ -13,7 +13,7 @@ export const peopleSeats = (people: number, seats: number, unit?: Unit) =>
   `${plural(people, "person", "people")}, ${amount(seats, unit)}`;
 export const waitingWords = (count: number) => `+${number(count)} waiting`;
 export const reservedWords = (count: number) => `${number(count)} reserved`;
-/** Returns the strong and the weak part of `3 of 4 in use`. `total`: null without a limit. */
+/** Returns the strong and the weak part of `3 of 4 in use`. `total` is null without a limit. */
 export const inUse = (used: string, total: string | null, unit: Unit) =>
   total === null
     ? ([used + unlessSeats(unit), " in use, no limit"] as const)

@@ -70,7 +70,7 @@ function contextOf(figures: ReportFigures) {
 
 /**
  * Creates a section with the first rows of a list and a note below, or with the text `none` if the list is
- * empty. `total`: length of the full list.
+ * empty. `total` is the length of the full list.
  */
 function table<Row>(
   title: string,

@@ -25,7 +25,7 @@ export function writeReport(figures: ReportFigures) {
 }
 
 const WIDEST = 80;
-/** Columns of the text that mail programs show without wrapping. */
+/** Maximum width of a line, which mail programs show without wrapping. */
 const TEXT_WIDTH = 72;
 
 function plain(text: string): string {

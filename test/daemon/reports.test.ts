@@ -15,7 +15,7 @@ afterEach(cleanUp);
 const MINUTE = 60_000;
 const DAY = 86_400_000;
 const WEEKLY = { every: "week", at: "Mon 07:00", target: "boss" } as const;
-/** Monday, 07:00. */
+/** Time from the start of the week to the report: Monday, 07:00. */
 const DUE_MS = 7 * 3_600_000;
 const DUE = lastDue("week", DUE_MS, hostZone(), a.NOON).end + DUE_MS;
 

@@ -5,9 +5,11 @@ import { type Daemon, SLOW, until } from "./harness.ts";
 import { createSite } from "./site.ts";
 
 const HEAD = "GET /api/licenses/summary HTTP/1.1\r\nHost: lic\r\n";
-/** Bun closes incomplete requests and idle connections after some seconds; the rest allows for a busy machine. */
+/**
+ * Maximum time until Bun closes incomplete requests and idle connections, which usually takes some seconds.
+ */
 const CUT_OFF_DEADLINE_MS = 120_000;
-/** A request that takes longer counts as not served. */
+/** Time without an answer after which a request counts as not served. */
 const ANSWER_DEADLINE_MS = 60_000;
 const MANY = 10_000;
 const isLinux = process.platform === "linux";

@@ -64,7 +64,10 @@ describe("API keys", () => {
 });
 
 describe("kill -9 leaves no half-finished work", () => {
-  /** Fills a database that is large enough to take time to replace, by SQL that fits every schema. Returns its admin key. */
+  /**
+   * Fills a database with SQL that fits every schema. Returns its admin key. The database is so large that
+   * replacing it takes a while.
+   */
   function fillStorage(directory: string, migrations = MIGRATIONS): string {
     mkdirSync(directory, { recursive: true });
     const { id, secret } = makeKey(systemRandom);

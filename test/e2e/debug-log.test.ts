@@ -162,7 +162,7 @@ test.concurrent("a log_command is followed over its own end and the daemon's: no
   expect(tails()).toEqual([]);
 });
 
-/** The fast run uses a smaller line. */
+/** Length of the long line; shorter in the fast run. */
 const LINE_MEGABYTES = SLOW ? 100 : 6;
 
 test(`a line of ${LINE_MEGABYTES} MB is skipped in bounded memory, and the next one is read`, async () => {

@@ -8,7 +8,7 @@ import { freePort, run, SLOW, start, untilPrinted } from "./harness.ts";
 import { createSite } from "./site.ts";
 
 const MINUTE = 60_000;
-/** Number of alerts in a month that people would still read. */
+/** Maximum number of alerts in a month, so that people still read them. */
 const MAX_FIRINGS = 300;
 
 type About = Pick<Firing, "server" | "daemon" | "feature">;

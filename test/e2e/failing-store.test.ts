@@ -11,7 +11,7 @@ import { npmEventSource } from "./stream-clients.ts";
 const SERVERS = Array.from({ length: 10 }, (_, index) => index);
 const BEFORE_MS = 25_000;
 const AFTER_MS = 25_000;
-/** Readings shortly before a fault may not have been stored yet. */
+/** Maximum age of readings that may not have been stored yet when a fault begins. */
 const LATE_MS = 5_000;
 
 type Hole = { readonly from: number; readonly to: number };

@@ -135,7 +135,7 @@ const LEFT_OUT = new Set(["site", "sites", "siteId", "session", "snapshot", "dis
 const COLUMNS_LEFT_OUT = new Set(["key", "session", "display", "qualifier"]);
 const ROWS = ["key", ...ROW_COLUMNS].map((name) => COLUMNS_LEFT_OUT.has(name));
 
-/** Removes fields that may differ: `site`, the prefix of servers, the hub's ids, free text. */
+/** Removes fields that may differ: `site`, the prefix of server ids, the hub's own ids, and free text. */
 function plain(value: unknown, site: string, name = ""): unknown {
   if (Array.isArray(value)) {
     // In a picture, rows are arrays; elsewhere they are objects.

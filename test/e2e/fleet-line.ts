@@ -1,8 +1,8 @@
 import { connect, createServer, type Socket } from "node:net";
 
 /**
- * State of the line. `cut`: open connections end, and new ones are refused. `half-open`: no data passes, and no side is
- * closed. `swallow`: requests arrive, and answers are lost. `slow`: each piece is delayed.
+ * State of the line. `cut` ends open connections and refuses new ones. `half-open` passes no data and
+ * closes no side. `swallow` passes requests and drops answers. `slow` delays each piece.
  */
 export type LineState = "fine" | "cut" | "half-open" | "swallow" | "slow";
 

@@ -11,9 +11,12 @@ import { BINARY, type Daemon, freePort, run, start, until } from "./harness.ts";
 import { flexnetSays } from "./lmstat.ts";
 import { NO_LIMITS, serverToml } from "./site.ts";
 
-/** Seats of the feature of the server `bulk`. */
+/** Number of seats of the feature of the server `bulk`. */
 export const BULK_SEATS = 4000;
-/** After a failure, a site waits up to a minute before it retries. It waits equally long for an answer. */
+/**
+ * Maximum time to wait for a site. After a failure, a site waits up to a minute before it retries, and up
+ * to another minute for the answer.
+ */
 export const PATIENCE_MS = 240_000;
 const SITES = { muc: ["eda", "plm"], stu: ["cae", "optim"], tor: ["styling", "media"] } as const;
 
@@ -202,7 +205,7 @@ async function hasEverything(site: FleetSite, get: Get): Promise<void> {
   });
 }
 
-/** A push may be built this long before the hub stores it. */
+/** Maximum time between building a push and storing it at the hub. */
 const UNDER_WAY_MS = 2_000;
 
 /**

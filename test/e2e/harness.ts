@@ -15,7 +15,7 @@ if (!existsSync(BINARY)) throw new Error(`${BINARY} does not exist: run \`bun ru
 
 /** The caller's environment is not passed on; tests set what licmond needs. */
 const BASE_ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", LANG: "C.UTF-8", TZ: "UTC" };
-/** Guards against a hang; durations are not tested. */
+/** Maximum time to wait, as a guard against a hang; durations are not tested. */
 const DEADLINE_MS = 60_000;
 
 export interface RunOptions {

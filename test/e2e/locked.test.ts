@@ -6,7 +6,10 @@ import { lmstat } from "./lmstat.ts";
 import { createSite, serverToml } from "./site.ts";
 
 const READS = ["/api/licenses", "/api/status", "/api/licenses/sessions", "/api/logs/recent", "/api/keys"];
-/** A write outside of the event loop waits 5 s for the lock; a write on the event loop waits 0.1 s. */
+/**
+ * Lag of the event loop above which a write on it waited for the lock. Other writes wait 5 s for the lock;
+ * a write on the event loop waits 0.1 s.
+ */
 const HELD_LOOP_MS = 4_500;
 
 const heldBy = (user: string) => lmstat({ solver: { total: 4, holders: [{ user, host: "ws01" }] } });

@@ -21,7 +21,10 @@ const ODD = [
   '"server":"odd:',
   "a?b#c&d=e+f%2f",
 ];
-/** A site becomes silent after 30 s and is checked every 10 s; the machine may be busy. */
+/**
+ * Maximum time until the page shows a killed site as silent. A site becomes silent after 30 s and is
+ * checked every 10 s; the machine may be busy.
+ */
 const SILENT_WITHIN_MS = 45_000;
 
 const OF_FLEET = [

@@ -15,7 +15,7 @@ const NAMES = [
   ...[SCRIPT, "ARC/INFO", "=cmd()", "\u202egnp.exe", "x".repeat(4_000), "q'u`o", "&lt;b&gt;\u{1f480}"],
   ...["..", "a?b#c&d=e+f%2f", "javascript:window.pwned=1"],
 ];
-/** Width of A4 without margins. */
+/** Width of an A4 page without margins, in pixels. */
 const PAPER = 718;
 /** User input may have spaces and quotes too. */
 const TYPED = `${SCRIPT} "a"\n=b \u202e`;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { BINARY, run } from "./harness.ts";
 import { createWatchedSite } from "./watched-site.ts";
 
-/** A group without users. */
+/** Id of a group that no account of the host belongs to. */
 const GROUP = 54_321;
 const as = (uid: number, groups: string) => ["setpriv", `--reuid=${uid}`, "--regid=60000", groups];
 /** Sends a request with curl over a socket. Returns the status, or `000` if curl may not connect. */

@@ -11,7 +11,7 @@ import { difference } from "../docs/shape.ts";
 import { gather, until } from "../until.ts";
 import { freePort } from "./harness.ts";
 
-/** Long enough for a question about last Tuesday. */
+/** Days of history, so that a question about last Tuesday has an answer. */
 const DAYS = 8;
 const KEY = /lmk_[a-z0-9]{12}_[A-Za-z0-9_-]{43}/;
 

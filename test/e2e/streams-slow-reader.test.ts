@@ -8,9 +8,12 @@ import { createStreamSite, ownMegabytes, publish, replay, requestIdOf, untilSeen
 const SLOW_LINE = "A stream client reads too slowly and was cut off";
 /** Length of a request's path that makes the frame of its log event about 1 KB. */
 const LENGTH = 500;
-/** More than the buffers of the kernel (4 MB at most by default) and the daemon (1 MiB) together. */
+/**
+ * Number of events that exceeds the buffers of the kernel (4 MB at most by default) and of the daemon (1
+ * MiB) together.
+ */
 const ENOUGH = 10_000;
-/** Bytes of a close frame for 1013 (RFC 6455 5.5.1): opcode, length, code, reason. */
+/** Bytes of a close frame with the code 1013 (RFC 6455 5.5.1): opcode, length, code, reason. */
 const CLOSE_1013 = `\x88\x12\x03\xf5reads too slowly`;
 
 /** Waits for log lines about slow clients. Returns their number. */

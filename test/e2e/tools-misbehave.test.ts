@@ -118,7 +118,7 @@ function megabytes(pid: number, field: "VmRSS" | "VmHWM"): number {
   return Number(new RegExp(`^${field}:\\s+(\\d+)`, "m").exec(status)?.[1]) / 1000;
 }
 
-/** Far above the output limit; memory beyond that limit is the cost of reading the pipe. */
+/** Size of an output far above the limit. Memory beyond the limit is the cost of reading the pipe. */
 const GIGABYTE = 1_000_000_000;
 const GIVEN_BACK_MB = 50;
 

@@ -26,7 +26,7 @@ import {
 } from "../../src/fleet/protocol.ts";
 import { samplesOfDay } from "../../src/history/codec.ts";
 
-/** How the hub fails a push. `lost`: the hub stores the push, but drops the answer. */
+/** How the hub fails a push. With `lost`, the hub stores the push and drops the answer. */
 export type Fault =
   | "lost"
   | "cut"

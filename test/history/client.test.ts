@@ -123,7 +123,7 @@ describe("history queries in a worker", () => {
   });
 });
 
-/** Takes some seconds on any machine. */
+/** Number to which a long query counts. It takes some seconds on any machine. */
 const LONG = 40_000_000;
 
 describe("abandoned queries", () => {

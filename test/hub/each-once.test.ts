@@ -11,7 +11,7 @@ import { keyAt, madeUpFacts, madeUpSite, open, spawnHub } from "./rig.ts";
 
 const SLOW = process.env.SLOW_TESTS === "1";
 const SITES = 4;
-/** Facts of all sites together. */
+/** Number of facts of all sites together. */
 const FACTS = SLOW ? 1_000_000 : 100_000;
 const BATCH = 2_000;
 const NOW = Date.now();

@@ -5,7 +5,7 @@ import { until } from "../until.ts";
 import { HAS_POSTGRES, startPostgres } from "./postgres.ts";
 import { keyAt, known, madeUpSite, open, startHub } from "./rig.ts";
 
-/** Largest file that PostgreSQL can write: 20 MB. The limit falls within a page, as on a full disk. */
+/** Maximum size of a file that PostgreSQL can write. It ends within a page, as on a full disk. */
 const QUOTA_BYTES = 20 * 1024 * 1024 + 4096;
 const DISK_FULL = "53100";
 

@@ -18,8 +18,8 @@ import { keyAt, known, startHub, type TestHub } from "./rig.ts";
 const NOW = Date.parse("2026-03-04T10:25:00Z");
 
 /**
- * Only names of at least this length are searched in compressed bytes, where three letters appear by chance once in some
- * megabytes.
+ * Minimum length of names that are searched in compressed bytes, where three letters appear by chance once
+ * in some megabytes.
  */
 const LONG_LETTERS = 6;
 

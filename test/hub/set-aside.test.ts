@@ -15,7 +15,7 @@ describeHub("data that a hub cannot store", {}, (at) => {
     (await hub.json<SiteRecord>(`/api/fleet/sites/${site}`)).refusedFacts;
 
   const FACTS = madeUpFacts(1, 3, NOW);
-  /** Too long for an index row, even when compressed. */
+  /** Text that is too long for an index row, even when compressed. */
   const LONG = crypto.getRandomValues(new Uint8Array(6_000)).toHex();
   const OF = { server: "s1", daemon: "siliqd", feature: "F1" };
   const coverage = { server: "s1", from: NOW, readAt: NOW, until: NOW, running: true, looks: 1 };

@@ -11,8 +11,8 @@ import { keyAt, known, madeUpFacts, madeUpSite, open, spawnHub, startHub } from 
 
 const SITES = 5;
 /**
- * Facts per site. Of every three, one is a step, one opens a session and one ends it; only the last two are
- * events.
+ * Number of facts per site. Of three facts, one is a step and two are events: the start and the end of a
+ * session.
  */
 const FACTS = 3_000;
 const EVENTS = SITES * FACTS * (2 / 3);

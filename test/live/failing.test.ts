@@ -22,7 +22,7 @@ const EDA = a.server();
 interface Step {
   readonly users: readonly string[];
   readonly minutes: number;
-  /** `commit`: the transaction of the poll fails. `store`: every write fails. */
+  /** With `commit`, the transaction of the poll fails; with `store`, every write fails. */
   readonly fails: "nothing" | "commit" | "store";
   readonly restarts: boolean;
 }

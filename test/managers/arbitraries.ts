@@ -33,7 +33,10 @@ export function hostileText(pieces: string): fc.Arbitrary<string> {
 /** Removes blanks and tabs at both ends. */
 export const trimmed = (text: string) => text.replace(/^[ \t]+|[ \t]+$/g, "");
 
-/** Makes printed times up to 300 days before `newest`: a time in a repeated hour means its first occurrence. */
+/**
+ * Makes times as printed, up to 300 days before `newest`. A time that occurs twice means its first
+ * occurrence.
+ */
 export function printedTime(zone: string, newest: number, unitMs: number): fc.Arbitrary<number> {
   return fc.nat({ max: (300 * 24 * HOUR_MS) / unitMs }).map((ago) => {
     const at = newest - ago * unitMs;

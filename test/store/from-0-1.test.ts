@@ -34,7 +34,10 @@ const keyOf = () => {
 };
 const KEYS = [keyOf(), keyOf(), keyOf()] as const;
 
-/** Creates a database of 0.1 and its side copy. `revoked`: keys that are revoked only in the side copy. */
+/**
+ * Creates a database of 0.1 and its side copy. `revokedInSideCopy` are keys that are revoked only in the
+ * side copy.
+ */
 function place(revokedInSideCopy: readonly string[] = []) {
   const directory = quickDirectory();
   const path = join(directory, "licmond.db");

@@ -15,7 +15,7 @@ export const BASE = process.env.SYSTEMD_TEST_BASE;
 
 export type Machine = ReturnType<typeof createMachine>;
 
-/** Guards against a hang; durations are not tested. */
+/** Maximum time of a boot, as a guard against a hang; durations are not tested. */
 const BOOT_DEADLINE_MS = 240_000;
 const HALT_DEADLINE_MS = 120_000;
 const COMMAND_TIMEOUT_MS = 300_000;

@@ -76,7 +76,7 @@ export async function show<Name extends string>(
 
 export const mainPid = async (machine: Machine) => Number((await show(machine, "MainPID")).MainPID);
 
-/** `PRIORITY`: `0` (emergency) to `7` (debug). */
+/** `PRIORITY` is `0` (emergency) to `7` (debug). */
 type JournalEntry = { readonly MESSAGE: string; readonly PRIORITY: string; readonly _COMM?: string };
 
 /** Returns the journal of the unit: lines of the service and of systemd about it. */

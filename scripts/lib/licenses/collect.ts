@@ -40,8 +40,9 @@ interface LicenseSources {
 }
 
 /**
- * Returns the licenses of everything in the binary as one text. Throws a line for each problem: a missing license text, a
- * license that is not accepted or not readable, a list of libraries for another version of Bun.
+ * Returns the licenses of everything in the binary as one text. Throws an error with a line for each
+ * problem, such as a missing license text, a license that is not accepted or not readable, or a list of
+ * libraries for another version of Bun.
  */
 export async function collectLicenses(sources: LicenseSources): Promise<string> {
   const { root, bun } = sources;

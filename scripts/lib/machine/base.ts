@@ -8,7 +8,7 @@ import { nspawn } from "./nspawn.ts";
 
 /** Packages that license servers and their administrators use, in addition to the essential ones. */
 const PACKAGES = ["systemd", "systemd-sysv", "dbus", "ca-certificates", "curl", "sudo", "acl"];
-/** Increase this when the steps below change. */
+/** Version of the steps below. Increase it when the steps change. */
 const RECIPE = 1;
 /** Packages of the host that provide each tool. */
 const TOOLS: Readonly<Record<string, string>> = {
@@ -23,7 +23,7 @@ export type Base =
   /** Creating the base failed. */
   | { readonly kind: "failed"; readonly why: string };
 
-/** Usually takes half a minute; a slow mirror takes longer. */
+/** Maximum time to create the base. It usually takes half a minute, and longer with a slow mirror. */
 const MAKE_TIMEOUT_MS = 8 * 60_000;
 
 interface Ran {

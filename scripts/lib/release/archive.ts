@@ -6,7 +6,10 @@ export interface ArchiveFile {
 }
 
 const BLOCK = 512;
-/** Longest name of a ustar header. Longer names need the prefix field, which this archive does not use. */
+/**
+ * Maximum length of a path. A longer one would need the prefix field of the ustar header, which this
+ * archive does not use.
+ */
 const MAX_PATH = 99;
 
 /**

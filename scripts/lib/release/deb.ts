@@ -186,7 +186,7 @@ async function put(path: string, content: string | Uint8Array, mode = 0o644): Pr
   await chmod(path, mode);
 }
 
-/** Returns the paths below a folder, sorted, with their sizes; null for folders. */
+/** Returns the paths below a folder, sorted, with their sizes. The size of a folder is null. */
 async function entriesOf(folder: string): Promise<{ readonly path: string; readonly size: number | null }[]> {
   const paths = (await readdir(folder, { recursive: true })).sort();
   return Promise.all(

@@ -52,7 +52,7 @@ export const denials = command({
   },
 });
 
-/** Days before an expiry from which a feature is marked, and listed by `status`. */
+/** Number of days before its expiry from which a license is colored, and listed by `status`. */
 export const SOON_DAYS = 30;
 
 export const expiring = command({

@@ -63,15 +63,15 @@ export async function show(
   io.out(toolWords(io, "out", csvHeading(columns, false) + csvRows(rows, columns)));
 }
 
-/** Default number of rows for people; JSON and CSV get the API's maximum. */
+/** Default number of rows in tables. The default for JSON and CSV is the API's maximum. */
 const USUAL_ROWS = 100;
 const MOST_ROWS = 10_000;
 const ROWS = `maximum number of rows (default ${USUAL_ROWS}; as JSON and CSV ${MOST_ROWS})`;
 export const LIMIT = option("<rows>", ROWS, integer(1, MOST_ROWS, `Expected 1 to ${MOST_ROWS}.`));
 
 /**
- * Requests a list and prints it like {@link show}. Prints a note on stderr if rows are missing. `Beside`:
- * further fields of the answer. `isFirst`: selects the rows that tables show first.
+ * Requests a list and prints it like {@link show}. Prints a note on stderr if rows are missing. `Beside` is
+ * the type of the answer's other fields. `isFirst` selects the rows that tables show first.
  */
 export async function showList<R extends object, Beside>(
   options: Asked & { readonly limit: number | undefined },

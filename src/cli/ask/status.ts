@@ -73,11 +73,11 @@ interface Finding {
 }
 
 /**
- * Alerts that other parts of the screen show. An alert `seats` is also one of them, but only while its
- * feature is full.
+ * Rules of alerts that other parts of the screen always show. An alert of the rule `seats` is left out only
+ * while its feature is shown as full.
  */
 const ELSEWHERE: readonly string[] = ["expiry", "server_down", "server_degraded"];
-/** Alerts that are included in the line about their server. */
+/** Rules of alerts that are left out while their server is listed as down, degraded or unknown. */
 const WITH_SERVER: readonly string[] = ["daemon_down", "stale"];
 
 function wrongOf({ servers, alerts, features, logging }: Answers): Finding[] {

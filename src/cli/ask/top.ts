@@ -19,7 +19,7 @@ export interface View {
   /** Part of the names of features and servers; case-insensitive. */
   readonly search: string;
   readonly isTyping: boolean;
-  /** Number of features above the first line. */
+  /** Number of features that are scrolled out above the first line. */
   readonly offset: number;
 }
 
@@ -69,7 +69,10 @@ const STEPS: Readonly<Record<string, (page: number) => number>> = {
   "[F": () => Infinity,
 };
 
-/** Returns the view after a key; `quit` exits. `page`: lines of the list on the screen; `count`: features in it. */
+/**
+ * Returns the view after a key, or `quit` if the key exits. `page` is the number of list lines on the
+ * screen, `count` the number of features in the list.
+ */
 export function afterKey(view: View, key: string, page: number, count: number): View | "quit" {
   if (key === "\u0003") return "quit";
   if (view.isTyping) {
@@ -92,7 +95,7 @@ export function afterKey(view: View, key: string, page: number, count: number): 
   return { ...top, filter: FILTERS[(FILTERS.indexOf(view.filter) + 1) % FILTERS.length] ?? "all" };
 }
 
-/** Lines around the list: two above, the column heads, and one below. */
+/** Number of screen lines around the list: two above, the column heads, and one below. */
 const FRAME_LINES = 4;
 
 interface Shown {
@@ -128,7 +131,10 @@ export function frame(view: View, { site, features, lost, now, size, colour }: S
   return [...lines.slice(0, rows - 1), fitting(isTyping ? `/${search}_` : HELP)];
 }
 
-/** Repaint interval: limits repaints on busy sites and updates ages on quiet ones. Keys repaint at once. */
+/**
+ * Interval between repaints. It limits the work on busy sites, and updates ages on quiet ones. Keys repaint
+ * at once.
+ */
 const PAINT_MS = 1_000;
 
 export const top = command({
@@ -190,11 +196,14 @@ export const top = command({
   },
 });
 
-/** Alternate screen, hidden cursor, no wrapping (xterm's control sequences: ?1049, ?25, ?7). */
+/**
+ * Sequence that selects the alternate screen, hides the cursor, and disables wrapping (xterm: ?1049, ?25,
+ * ?7).
+ */
 const ENTER = "\u001b[?1049h\u001b[?25l\u001b[?7l";
 const LEAVE = "\u001b[?7h\u001b[?25h\u001b[?1049l";
 
-/** Key: a control sequence, e.g. of a cursor key, or one character. */
+/** Matches a key: a control sequence, e.g. of a cursor key, or one character. */
 const KEYS = /\u001b(?:\[[0-9;]*[A-Za-z~]|O[A-Z])|[\s\S]/gu;
 
 interface ScreenEvents {

@@ -36,7 +36,7 @@ const NO_CHECKOUT: Omit<CheckoutPicture, "user" | "host"> = {
   count: 1,
   borrowed: false,
 };
-/** Rules that look at data which history does not store. */
+/** Rules that are not replayed, because history does not store the data they need. */
 const NOT_KEPT: readonly AlertRule[] = ["unparsed", "disk", "clock", "outbox"];
 
 /** Replays every alert rule over the stored history with the current config. Throws StoreError. */

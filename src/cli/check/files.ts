@@ -70,7 +70,7 @@ export function checkFiles({ config, env, report }: Look): void {
 
 const MISSING = "does not exist";
 
-/** Returns null if this user can read the file (or run it), or the reason. */
+/** Returns the reason why this user cannot access the file in this mode; null if the user can. */
 export function whyUnreadable(file: string, mode = constants.R_OK): string | null {
   try {
     accessSync(file, mode);
@@ -162,7 +162,10 @@ function checkDatabase(directory: string, report: Report): void {
   }
 }
 
-/** Space that the write-ahead log and a copy before a migration can fill quickly. */
+/**
+ * Free space below which the check warns, or reports a problem. The write-ahead log and a copy before a
+ * migration can fill such a space quickly.
+ */
 const LITTLE_BYTES = 512 * 1024 * 1024;
 const TOO_LITTLE_BYTES = 64 * 1024 * 1024;
 

@@ -91,8 +91,8 @@ function checkLicenseFile(id: string, file: string, report: Report): void {
 }
 
 /**
- * Limits for the polls of a check, so that the waits for servers that do not answer do not add up. A poll
- * that has begun keeps its own timeout.
+ * Maximum number of simultaneous polls, and the time after which no more polls begin. They limit the total
+ * wait for servers that do not answer. A poll that has begun keeps its own timeout.
  */
 const LIMITS = { atOnce: 32, beginWithinMs: 60_000 };
 

@@ -21,8 +21,9 @@ export interface Trial extends Answer {
 }
 
 /**
- * Starts a copy of the unit that only answers the question, and removes it. `lines`: a drop-in to test. Throws with
- * systemd's message if the copy does not start, because then the service would not start either.
+ * Starts a copy of the unit that only answers the question, and removes it. `lines` are added to the copy
+ * as a drop-in. Throws with systemd's message if the copy does not start, because then the service would
+ * not start either.
  */
 export async function tryUnit(unit: string, lines: readonly string[], question: Question, run: Run) {
   const folder = await mkdtemp("/run/licmond-check-");

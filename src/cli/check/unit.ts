@@ -30,8 +30,9 @@ function thisHost() {
 }
 
 /**
- * Checks in a copy of the unit whether the service can use the files in the config. Applies only to the config that the
- * service reads; other configs are run by hand, without a sandbox. `unitFile`: a unit to test instead.
+ * Checks in a copy of the unit whether the service can use the files in the config. Applies only to the
+ * config that the service reads, because other configs are used by hand, without a sandbox. `unitFile` is
+ * tested instead of the installed unit.
  */
 export async function checkUnit(
   { config, file, env, report }: Look,
@@ -202,8 +203,8 @@ const RIGHTS = {
 } as const;
 
 /**
- * Explains why the service cannot use a file, and how to allow it. `inside`: identities of the file's
- * places in the sandbox.
+ * Explains why the service cannot use a file, and how to allow it. `inside` has the identities of the
+ * file's places in the sandbox.
  */
 function refused(need: Need, error: string, inside: readonly string[], trial: Trial): Finding {
   const { what, path, access, mayShow, places } = need;

@@ -3,7 +3,7 @@ import type { ErrorBody } from "../../domain/records.ts";
 import { EXIT_UNREACHABLE, Failure } from "../io.ts";
 import { notHere, type Target } from "./target.ts";
 
-/** Maximum silence of a connection. Streams send something every 15 s, and answers take less. */
+/** Maximum time without data on a connection. Streams send something every 15 s, and answers take less. */
 const SILENT_MS = 45_000;
 
 export class Refusal extends Failure {

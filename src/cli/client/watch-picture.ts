@@ -11,16 +11,18 @@ const LONGEST_RETRY_MS = 15_000;
 /** Servers by id, in the order of the config. */
 export type Site = ReadonlyMap<string, KeptServer>;
 
-/** `lost`: the reason why these servers are only the last known ones; null while the servers are live. */
+/**
+ * Servers as last received. `lost` is the reason why they are no longer updated; null while they are live.
+ */
 export interface Seen {
   readonly site: Site;
   readonly lost: string | null;
 }
 
 /**
- * Follows the live picture on the event stream until `ended` aborts. Yields the picture at first and after
- * every change. Reconnects a broken stream and reloads the picture. `named`: server ids, or empty for all.
- * Throws a Refusal that retrying cannot fix.
+ * Follows the live picture of the `named` servers (none means all) on the event stream until `ended`
+ * aborts. Yields the picture at first and after every change. Reconnects a broken stream and reloads the
+ * picture. Throws a Refusal that retrying cannot fix.
  */
 export async function* watchPicture(
   client: Client,

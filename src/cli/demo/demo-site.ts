@@ -25,7 +25,7 @@ import { outcomeOf } from "../parse.ts";
 
 export type DemoSite = ReturnType<typeof demoSite>;
 
-/** Options of a demo site. `interval`: time between two polls of a server, e.g. `10s`. */
+/** Options of a demo site. `interval` is the time between two polls of a server, e.g. `10s`. */
 export interface SiteOptions extends Readonly<Record<"host" | "directory" | "interval", string>> {
   readonly port: number;
   readonly seed: number;
@@ -70,7 +70,7 @@ function specOf(id: string): ServerSpec {
 }
 
 /**
- * Longest pause for which log lines are written afterwards. After a longer pause the logs have a gap,
+ * Maximum length of the log that is written after a pause. If the pause was longer, the logs have a gap,
  * because half a year of lines would take too long.
  */
 const LONGEST_MS = 35 * DAY_MS;
@@ -201,8 +201,8 @@ interface BackFillDeps {
   /** Same as in `createLive`. */
   readonly orderIds?: (ids: number[]) => number[];
   /**
-   * Called after each round with its pictures, before the round's hours are packed; stores data that
-   * belongs to the pictures.
+   * Stores data that belongs to the pictures of a round. Called after each round, before its hours are
+   * packed.
    */
   readonly looked?: (pictures: readonly ServerPicture[], now: number) => Promise<void>;
 }

@@ -28,7 +28,10 @@ const REAL = {
     (await import("./fleet.ts")).startFleet(...given),
   makeHistory,
   signInLink,
-  /** Resolves `wanted` on Ctrl-C or `kill`, until `quit` is called. A second signal exits at once. */
+  /**
+   * Returns a promise `wanted` that resolves on Ctrl-C or `kill`, until `quit` is called. A second signal
+   * exits at once.
+   */
   listenForEnd() {
     const { promise: wanted, resolve: stop } = Promise.withResolvers<unknown>();
     const quit = listenToSignals({ stop, exitNow: () => process.exit(EXIT_FAILURE), reload() {} });
@@ -122,7 +125,7 @@ async function startOne(wanted: Wanted, deps: DemoDeps, io: CommandIo): Promise<
   try {
     return {
       url: `http://${reachableHost(host)}:${port}`,
-      // Create the key only after the start, which fails if another demo uses the directory: otherwise the
+      // Create the key only after the start, which fails if another demo uses the directory. Otherwise the
       // key of that demo would be revoked.
       key: await makeAdminKey(directory, io),
       title: `${servers.length} simulated license servers (seed ${seed}), polled every ${collector.intervalMs / 1000} s\n\n${list.join("\n")}`,

@@ -27,7 +27,7 @@ const SITES: readonly { readonly site: string; readonly servers: readonly string
   { site: "stu", servers: ["cae", "optim", "impact"] },
   { site: "tor", servers: ["styling", "plant", "media"] },
 ];
-/** Maximum time to wait for the hub to catch up before the demo is shown. */
+/** Maximum time that the demo waits for the hub to catch up before it is shown. */
 const PATIENCE_MS = 60_000;
 const LOOK_MS = 100;
 
@@ -119,7 +119,10 @@ async function caughtUp(url: string, key: string, goOn: () => boolean): Promise<
 }
 
 const VERSIONS = "/usr/lib/postgresql";
-/** PostgreSQL refuses to run as root; root starts it under the first existing account of these. */
+/**
+ * Accounts under which root starts PostgreSQL, which refuses to run as root. The first existing one is
+ * used.
+ */
 const ACCOUNTS = ["postgres", "nobody"] as const;
 const ROLE = "licmond";
 const START_MS = 30_000;

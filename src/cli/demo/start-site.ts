@@ -21,7 +21,8 @@ export async function startSite(
   const writeLogs = createDemoLogs(demo, Date.now());
   const daemon = await createDaemon(demo.config);
   await daemon.start();
-  // Write logs only after the start, which fails if another demo runs: otherwise these would be the logs of that demo.
+  // Write logs only after the start, which fails if another demo runs. Otherwise this would write the logs
+  // of that demo.
   const stopLogs = keepWriting(writeLogs, io);
   return async () => {
     stopLogs();
@@ -29,7 +30,10 @@ export async function startSite(
   };
 }
 
-/** Fills an empty directory with history, until `goOn` returns false. `where`: name of the site for messages. */
+/**
+ * Fills an empty directory with history, until `goOn` returns false. `where` is the name of the site in
+ * messages.
+ */
 export async function makeHistory(
   demo: DemoSite,
   days: number,

@@ -11,7 +11,7 @@ import { UsageError } from "../io.ts";
 import { type ImportTarget, inBatches, knowServer } from "./import-log.ts";
 
 const LISTED = 20;
-/** Number of feature days in one transaction: without a daemon, and next to a daemon. */
+/** Number of feature days per transaction, if the import runs alone and if it runs next to a daemon. */
 const SIZES = { alone: 1_000, beside: 10 };
 
 /** Configured server for each server in the file; null = skipped. */
@@ -84,7 +84,7 @@ export async function importCounts(
 
   async function importServer(from: string, server: MonitoredServer) {
     const intervalMs = file.intervalOf(from);
-    /** `unclear`: no count, or an invalid, ambiguous or future time. */
+    /** `unclear` counts rows without a count, and rows with an invalid, ambiguous or future time. */
     const counts = { added: 0, known: 0, old: 0, unclear: 0 };
     const time = { first: null as number | null, last: null as number | null };
     const leftOut = new Map<string, string[]>();

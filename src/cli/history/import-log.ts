@@ -22,17 +22,20 @@ export interface ImportTarget {
   /** True if a daemon uses the same database: transactions are then short, with pauses in between. */
   readonly isBeside: boolean;
   readonly now: number;
-  /** Time in epoch ms. Sessions and denials that ended earlier are left out. */
+  /** Start of the retention in epoch ms. Sessions and denials that ended earlier are left out. */
   readonly keptFrom: number;
   readonly onProgress: (done: number, of: number) => void;
 }
 
-/** Quiet time after which an episode is closed. */
+/** Time since the last attempt after which an episode of denials is closed. */
 const OVER_MS = 2 * RETRY_WINDOW_MS;
 const MAX_SAMPLES = 20;
-/** Pieces of a log to read before denials are written, if there are few sessions. */
+/** Maximum number of pieces of a log to read before denials are written, even if there are few sessions. */
 const MAX_PIECES = 64;
-/** Daemons print a date every few hours: a larger gap between two logs means missing lines. */
+/**
+ * Maximum time between the end of a log and the start of the next one. Daemons print a date every few
+ * hours, so a longer gap means missing lines.
+ */
 const GAP_MS = 13 * 3_600_000;
 
 /**
@@ -57,7 +60,7 @@ export async function importLogs(
 
   const report = {
     counts: noCounts(),
-    /** `old`: sessions and denials older than the retention. */
+    /** `old` counts sessions and denials that ended before the retention. */
     sessions: { added: 0, known: 0, observed: 0, old: 0 },
     denials: { added: 0, widened: 0, known: 0, old: 0 },
     from: null as number | null,
@@ -148,8 +151,8 @@ function addCounts(sum: DebugLogCounts, more: DebugLogCounts): void {
 }
 
 /**
- * Rows per transaction. A daemon cannot write during a transaction, so next to a daemon a transaction takes
- * only a few ms.
+ * Number of rows per transaction, if the import runs alone and if it runs next to a daemon. A daemon cannot
+ * write during a transaction, which must therefore take only a few ms.
  */
 const ROWS = { alone: 20_000, beside: 200 };
 const GATHERED_BESIDE = 4_000;

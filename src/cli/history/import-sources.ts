@@ -61,9 +61,9 @@ async function* piecesOf(path: string, isPacked: boolean, onRead?: (bytes: numbe
 export type DatedLog = Awaited<ReturnType<typeof dated>>;
 
 /**
- * Finds the start of a log: `day` of its first line, in days since 1970-01-01; `inferred` if no line has a date;
- * `firstAt`, epoch ms, of the first line with a time. Reads no more of the log than needed. Rejects with LogReadError if
- * the file is not such a log.
+ * Finds the start of a log. `day` is the day of its first line, in days since 1970-01-01; `inferred` is
+ * true if no line has a date. `firstAt` is the time of the first line with a time, in epoch ms. Reads no
+ * more of the log than needed. Rejects with LogReadError if the file is not such a log.
  */
 export async function dated(source: LogSource, zone: string, debugLog: DebugLog) {
   const finder = debugLog.createFirstDay(zone);
@@ -98,7 +98,7 @@ async function readLines(source: LogSource, line: (text: string) => void, isEnou
   cutter.finish(line);
 }
 
-/** From this size on, a message says where stdin is kept. */
+/** Size of stdin from which a message says where the data is kept. */
 const TOLD_FROM_BYTES = 256 * 1024 * 1024;
 
 /**

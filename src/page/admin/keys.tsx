@@ -19,7 +19,7 @@ const ROLE_WORDS = {
   admin: "admin: everything",
 };
 const ORDER = Object.keys(MARKS);
-/** More keys than exist in practice, because the API's default limit is 100. */
+/** Parameters that request all keys: the API's default limit is 100, and no installation has 1,000 keys. */
 const ALL = { limit: "1000" };
 
 export function Keys() {

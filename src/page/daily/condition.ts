@@ -84,7 +84,7 @@ export const isOld = (server: KeptServer): boolean =>
 
 type Part = Readonly<{ text: string; to?: Place }>;
 
-/** Maximum number of problems to name. More problems are counted by kind. */
+/** Maximum number of problems that are named. If there are more, they are counted by kind. */
 const MOST_NAMED = 3;
 
 /** Describes the state of the site in one sentence. Disabled servers do not count. */

@@ -8,8 +8,9 @@ import { conditionOf, isOld, KINDS, kindOf, MARK_OF } from "./condition.ts";
 const ROWS = 2;
 
 /**
- * Reads the parameters of a wall: `servers=eda,cae` (in that order; default: all), `label=location:muc`,
- * and `rows` of tiles, 1 to 4. `unknown`: names in the address that the config does not have.
+ * Reads the parameters of a wall: `servers=eda,cae` (shown in this order; default: all),
+ * `label=location:muc`, and `rows` of tiles, 1 to 4. `unknown` are names in the address that the config
+ * does not have.
  */
 export function wallOf(site: Site, query: URLSearchParams) {
   const ids = new Set(query.get("servers")?.split(",").filter(Boolean) ?? site.keys());

@@ -12,7 +12,7 @@ type Row = SiteRecord & { readonly id: string };
 const FIRST = "state";
 export const SITE_MARKS = { silent: "stale", behind: "warn", connected: "ok" } as const;
 const STATES = Object.keys(SITE_MARKS);
-/** Clock differences above this limit are shown. */
+/** Minimum difference of a site's clock that is shown. */
 const CLOCK_MS = 60_000;
 const SOON_DAYS = 30;
 

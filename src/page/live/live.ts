@@ -42,10 +42,13 @@ export const polledAt = computed(() =>
 const GATHER_MS = 200;
 const HIDDEN_MS = 60_000;
 
-/** After this time without a stream, the picture is read periodically. */
+/** Time without a stream after which the picture is read periodically. */
 const FETCH_AFTER_MS = 10_000;
 const FETCH_EVERY_MS = 30_000;
-/** A longer time between two ticks means that the tab or machine slept; hidden tabs tick at least once a minute. */
+/**
+ * Time between two ticks above which the tab or machine must have slept. Hidden tabs tick at least once a
+ * minute.
+ */
 const ASLEEP_MS = 90_000;
 
 /** Start of the time without a stream, in epoch ms by this browser's clock; null while the stream is open. */

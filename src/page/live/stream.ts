@@ -3,8 +3,9 @@ import type { Patch } from "../../domain/live-picture.ts";
 import { ownIds } from "../here.ts";
 
 /**
- * Messages from the stream to a tab. `open`: events may have been missed, so read the picture. `lost`:
- * nothing is live, and no event came for `silentMs` (absent from a worker of an older version).
+ * Messages from the stream to a tab. After `open`, the tab must read the picture, because it may have
+ * missed events. `lost` means that nothing is live and no event came for `silentMs`, which a worker of an
+ * older version does not send.
  */
 export type StreamNews =
   | { readonly type: "open" }
@@ -18,12 +19,12 @@ export type TabWord = "retry" | "rest" | "bye";
 const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 15_000;
 /**
- * Silence after which the stream counts as lost, because a hanging daemon does not end its connections.
- * Heartbeats come every 15 s.
+ * Time without data after which the stream counts as lost, because a hanging daemon does not end its
+ * connections. Heartbeats come every 15 s.
  */
 export const SILENT_MS = 40_000;
 const TICK_MS = 1_000;
-/** Metrics come once an hour, which is the longest interval that the API allows. */
+/** Address of the stream. It requests metrics once an hour, the longest interval that the API allows. */
 const STREAM = "./stream/combined?events=picture,alert,denial&interval=3600000&heartbeat=event";
 
 /** Keeps an event stream open until `rest`. Retries after HTTP errors, which browsers do not. */

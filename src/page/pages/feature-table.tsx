@@ -16,7 +16,7 @@ import { keep, kept } from "../storage.ts";
 import { unlessSeats } from "../words.ts";
 
 export const FIRST = "free";
-/** Narrower windows do not show the columns of the last day. */
+/** Matches windows that are wide enough for the columns of the last day. */
 const WIDE = matchMedia("(min-width: 72.5625em)");
 
 const OPTIONAL = ["daemon", "peak", "denied", "expires", "age"] as const;
@@ -114,7 +114,7 @@ export function useInOrder(rows: () => FeatureRow[], sort: string, of: unknown):
   return useMemo(() => sorted(rows(), sort, BY_DAY), [of, sort, needsDays && days.value]);
 }
 
-/** Minimum coverage of an exact peak. With less coverage, a peak is a lower bound. */
+/** Minimum coverage for an exact peak. With less coverage, the peak is shown as a lower bound. */
 const COVERED = 0.9;
 /** A row that merges several features has no history. */
 const pastOf = (row: FeatureRow) => (row.of === undefined ? dayOf(row) : NOTHING_KNOWN);
@@ -218,10 +218,10 @@ type Day = Pick<StatsRecord, "peakUsed" | "denials" | "coverage"> & { readonly r
 const NOTHING_KNOWN: Day = { peakUsed: null, denials: null, coverage: 0, readAt: 0 };
 const days = signal<ReadonlyMap<string, Day>>(new Map());
 
-/** Requests wait until scrolling and typing pause. */
+/** Time without scrolling and typing after which requests are sent. */
 const RESTS_MS = 400;
 const HOLDS_MS = 600_000;
-/** Maximum length of an address, because longer ones may be refused. */
+/** Maximum length of an address in characters, because longer ones may be refused. */
 const MOST_CHARACTERS = 6_000;
 let resting: ReturnType<typeof setTimeout> | undefined;
 

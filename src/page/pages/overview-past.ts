@@ -15,8 +15,8 @@ import { type DenialGroup, grouped } from "../past-rows.ts";
 
 const quarter = computed(() => Math.floor(now.value / 900_000));
 /**
- * Maximum number of features for a series of five minutes, which has 289 points per feature. A series of an
- * hour has 25.
+ * Maximum number of features for which a series has steps of five minutes (289 points per feature). For
+ * more features, the steps are an hour (25 points).
  */
 const MOST_FINE = 60;
 const MOST_FEATURES = 1_000;
@@ -30,7 +30,7 @@ function useLast<T>(answer: T | null): T | null {
 
 interface Past {
   readonly day: Day | null;
-  /** Reason for a missing day, as text; also null while the day loads. */
+  /** Reason why the day is missing; null if the day is known or loading. */
   readonly why: string | null;
 }
 
@@ -55,7 +55,7 @@ export function useDay(servers: Site): Past {
 export const midnight = (): number => new Date(serverNow()).setHours(0, 0, 0, 0);
 
 export interface Denials {
-  /** By feature, or by daemon if the manager only counts. */
+  /** Denials by feature, or by daemon if the manager only counts denials. */
   readonly of: readonly DenialGroup[];
   /** Null if denials are unknown for all servers. */
   readonly count: number | null;

@@ -71,7 +71,9 @@ export function Overview() {
   );
 }
 
-/** Same delay as the header's bar. */
+/**
+ * Duration of an interruption after which the time of the data is shown; the same as for the header's bar.
+ */
 const TELL_AFTER_MS = 10_000;
 
 function Status({ servers, denied }: Readonly<{ servers: Site; denied: ReturnType<typeof useDenials> }>) {

@@ -18,7 +18,7 @@ import { amount, seatsInWords, unlessSeats, waitingWords } from "../words.ts";
 import { useDay, useExpiries } from "./overview-past.ts";
 
 const SCREEN_MS = 15_000;
-/** Interruptions are shown in color after this time. A restart of the daemon is shorter. */
+/** Duration of an interruption from which it is shown in color. A restart of the daemon takes less. */
 const LOST_MS = SILENT_MS;
 const LEAST_WIDTH = 700;
 const THREE_COLUMNS_WIDTH = 1_200;

@@ -6,7 +6,7 @@ import { orUnknown } from "../series.ts";
 /** Color tokens by share. Full hours use `FULL`. */
 const SHADES = ["heat-0", "heat-1", "heat-2", "heat-3", "heat-4"];
 const FULL = "full-mark";
-/** An hour with at least this percentage is full. */
+/** Minimum use of a full hour, in percent. */
 const ALL = 99.5;
 const WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const HOURS = Array.from({ length: 24 }, (_, hour) => `${hour}`.padStart(2, "0"));
@@ -14,8 +14,9 @@ const HOURS = Array.from({ length: 24 }, (_, hour) => `${hour}`.padStart(2, "0")
 const colour = (token: string) => ({ backgroundColor: `var(--${token})` });
 
 /**
- * Shows use by weekday and hour. `total`: seats of a single feature, to mark full hours; null for several
- * features. Shades show the share of `total`, or without a total the share of the busiest hour.
+ * Shows use by weekday and hour. `total` is the number of seats of a single feature, to mark full hours;
+ * null for several features. Shades show the share of `total`, or without a total the share of the busiest
+ * hour.
  */
 export function HeatMap(props: {
   readonly cells: readonly HeatCellRecord[];

@@ -132,7 +132,7 @@ const OF_FEATURE: readonly ListColumn<HolderRow>[] = [
   { ...HOST, class: "a-s m el", cell: ({ host }) => host ?? <Unknown /> },
 ];
 
-/** Lists holders and waiting requests of one feature. `lasts`: head of the duration column. */
+/** Lists holders and waiting requests of one feature. `lasts` is the head of the duration column. */
 export function HolderTable(props: Readonly<{ rows: readonly HolderRow[]; label: string; lasts: string }>) {
   const { label, lasts } = props;
   const [sort, search] = [`${slugOf(label)}-sort`, `${slugOf(label)}-q`];

@@ -8,7 +8,7 @@ import { isOnPaper } from "./print-foot.tsx";
 
 export interface ListColumn<T> {
   readonly head: string;
-  /** Sort word of the head. A head without a sort word is not a button. */
+  /** Name of the column in `sort`. Without it, the head is not a button. */
   readonly order?: string;
   readonly by?: (row: T) => string | number | null;
   readonly width: string;

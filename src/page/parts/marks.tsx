@@ -18,7 +18,7 @@ export type IconName =
   | "admin"
   | "more";
 
-/** A drawing of the sprite in index.html. `size`: pixels at the default text size. */
+/** A drawing of the sprite in index.html. `size` is in pixels at the default text size. */
 export function Icon({ name, size = 12 }: Readonly<{ name: IconName; size?: number }>) {
   const side = `${size / 16}rem`;
   return (

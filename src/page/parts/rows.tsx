@@ -36,13 +36,13 @@ function cellOf<T>(column: Column<T>, row: T): ComponentChildren {
   return at === null ? column.otherwise : <time dateTime={at}>{moment(Date.parse(at), now.peek())}</time>;
 }
 
-/** Number of rows shown at first, and added on request; print has all. */
+/** Number of rows that are shown at first, and added on request. Print shows all rows. */
 const FIRST = 20;
 const MORE = 500;
 
 /**
  * A table that sorts by every column and filters by text. The address keeps both under the table's name.
- * `total`: number of rows without the limit.
+ * `total` is the number of rows without the limit.
  */
 export function Rows<T>(props: {
   readonly label: string;

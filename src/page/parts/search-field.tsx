@@ -33,7 +33,7 @@ export function SearchField(props: Readonly<{ label: string; hint: string; examp
   );
 }
 
-/** A chip that chooses one of several values in the address. `any`: text for no value. */
+/** A chip that chooses one of several values in the address. `any` is its text if no value is chosen. */
 export function Choice(props: {
   readonly name: string;
   readonly label?: string;

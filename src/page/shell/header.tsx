@@ -25,7 +25,7 @@ import { isShown, PLACES, WITHIN } from "./places.ts";
 import { FreeNote, Note } from "./watch.tsx";
 
 const SEARCHED: readonly string[] = [...(IS_FLEET ? [""] : []), "features", "people", "servers"];
-/** Interruptions are also reported in a bar after this time; before, only the header's dot shows them. */
+/** Duration of an interruption after which a bar reports it, too. Before, only the header's dot shows it. */
 const TELL_AFTER_MS = 10_000;
 
 function Links({ isDock = false }) {

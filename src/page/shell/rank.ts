@@ -10,7 +10,7 @@ export interface Entry extends Identified {
   readonly act?: () => void;
 }
 
-/** Maximum per kind, so that frequent kinds do not hide rare ones. */
+/** Maximum number of entries per kind, so that frequent kinds do not hide rare ones. */
 const MOST_OF_KIND = 8;
 /** Order among equal matches: rare kinds first. */
 const KINDS: readonly Entry["kind"][] = ["page", "site", "server", "feature", "person", "host", "action"];

@@ -5,7 +5,7 @@ import { cleanUp, later, linesOf, open, temporaryDirectory } from "../../store/p
 
 afterEach(cleanUp);
 
-/** Number of ids read before the kill, per round. */
+/** Number of ids to read in each round before the process is killed. */
 const ROUNDS = [3, 17, 31];
 
 test("delivers committed notes at least once despite kill -9 at any moment", async () => {

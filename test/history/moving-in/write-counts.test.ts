@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { createSeriesDays } from "../../../src/history/moving-in/write-counts.ts";
 
 const INTERVAL = 60_000;
-/** Near the end of a day. */
+/** Start of the counts, near the end of a day. */
 const BASE = Date.UTC(2026, 0, 2) - 20 * INTERVAL;
 const minutes = fc.uniqueArray(fc.nat(60), { maxLength: 30 }).map((list) => list.sort((a, b) => a - b));
 const at = (minute: number) => BASE + minute * INTERVAL;

@@ -273,7 +273,7 @@ describe("two processes", () => {
 test("kill -9 at any moment loses nothing that was committed", async () => {
   const directory = quickDirectory();
   const made: string[] = [];
-  // Number of commits before the kill.
+  // Number of commits in each round before the process is killed.
   const rounds = [1, 2, 7, 23, 40];
   for (const commits of rounds) {
     const writer = spawnScript("holder.ts", [directory, "daemon", "write"]);
