@@ -32,8 +32,8 @@ export function logAlert(log: Log, { alert, change }: AlertNews<Logged>, alerts?
 }
 
 /**
- * Alerts up to this time after the first reading belong to it, because the next tick checks dates up to a
- * minute later.
+ * Time after a server's first poll during which its alerts are logged together with those of the first
+ * reading, because the next tick, up to a minute later, checks dates.
  */
 const FIRST_MS = MINUTE_MS + 5_000;
 

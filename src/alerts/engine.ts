@@ -24,8 +24,8 @@ export interface AlertEngineDeps extends AlertStoreDeps {
 }
 
 /**
- * If a tick is later than this, the host slept or the clock was set: polls before the tick do not count as
- * missed.
+ * Maximum delay of a tick. After a longer delay, the host slept or the clock was set, so polls before the
+ * tick do not count as missed.
  */
 const LATE_MS = 5_000;
 

@@ -42,7 +42,7 @@ export interface AlertState {
 export interface Watched {
   readonly subject: AlertSubject;
   readonly watch: Watch;
-  /** Last observation, epoch ms; null means in an earlier process. */
+  /** Time of the last observation, epoch ms; null if the observation was in an earlier process. */
   readonly seenAt: number | null;
 }
 

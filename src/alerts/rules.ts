@@ -23,12 +23,15 @@ import type { Patience, Watch } from "./watch.ts";
 
 /** Alert rules: patience, subjects, severity and message. Pure. `evaluator.ts` applies them. */
 
-/** Some vendors write dates from this year on to mean "permanent". */
+/** Year from which an expiry date means "permanent", because some vendors write such dates. */
 const FIRST_PERMANENT_YEAR = 2090;
-/** Percent of the file system in use. At the critical value, health reports the disk as degraded. */
+/**
+ * Percentages of the file system in use from which the disk alert is a warning or critical. From the
+ * critical value on, health reports the disk as degraded.
+ */
 const DISK_WARNING = 90;
 const DISK_CRITICAL = 95;
-/** Percent of `[fleet] outbox_size` in use. */
+/** Percentage of `[fleet] outbox_size` in use from which the outbox alert is a warning. */
 const OUTBOX_WARNING = 80;
 
 /** Subject of an alert within its server. */
@@ -66,8 +69,8 @@ export interface HostLook {
   /** By how much the clock is ahead of the stored time; negative means behind, null means trusted. */
   readonly clockDoubtMs: number | null;
   /**
-   * Outbox of the fleet: how much of it is in use, in percent, and whether facts were dropped since the hub
-   * last answered; null without a fleet.
+   * Percentage of the fleet's outbox in use, and whether facts were dropped since the hub last answered;
+   * null without a fleet.
    */
   readonly outbox: { readonly percent: number; readonly dropped: boolean } | null;
 }
@@ -137,9 +140,9 @@ export const EXPIRY = row({
   },
 });
 
-/** A denial shows for this time that the demand exceeds the seats. */
+/** Time after a denial during which the feature counts as having more demand than seats. */
 const DEMAND_MS = HOUR_MS;
-/** A shortage ends when use falls this many percentage points below the warning level. */
+/** Number of percentage points below the warning level at which a shortage ends. */
 const ENDS_BELOW = 5;
 
 /**
@@ -266,7 +269,7 @@ export const UNPOLLED: Rule<{ readonly server: string; readonly due: number }> =
   finding: ({ server, due }) => warning(`${server} has not been polled since ${iso(due)}`),
 };
 
-/** After this time with an alert, unrecognized lines become usual. */
+/** Duration of an alert after which its number of unrecognized lines counts as usual. */
 export const USUAL_AFTER_MS = DAY_MS;
 
 /** More lines of the output than usual are unrecognized. */

@@ -12,7 +12,7 @@ import type { CommandRunner } from "./run-command.ts";
 export interface StepAnswer {
   readonly step: Step;
   readonly result: StepResult;
-  /** Null without an answer that is worth parsing. */
+  /** Null if there is no answer that is worth parsing. */
   readonly reading: Reading | null;
   readonly limitMs: number;
 }

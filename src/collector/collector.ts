@@ -35,8 +35,8 @@ export type Collector = ReturnType<typeof createCollector>;
 export type CollectorStatus = ReturnType<Collector["status"]>;
 
 /**
- * Share of the slots that slow polls may use. Otherwise 30 hanging tools among 50 would occupy all 8 slots
- * for two minutes at a time.
+ * Maximum share of the slots for slow polls. Without this limit, 30 hanging tools among 50 would occupy all
+ * 8 slots for two minutes at a time.
  */
 const SLOW_SHARE = 0.25;
 

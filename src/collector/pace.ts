@@ -18,7 +18,10 @@ const PROCESS: TurnsDeps = {
  * slowest answers took 3 times as long with a factor of 1, 2–3 times with 2, and twice with 3.
  */
 const REST = 3;
-/** Limits the rest after the process or the machine was suspended. */
+/**
+ * Maximum length of a rest. Without this limit, the rest would be long after the process or the machine was
+ * suspended.
+ */
 const LONGEST_REST_MS = 50;
 
 /**
@@ -48,9 +51,15 @@ export function createTurns(requestsWant: () => boolean, deps: TurnsDeps = PROCE
 
 /** Maximum back-off, unless the interval itself is longer. */
 const MAX_BACKOFF_MS = 10 * 60_000;
-/** First polls are spread over this time, or over the interval if the interval is shorter. */
+/**
+ * Maximum time over which first polls are spread. With a shorter interval, they are spread over the
+ * interval.
+ */
 const MAX_SPREAD_MS = 10_000;
-/** Random variation of the interval: servers are not polled in lockstep. */
+/**
+ * Maximum random variation, as a share of the delay until the next poll, so that servers are not polled in
+ * lockstep.
+ */
 const JITTER = 0.1;
 const MIN_GAP = 0.1;
 

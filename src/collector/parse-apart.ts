@@ -6,11 +6,11 @@ import { expressionsOf, type Profile } from "../managers/profile.ts";
 import type { ParseAnswer, ParseOrder } from "../managers/profiles/parsing-service.ts";
 import { joinChunks } from "../managers/profiles/reading-chunks.ts";
 
-/** Time limit to parse one answer; 16 MiB take a tenth of it. */
+/** Maximum time to parse an answer. The largest answers (16 MiB) need a tenth of it. */
 const LIMIT_MS = 5_000;
 /**
- * Shorter limit for a profile whose last answer took too long, so that its other servers do not delay other
- * profiles.
+ * Maximum time to parse an answer with a profile whose last answer took too long, so that the profile's
+ * other servers do not delay other profiles.
  */
 const LIMIT_AGAIN_MS = 1_000;
 

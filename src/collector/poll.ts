@@ -31,7 +31,7 @@ import { findTool } from "./tool.ts";
 export interface PollerDeps {
   readonly run: CommandRunner["run"];
   readonly managerOf: (name: ManagerName) => Manager;
-  /** Default: a new worker, which starts with the first answer. */
+  /** Parses answers with profiles in a worker. Default: a new worker, which starts with the first answer. */
   readonly parseApart?: Pick<ParseApart, "read">;
   readonly measure: MeasureReachability;
   readonly path: string;
@@ -61,7 +61,7 @@ export function createPoller(deps: PollerDeps) {
       hosts: learnt,
       /** Number of learnt hosts when they were last stored. */
       stored: learnt.learnt(),
-      /** By name of the step. */
+      /** Memory of the last output, by name of the step. */
       outputs: new Map<string, ReturnType<typeof createOutputMemory>>(),
       /** Members of the last reading. If the address is a license file, only a reading has them. */
       members: [] as readonly MemberAddress[],
@@ -84,7 +84,7 @@ export function createPoller(deps: PollerDeps) {
     const measured = measure(members, signal);
 
     const { profile } = manager;
-    // Accept an answer that was cached after the poll before the last one.
+    // A cached answer may be as old as the longest time between two polls that count as continuous.
     const maxAgeMs = longestSilence(server);
     const deps: StepDeps = {
       run,
@@ -206,7 +206,7 @@ function errorOf(
   return pollErrorOf({ result, reading: deciding.reading ?? reading, address, timeoutMs: limitMs, explain });
 }
 
-/** The report's time is in one of the first lines. */
+/** Number of lines at the start of an output; one of them contains the report's time. */
 const HEAD_LINES = 4;
 const MAX_HEAD = 4096;
 const LF = 0x0a;

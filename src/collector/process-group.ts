@@ -42,12 +42,12 @@ export function signalGroup(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** Environment variable that marks every process of a command, even after setsid(2). */
+/** Name of the environment variable that marks every process of a command, even after setsid(2). */
 export const MARK = "LICMOND_RUN";
 
 /**
- * How long to collect marks before reading /proc. With 300 processes on a host, reading /proc blocks the
- * event loop for 8 ms, and hundreds of polls may end within a second.
+ * Time for which marks are collected before /proc is read. With 300 processes on a host, reading /proc
+ * blocks the event loop for 8 ms, and hundreds of polls may end within a second.
  */
 const SWEEP_MS = 200;
 

@@ -2,9 +2,9 @@ import { lookup } from "node:dns/promises";
 import { codeOf, messageOf } from "../domain/error-code.ts";
 import type { MemberReachability } from "../domain/poll.ts";
 
-/** Time limit for looking up and connecting to a member, and thus the longest delay of a poll. */
+/** Maximum time to look up and connect to a member, and so the longest delay of a poll. */
 const TIMEOUT_MS = 2000;
-/** Maximum addresses per name; all are tried at once. */
+/** Maximum number of addresses that are tried per name, all at once. */
 const MAX_ADDRESSES = 4;
 
 export interface MemberAddress {

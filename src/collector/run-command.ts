@@ -2,9 +2,12 @@ import type { PollRaw } from "../domain/poll.ts";
 import { createEnding, createSweeper, type Ending, MARK, signalGroup } from "./process-group.ts";
 import { explainStart, locate, type StartFailure } from "./tool.ts";
 
-/** The largest output of a real tool seen so far is under 1 MB. */
+/**
+ * Default for the maximum size of an answer in bytes. The largest output of a real tool seen so far is
+ * under 1 MB.
+ */
 export const DEFAULT_MAX_BYTES = 16 * 1024 * 1024;
-/** Size limit of the stream without the answer. */
+/** Maximum size of the stream that does not contain the answer. */
 const MAX_BESIDE_BYTES = 1024 * 1024;
 
 export interface CommandRequest {
@@ -20,7 +23,7 @@ export interface CommandRequest {
   readonly stdin?: Uint8Array;
   /** Stream with the answer, to which `maxBytes` applies; default stdout. */
   readonly answersOn?: "stdout" | "stderr";
-  /** Default 16 MiB. */
+  /** Maximum size of the answer in bytes; default 16 MiB. */
   readonly maxBytes?: number;
   /** Kill a command that exceeds the limit (default), or discard the rest. */
   readonly onOverflow?: "kill" | "discard";
@@ -221,7 +224,7 @@ function watchSilence(count: () => number, ms: number): { came: Promise<void>; c
   return { came, clear: () => clearInterval(timer) };
 }
 
-/** Size of the sample kept of a stream that exceeds its limit. */
+/** Number of bytes that are kept from the start of a stream that exceeds its limit. */
 export const HEAD_BYTES = 1024 * 1024;
 
 type CappedReader = ReturnType<typeof readCapped>;
@@ -275,7 +278,7 @@ function readCapped(
     get truncated() {
       return truncated;
     },
-    /** Includes discarded chunks, to detect whether a process still writes. */
+    /** Number of chunks read, including discarded ones, to detect whether a process still writes. */
     get chunks() {
       return chunks;
     },

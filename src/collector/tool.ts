@@ -200,7 +200,7 @@ function fixForLoader(loader: string): string {
 }
 
 const MACHINES: Readonly<Record<number, string>> = { 3: "x86", 40: "ARM", 62: "x86-64", 183: "ARM 64" };
-/** Architectures that this kernel runs natively. */
+/** ELF machine numbers of the architectures that this kernel runs natively. */
 const NATIVE = process.arch === "arm64" ? [183, 40] : [62, 3];
 const ELF_MARK = 0x7f;
 const PT_INTERP = 3;

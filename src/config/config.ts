@@ -25,7 +25,7 @@ export function buildConfig(file: ConfigFile, environment: Environment) {
   return {
     http: {
       host: http.host ?? "127.0.0.1",
-      /** Without a host, only this host can connect; `serve` and `check` point that out. */
+      /** False if no host is set; then only this host can connect, which `serve` and `check` point out. */
       isHostSet: http.host !== undefined,
       /** 0 = any free port. */
       port: http.port ?? 8080,
@@ -47,7 +47,7 @@ export function buildConfig(file: ConfigFile, environment: Environment) {
       // systemd joins several state directories with colons.
       directory: storage.directory ?? (environment.STATE_DIRECTORY?.split(":")[0] || STORAGE_DIRECTORY),
       backupBeforeUpgrade: storage.backup_before_upgrade ?? true,
-      /** Daily backups to keep: of state.db only, and of both databases; 0 = off. */
+      /** Number of daily backups to keep: of state.db only, and of both databases; 0 = off. */
       backups: { state: storage.backups?.state ?? 7, history: storage.backups?.history ?? 1 },
     },
     log: { level: log.level ?? "info", format: log.format ?? "auto" },
@@ -125,7 +125,7 @@ function buildPage(page: Section<"page">) {
     people: page.people ?? "viewer",
     /** Data visible without a key. */
     public: page.public ?? "off",
-    /** As in a Content-Security-Policy. */
+    /** Sources that may embed the page, as in a Content-Security-Policy. */
     frameAncestors: (page.frame_ancestors ?? []).map((one) => (one === "self" ? "'self'" : one)),
     /** Header with the user name, from a trusted proxy; null = no single sign-on. */
     userHeader: page.user_header ?? null,
@@ -153,12 +153,15 @@ function buildRetention(retention: Section<"retention">) {
 }
 
 export const ALERT_DEFAULTS = {
-  /** Percent. */
+  /** Percentages of a feature's seats in use from which an alert is a warning or critical. */
   usageWarning: 90,
   usageCritical: 100,
   /** A full feature is critical only if a request is queued or was denied. */
   criticalNeedsDemand: false,
-  /** How long a shortage must last before its alert fires, and be over before the alert resolves. */
+  /**
+   * Minimum duration of a shortage before its alert fires. The alert resolves after twice this time without
+   * a shortage.
+   */
   forMs: ms("15m"),
   /** Days before an expiry on which an alert fires. */
   expiryDays: [30, 14, 7, 1] as readonly number[],
@@ -166,9 +169,9 @@ export const ALERT_DEFAULTS = {
   failures: 3,
   /** Consecutive good polls before the alert resolves. */
   recoveries: 2,
-  /** A checkout that lasts longer is held too long; 0 = never. */
+  /** Hours after which a checkout counts as held too long; 0 = never. */
   heldHours: 0,
-  /** 0 = no reminders. */
+  /** Time between two reminders; 0 = no reminders. */
   reminderMs: ms("24h"),
 };
 export type AlertSettings = Readonly<typeof ALERT_DEFAULTS>;
@@ -228,7 +231,7 @@ function buildNotification(notification: Section<"notifications">[number], envir
     features: notification.features ?? null,
     labels: notification.labels ?? null,
     anonymize: notification.anonymize ?? false,
-    /** Alerts within this time are sent as one message. */
+    /** Time within which alerts are combined into one message. */
     groupMs: ms(notification.group, "30s"),
   } as const;
   const secretFile = pathOfFile(notification.secret_file, environment);
@@ -298,9 +301,9 @@ function buildFleet(fleet: ConfigFile["fleet"], environment: Environment) {
     allow: fleet.allow ?? (["rescan", "acknowledge"] as const),
     /** Daemon that sends notifications about this site's alerts. */
     notify: fleet.notify ?? "site",
-    /** Rate limit for data that was queued during an outage. */
+    /** Maximum rate, in bytes per second, of sending data that was queued during an outage. */
     bytesPerSecond: parseBytes(fleet.rate ?? "1MB") ?? 1e6,
-    /** Size limit of the queue. If it is exceeded, facts are dropped, and their days are sent instead. */
+    /** Maximum size of the queue. Beyond this limit, facts are dropped, and their days are sent instead. */
     outboxBytes: parseBytes(fleet.outbox_size ?? "256MB") ?? 256e6,
     labels: fleet.labels ?? {},
     /** Also send audit lines, warnings and errors. */

@@ -28,7 +28,7 @@ export function parseNetwork(text: string): IpNetwork | null {
 
 export interface IpNetwork {
   readonly groups: readonly number[];
-  /** Length of the prefix, of 128 bits. */
+  /** Length of the prefix in bits, 0–128. */
   readonly bits: number;
 }
 

@@ -14,7 +14,7 @@ import { ConfigFile, ServerDefaults } from "./schema.ts";
 
 export const DEFAULT_CONFIG_FILE = "/etc/licmond/licmond.toml";
 
-/** `file` is null without a config file; the defaults apply. */
+/** `file` is null if there is no config file; the defaults apply then. */
 export type LoadedConfig = Interpreted & { readonly file: string | null };
 
 /** Returns the config file: `--config`, else $LICMOND_CONFIG, else the default. */

@@ -130,7 +130,7 @@ function* formats(profile: Table, at: At): Generator<Finding> {
     }
 }
 
-/** Group that each line's expression must capture. */
+/** Named group that the expression must capture, by kind of line. */
 const NEEDED: Readonly<Record<string, string>> = { feature: "name", member: "host" };
 
 function* expressions({ end, strip, match }: Table, at: At): Generator<Finding> {

@@ -111,9 +111,9 @@ export interface Problem {
   readonly file: string | null;
   /** Environment variable that set the value; null if the file did. */
   readonly variable: string | null;
-  /** 1-based; null if unknown. */
+  /** Line number, starting at 1; null if unknown. */
   readonly line: number | null;
-  /** Such as `servers[0].interval`; empty for the whole file. */
+  /** Path of the key, such as `servers[0].interval`; empty for the whole file. */
   readonly path: string;
   readonly message: string;
   /** Quoted id of the server that the path is about. */

@@ -7,8 +7,8 @@ export interface KnownFeature extends CountedFeature {
 }
 
 /**
- * In the order of their keys. Packed rows of `held` and `site` combine all features; the other kinds have
- * one row per feature.
+ * Kinds of packed rows, in the order of their keys. A row of `held` or `site` combines all features of a
+ * day; the other kinds have one row per day and feature.
  */
 export const PACKED_KINDS = ["samples", "hours", "rollups", "held", "site"] as const;
 export type PackedKind = (typeof PACKED_KINDS)[number];

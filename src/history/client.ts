@@ -11,12 +11,15 @@ import type {
   ToWorker,
 } from "./serve.ts";
 
-/** Queries are abandoned after this time, before the HTTP side closes the silent connection after 30 s. */
+/**
+ * Time after which a query is abandoned. It is shorter than the 30 s after which the HTTP side closes a
+ * silent connection.
+ */
 const DEFAULT_TIMEOUT_MS = 25_000;
 const MAX_WAITING = 500;
-/** A worker that runs an abandoned query for longer than this is stuck in one statement. */
+/** Time after which a worker that still runs an abandoned query counts as stuck in one statement. */
 const STUCK_MS = 1_000;
-/** Maximum number of replaced workers whose statement is still running; beyond that, new queries wait. */
+/** Maximum number of replaced workers whose statement is still running. At this number, new queries wait. */
 const MAX_STUCK = 3;
 
 /** Reads history in a worker with its own connection, so that the main thread does not wait. */

@@ -27,7 +27,10 @@ const UNLIMITED = 16;
 
 const TO_THE_END = 1;
 const DENIALS = 2;
-/** One group whose levels fill the bucket: the last level's time is the remaining time. */
+/**
+ * Flag: the bucket has one group, whose levels fill the bucket, so the time of the last level is the rest
+ * of the bucket.
+ */
 const FULL = 4;
 
 /** Codes for the total of a group; known totals are stored as total + 2. */

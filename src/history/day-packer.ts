@@ -58,7 +58,10 @@ function clipped(holding: Holding, from: number, to: number): Holding | null {
 }
 
 export type DayQueries = typeof DAY_QUERIES;
-/** Enough for a day with a million sessions. */
+/**
+ * Client name and time limit of the packer's queries. The limit is enough for a day with a million
+ * sessions.
+ */
 const ASKING = { who: "days", timeoutMs: 120_000 };
 
 const GRACE_MS = 120_000;

@@ -3,7 +3,10 @@ import type { UnmetRequest } from "../domain/stats/demand.ts";
 import { NO_SEAT_CODES } from "../domain/words.ts";
 import type { Rows } from "../store/conditions.ts";
 
-/** A query about a whole site needs the result of a range for thousands of features. */
+/**
+ * Caches the answers of `ask` by range, because a query about a whole site needs the same answer for
+ * thousands of features.
+ */
 export function oncePerRange<Answer>(ask: (start: number, end: number) => Answer) {
   const answers = new Map<string, Answer>();
   return (start: number, end: number): Answer =>
@@ -21,7 +24,7 @@ export function createFeatureCounts({ all }: Rows, from: string, count = "count(
     countsIn(start, end).get(featureIdKey(feature)) ?? 0;
 }
 
-/** Up to this many features are counted one by one; if there are more, all are counted at once. */
+/** Maximum number of lookups that count a single feature; after that, all features are counted at once. */
 const FEW = 8;
 
 /** Retries count once. If the manager reports only a counter, every request counts. */

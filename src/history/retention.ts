@@ -107,7 +107,7 @@ export function createHistoryRetention(store: Store): (samplesFrom: number, roll
   };
 }
 
-/** With a correct clock, no stored time is further ahead than this. */
+/** Maximum distance of stored times ahead of a correct clock. */
 const AHEAD_MS = DAY_MS;
 
 export function createTakeBack(store: Store) {

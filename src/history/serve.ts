@@ -24,7 +24,10 @@ export interface ToWorker {
   readonly params: unknown;
   readonly now: number;
   readonly timeoutMs: number;
-  /** One number, which is set to 1 when the query is abandoned, because a busy worker reads no messages. */
+  /**
+   * One number in shared memory, which is set to 1 when the query is abandoned; a busy worker would not
+   * read a message.
+   */
   readonly cancelled: SharedArrayBuffer;
 }
 

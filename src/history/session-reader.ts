@@ -19,7 +19,7 @@ import { dayOf, type KnownFeature, packedKeys } from "./buckets.ts";
 import { createFeatureCounts, oncePerRange } from "./feature-counts.ts";
 import { unpackSessionDay } from "./session-day.ts";
 
-/** Ids above this are for users who are in no stored rollup; stored ids are lower. */
+/** First id for users who are in no stored rollup. Ids in stored rollups are lower. */
 const UNSTORED_USERS = 2 ** 40;
 
 export const HELD_COLUMNS = `id, server_id AS server, daemon, feature, user, host, count,

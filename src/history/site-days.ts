@@ -14,14 +14,17 @@ import type { HistorySource, Range } from "./reader.ts";
  * its length, plus 1 if the stretch is cut, e.g. by the end of the day. Numbers are LEB128.
  */
 
-/** Zone offsets are multiples of 15 minutes, so that every hour of every zone consists of whole quarters. */
+/**
+ * Resolution of the heat map. Zone offsets are multiples of 15 minutes, so that every hour of every zone
+ * consists of whole quarters.
+ */
 export const QUARTER_MS = 900_000;
 const QUARTERS = DAY_MS / QUARTER_MS;
 const NUMBERS = 5;
 const SUMS_BYTES = QUARTERS * NUMBERS * 8;
 /**
- * Maximum number of feature days read at once where days are not packed: each has hundreds of steps in
- * memory.
+ * Maximum number of feature days that are read at once where days are not packed, because each has hundreds
+ * of steps in memory.
  */
 const FEATURE_DAYS = 5_000;
 

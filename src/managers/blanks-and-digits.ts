@@ -38,7 +38,10 @@ export function execAt(sticky: RegExp, text: string, at: number): RegExpExecArra
   return sticky.exec(text);
 }
 
-/** Reads up to `most` digits. Returns their value, or -1 without digits, and sets `end` after them. */
+/**
+ * Creates a reader of numbers. `read` parses up to `most` digits, returns their value (-1 without digits),
+ * and sets `end` to the index after them.
+ */
 export function createDigits() {
   const self = {
     end: 0,

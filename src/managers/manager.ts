@@ -73,7 +73,10 @@ export interface CommandStep {
 export interface RequestStep {
   readonly name: string;
   readonly request: HttpQuestion;
-  /** POST before the request. `token` finds the `{token}` for the request's headers in its answer. */
+  /**
+   * POST before the request. `token` extracts the token from the answer to this POST; headers of the
+   * request may contain it as `{token}`.
+   */
   readonly login?: HttpQuestion & { token(answer: string): string | null };
 }
 
@@ -151,13 +154,16 @@ export interface OutputEnd {
 }
 
 export interface RenderOptions {
-  /** For lines that repeat the address. */
+  /** Address of the server, for lines that repeat it. */
   readonly address: string;
   readonly zone: string;
   readonly step?: string;
 }
 
-/** Covers the largest known sites and bounds the memory that an untrusted output can use. */
+/**
+ * Maximum number of known hosts per server. It covers the largest known sites, and bounds the memory that
+ * an untrusted output can use.
+ */
 export const MAX_HOSTS = 50_000;
 
 /** Number of hosts per slice; a slice takes well under a millisecond. */

@@ -17,11 +17,16 @@ export function createUnparsed() {
   };
 }
 
-/** Bytes per chunk: well under a millisecond of parsing, or two before the code is compiled. */
+/**
+ * Number of bytes per chunk. Parsing a chunk takes well under a millisecond, or two before the code is
+ * compiled.
+ */
 const CHUNK_BYTES = 16 * 1024;
 const SLICE_MS = 4;
 
-/** A longer line is not passed to the parser but added to the unparsed lines, marked as cut. */
+/**
+ * Maximum length of a line. A longer line is not parsed, but added to the unparsed lines and marked as cut.
+ */
 const MAX_LINE = 1024 * 1024;
 const CUT = "… (cut: the line is longer than 1 MiB)";
 

@@ -24,7 +24,7 @@ export interface Week {
   readonly midnights: readonly number[];
 }
 
-/** Throws RangeError for an unknown zone. */
+/** Returns the week with an index. Throws RangeError if the zone is unknown. */
 export function weekOf({ zone, ahead }: SiteClock, index: number): Week {
   const monday = FIRST_MONDAY + index * 7;
   const instant = (day: number, ms: number) => fromWallClock(zone, (monday + day) * DAY_MS + ms) - ahead;

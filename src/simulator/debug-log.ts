@@ -8,13 +8,13 @@ import type { FeatureSpec, ServerSpec } from "./spec.ts";
 
 interface Line {
   readonly at: number;
-  /** Order of lines of one second. Lines that free a seat come first. */
+  /** Order among the lines of one second. Lines that free a seat come first. */
   readonly order: number;
   readonly daemon: string;
   readonly message: string;
 }
 
-/** Maximum number of retries of a denied client, and the time between them. */
+/** Maximum number of DENIED lines of a denied request, and the time between them. */
 const RETRIES = 3;
 const RETRY_MS = 40_000;
 const FULL = '(Licensed number of users already reached. (-4,342:10054 ""))';

@@ -48,7 +48,7 @@ const ABSENT = 0.12;
 const SATURDAY_WORK = 0.04;
 /** Share of days with a session that is left open overnight. */
 const FORGOTTEN = 0.015;
-/** A long checkout lies within one block of this many weeks. */
+/** Length of a block in weeks; each long checkout lies within one block. */
 const LONG_BLOCK_WEEKS = 4;
 
 const FIRST =
@@ -88,7 +88,7 @@ export interface Assignment {
   readonly since: number;
 }
 
-/** Named licenses are reassigned after this many weeks, to limit their age. */
+/** Number of weeks after which named licenses are reassigned, which limits their age. */
 const ASSIGNED_WEEKS = 60;
 
 /** Returns the named users of a feature; null if seats are not assigned. */
@@ -122,7 +122,7 @@ export function demandOf(context: DemandContext): readonly Request[] {
   return [...held, ...requests.map((request, index) => ({ ...request, ordinal: (use.long ?? 0) + index }))];
 }
 
-/** Sessions of a person do not overlap. */
+/** Draws the sessions of a person on a day, which do not overlap. */
 function workOf(
   { seed, server, feature, week }: DemandContext,
   use: UseSpec,
@@ -155,7 +155,7 @@ function workOf(
   });
 }
 
-/** Jobs start in the evening and hold several seats into the night. */
+/** Draws the batch jobs of a day, which start in the evening and hold several seats into the night. */
 function jobsOf(context: DemandContext, { batch }: UseSpec, day: number, midnight: number): Wish[] {
   const { seed, server, feature, staff, week } = context;
   if (batch === undefined) return [];
@@ -181,7 +181,7 @@ function keyOf({ daemon, name }: FeatureSpec): string {
   return `${daemon}:${name}`;
 }
 
-/** Long checkouts begin on a Monday before people arrive, when seats are free. */
+/** Draws long checkouts. They begin on a Monday before people arrive, when seats are free. */
 function longHoldsOf(context: DemandContext, use: UseSpec): Request[] {
   const { seed, clock, server, feature, staff, week } = context;
   return Array.from({ length: use.long ?? 0 }, (_, slot) => {

@@ -15,12 +15,15 @@ import { hash } from "./random.ts";
 import { type Grant, type Schedule, seat } from "./seats.ts";
 import { expiryOf, type FeatureSpec, type ServerSpec } from "./spec.ts";
 
-/** Weeks × features. A series of instants costs little more than one. */
+/**
+ * Maximum number of cached schedules, one per week and feature. The cache makes a series of instants cost
+ * little more than one instant.
+ */
 const MAX_CACHED = 500;
 
 export interface SiteOptions extends Partial<SiteClock> {
   readonly seed: number;
-  /** With an unknown zone, later calls throw RangeError. */
+  /** IANA time zone. If the zone is unknown, later calls throw RangeError. */
   readonly zone: string;
 }
 
@@ -107,7 +110,7 @@ export function createSite({ seed, zone, ahead = 0 }: SiteOptions) {
   };
 }
 
-/** Servers are silent at the same minutes of every hour. */
+/** Reports whether a server is silent at an instant. A server is silent in the same minutes of every hour. */
 export function isSilent(seed: number, server: ServerSpec, instant: number): boolean {
   if (server.silentMinutes === 0) return false;
   const begins = hash(seed, server.id, "silent") % (60 - server.silentMinutes);

@@ -52,7 +52,7 @@ export interface FeatureSpec {
 export type Range = readonly [min: number, max: number];
 
 export interface UseSpec {
-  /** Share of the staff that uses it on a typical day, 0–1. */
+  /** Share of the staff that uses the feature on a typical day, 0–1. */
   readonly share: number;
   readonly sessions: Range;
   readonly minutes: Range;

@@ -75,7 +75,7 @@ function createBodies({ sqlite, read }: Store["state"], table: string, key: stri
 /** In each field, null matches everything. */
 export interface AlertFilter {
   readonly filter: Named;
-  /** Alerts that began before the end and were not resolved at the start; epoch ms. */
+  /** Period in epoch ms; matches alerts that began before `end` and were not resolved at `start`. */
   readonly start: number | null;
   readonly end: number | null;
   readonly severities: readonly Severity[] | null;

@@ -8,9 +8,12 @@ export type ClockWatch = ReturnType<typeof createClockWatch>;
 export interface ClockLook {
   readonly now: number;
   readonly retentionNow: number;
-  /** True if the clock counts as right; later times in the data then come from a wrong clock. */
+  /**
+   * True if the clock is believed to be right. Times in the data that are later than `now` then come from a
+   * wrong clock.
+   */
   readonly isTrusted: boolean;
-  /** How often this process has doubted the clock. */
+  /** How often this process has begun to doubt the clock. */
   readonly doubts: number;
 }
 
@@ -23,7 +26,10 @@ interface ClockWatchDeps {
   readonly log: Log;
 }
 
-/** How far the clock may be from the stored time, e.g. after a night in which the daemon did not run. */
+/**
+ * Maximum difference from the stored time at which the clock is trusted without confirmation. A day covers
+ * a night in which the daemon did not run.
+ */
 const TOLERANCE_MS = DAY_MS;
 const FASTEST = 24;
 const ASK_MS = 60_000;
@@ -42,8 +48,8 @@ interface Doubt {
  * Compares the clock with the stored time, so that a wrong clock deletes nothing.
  *
  * `trusted_time` advances while the daemon runs, and follows the clock while both are within a day. If the
- * clock is further away, it is doubted until the kernel reports the clock as synchronized or the daemon has
- * run with this clock for a day.
+ * clock is further away, it is doubted until the kernel reports the clock as synchronized or, if the clock
+ * is ahead, until the daemon has run with this clock for a day.
  *
  * `retention_time` is the current time for retention: never ahead of the clock, and at most 24 times as
  * fast as the daemon runs. If the host was off for weeks, `retention_time` catches up at this speed.
@@ -58,10 +64,7 @@ export function createClockWatch({ store, clock, elapsed, isSynchronised, log }:
   let doubt: Doubt | null = null;
   let doubts = 0;
 
-  /**
-   * Accounts for the time elapsed since the last call. Must be called often; the first call marks the
-   * start.
-   */
+  /** Accounts for the time elapsed since the last call. Must be called often. */
   function look(): ClockLook {
     const now = clock.now();
     const ms = elapsed();

@@ -26,7 +26,7 @@ export interface DenialQuery extends DenialFilter {
 
 export interface DenialPage {
   readonly rows: readonly Denial[];
-  /** Matches before limit and offset. */
+  /** Number of matches before `limit` and `offset` apply. */
   readonly total: number;
 }
 

@@ -66,8 +66,8 @@ export function createEvents(store: Store) {
       read(() => (only === undefined ? anyPage : typePage).all(after, only ?? "", limit)),
     oldestId: (): number | null => read(() => edges.get())?.oldest ?? null,
     /**
-     * Returns the newest id deleted by retention or clearing; 0 if none was deleted. `log` considers only
-     * log lines.
+     * Returns the newest id deleted by retention or clearing; 0 if none was deleted. With `only`, considers
+     * only log lines.
      */
     deletedThrough: (only?: "log"): number =>
       Math.max(marks.get("deleted_logs"), only === "log" ? 0 : marks.get("deleted_events")),

@@ -23,7 +23,10 @@ export type CreateKeyResult =
   | {
       readonly outcome: "created";
       readonly key: KeyRecord;
-      /** `lmk_<id>_<secret>`: shown once, here, and stored nowhere. */
+      /**
+       * The key as clients present it, `lmk_<id>_<secret>`. It is stored nowhere, so it can be shown only
+       * once.
+       */
       readonly presented: string;
     }
   | { readonly outcome: "name-taken"; readonly key: KeyRecord };
@@ -46,10 +49,7 @@ interface KeyBookDeps {
   readonly ofSites: boolean;
 }
 
-/**
- * Placeholder to compare with if no key has the presented id, so that both cases take the same path. Ids
- * are not secret.
- */
+/** Hash to compare with if no key has the presented id, so that known and unknown ids take the same path. */
 export const NO_HASH = new Uint8Array(32);
 
 /** Verifies keys, finds them and records their uses, for any storage. */

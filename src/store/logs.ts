@@ -5,7 +5,10 @@ import { createLogCounter, createMarks } from "./events.ts";
 import { createLogIndex } from "./log-words.ts";
 import type { Store } from "./open/open.ts";
 
-/** Number of rows per step, oldest first. A step of 100,000 rows blocked the event loop for 83 ms. */
+/**
+ * Maximum number of rows that one step reads, oldest first. A step of 100,000 rows blocked the event loop
+ * for 83 ms.
+ */
 const LOOKED_AT = 1_000;
 
 const OF_IDS = "FROM events WHERE id IN (SELECT value FROM json_each(?))";
@@ -63,7 +66,7 @@ export function createEventRetention(store: Store, limit: number) {
     });
 }
 
-/** Number of lines deleted in one transaction, which takes a few milliseconds. */
+/** Maximum number of lines per step. Deleting them in one transaction takes a few milliseconds. */
 const STEP_ROWS = 100;
 /** Source of the audit trail, which neither clearing nor size limits delete. */
 const AUDIT: LogSource = "audit";

@@ -6,12 +6,12 @@ import { inSlices } from "../domain/time/slices.ts";
 import type { Store } from "./open/open.ts";
 
 /**
- * Increase this when the shape of ServerPicture changes. Stored pictures of another format are ignored, and
- * the next poll makes new ones.
+ * Version of the stored form of ServerPicture; increase it when the shape changes. Stored pictures of
+ * another version are ignored, and the next poll makes new ones.
  */
 export const PICTURE_FORMAT = 1;
 
-/** Checkouts encoded in one step, about a millisecond. */
+/** Number of checkouts encoded in one step, which takes about a millisecond. */
 const ROWS_A_STEP = 500;
 const OPEN_BRACKET = 0x5b;
 

@@ -9,7 +9,7 @@ export interface QuotaLimits {
 export interface QuotaRefusal {
   readonly period: "day" | "month";
   readonly limit: number;
-  /** Epoch ms of the next UTC midnight, or of the first of the next UTC month. */
+  /** End of the period, epoch ms: the next UTC midnight, or the start of the next UTC month. */
   readonly until: number;
 }
 

@@ -29,7 +29,10 @@ export function createServers({ store, clock }: { readonly store: Store; readonl
   };
 }
 
-/** Same limit as in the parsers. If a list is longer, only its newest hosts are stored. */
+/**
+ * Maximum number of stored hosts per server, the same as in the parsers. Of a longer list, only the newest
+ * hosts are stored.
+ */
 const MAX_HOSTS = 50_000;
 
 export type KnownHostsStore = ReturnType<typeof createKnownHostsStore>;

@@ -3,15 +3,15 @@ import { type Clock, DAY_MS, HOUR_MS, MINUTE_MS } from "../domain/time/clock.ts"
 import type { Role } from "../domain/words.ts";
 import { hashOf, laterUse, NO_HASH } from "./key-book.ts";
 
-/** A sign-in ends after this time without use, unless it was made to stay. */
+/** Time without use after which a sign-in ends, unless the sign-in was made to stay. */
 const IDLE_MS = 12 * HOUR_MS;
-/** A sign-in that was made to stay ends this long after it began. */
+/** Lifetime of a sign-in that was made to stay. */
 const STAY_MS = 30 * DAY_MS;
-/** A link of `licmond open` is valid for this long. */
+/** Time for which a link of `licmond open` is valid. */
 export const CODE_MS = 10 * MINUTE_MS;
 /**
- * Limits of sign-ins per key and of codes. Above them, a new sign-in ends the key's least recently used
- * one, and a new code replaces the oldest.
+ * Maximum number of sign-ins per key, and of unused codes. Beyond these limits, a new sign-in ends the
+ * key's least recently used one, and a new code replaces the oldest.
  */
 const MAX_OF_KEY = 1_000;
 export const MAX_CODES = 1_000;
@@ -21,7 +21,7 @@ export interface Grant {
   /** Id of the key, or of the socket through which a link was requested. */
   readonly keyId: string;
   readonly role: Role | null;
-  /** Latest end of the sign-in; null means that the sign-in ends only with its key. */
+  /** Latest end of the sign-in; null if the grant sets none. */
   readonly expiresAt: number | null;
 }
 

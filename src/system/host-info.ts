@@ -11,7 +11,7 @@ import {
 } from "node:os";
 import { type ReadFile, readSystemFile } from "./host-metrics.ts";
 
-/** timedatectl answers within milliseconds unless D-Bus hangs. */
+/** Maximum time to wait for timedatectl, which answers within milliseconds unless D-Bus hangs. */
 const TIMEOUT_MS = 5_000;
 
 /**
@@ -80,7 +80,7 @@ export function networkInterfaces(
       family: family === "IPv6" ? ("IPv6" as const) : ("IPv4" as const),
       prefixLength: cidr === null ? null : Number(cidr.split("/")[1]),
     })),
-    /** Since the interface came up; null if unknown. */
+    /** Number of bytes since the interface came up; null if unknown. */
     receivedBytes: counters.get(name)?.received ?? null,
     sentBytes: counters.get(name)?.sent ?? null,
   }));

@@ -4,17 +4,17 @@ import type { NotificationRow, Notifications } from "../../store/notifications.t
 import { DeliveryError, type Note, type NotedAlert, type NoteKind, type Send } from "./note.ts";
 import type { Target } from "./targets.ts";
 
-/** Pause after the first failure; doubled after each further one, up to the maximum. */
+/** Pause after the first failure, and the maximum pause. Each further failure doubles the pause. */
 export const FIRST_PAUSE_MS = 5_000;
 export const LONGEST_PAUSE_MS = 15 * 60_000;
 const SEND_TIMEOUT_MS = 30_000;
 const MAX_NOTES = 100;
 /**
- * Maximum number of queued notes per target. Above it, the oldest notes are dropped, and the next message
- * mentions this.
+ * Maximum number of queued notes per target. Beyond this limit, the oldest notes are dropped, and the next
+ * message mentions this.
  */
 export const MAX_WAITING = 1_000;
-/** Undelivered notes are dropped after this time. */
+/** Time after which an undelivered note is dropped. */
 const GIVE_UP_MS = 3 * 86_400_000;
 const STOP_GRACE_MS = 2_000;
 

@@ -9,7 +9,7 @@ import type { NoteFilter, Send } from "./note.ts";
 import { createWebhook } from "./webhook.ts";
 
 export interface Target extends NoteFilter {
-  /** Alerts within this time are sent as one message. */
+  /** Time within which alerts are combined into one message. */
   readonly groupMs: number;
   readonly notification: Notification;
   /** For logs and people, without secrets: `webhook hooks.example (notifications[0])`. */

@@ -10,7 +10,7 @@ export type WebhookOptions = Pick<
   "url" | "urlFile" | "secretFile" | "template"
 >;
 
-/** Longest Retry-After that is respected. */
+/** Maximum Retry-After that is respected. */
 const MAX_RETRY_AFTER_MS = 15 * 60_000;
 
 /**
@@ -158,7 +158,10 @@ function teams(message: Message) {
   };
 }
 
-/** ntfy turns longer messages into an attachment: https://docs.ntfy.sh/config/#message-limits */
+/**
+ * Maximum length of a message in bytes, because ntfy turns longer ones into attachments:
+ * https://docs.ntfy.sh/config/#message-limits
+ */
 const NTFY_BYTES = 4000;
 const NTFY_PRIORITY = { info: "2", warning: "4", critical: "5" } as const;
 

@@ -42,7 +42,10 @@ interface DenialWatchDeps {
 const TICK_MS = 2_000;
 /** Maximum number of pieces read of one log per tick. */
 const TICK_PIECES = 32;
-/** How often to store the position in a log without new denials. After a crash, the lines since then are read again. */
+/**
+ * Time after which the position in a log is stored even without new denials. After a crash, the lines after
+ * the stored position are read again.
+ */
 const SAVE_MS = 30_000;
 
 interface Watched {
@@ -50,7 +53,7 @@ interface Watched {
   readonly tail: LogTail | null;
   /** Start of the stored span in which denials are known. */
   since: number | null;
-  /** End of that span; null once the end is stored. */
+  /** End of the stored span; null if the span continues or its end is already stored. */
   endedAt: number | null;
   problem: string | null;
   cursor: TailCursor | null;
@@ -264,7 +267,7 @@ export function createDenialWatch(deps: DenialWatchDeps) {
       run();
     },
     setServers: follow,
-    /** Call it for every change of a picture. */
+    /** Must be called for every change of a picture. */
     polled(picture: ServerPicture): void {
       counted = counted.then(() => count(picture));
     },

@@ -18,12 +18,18 @@ interface CommandFollowerDeps {
   readonly timers: Timers;
 }
 
-/** Number of remembered lines; `tail` repeats ten by default. */
+/** Maximum number of remembered lines; `tail` repeats only ten by default. */
 const REMEMBERED = 64;
-/** After a start, the output is old until the command is silent for QUIET_MS or has printed for AT_ONCE_MS. */
+/**
+ * A started command first prints old lines, until it is silent for QUIET_MS, at most until AT_ONCE_MS after
+ * its start.
+ */
 const QUIET_MS = 1_000;
 const AT_ONCE_MS = 30_000;
-/** The wait before a restart doubles up to LONGEST_WAIT_MS. A run of STEADY_MS resets the wait. */
+/**
+ * The wait before a restart doubles from FIRST_WAIT_MS to LONGEST_WAIT_MS. A run of at least STEADY_MS
+ * resets the wait.
+ */
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 60_000;
 const STEADY_MS = 60_000;

@@ -44,7 +44,7 @@ interface Piece {
 
 const PRINT_BYTES = 1024;
 const LF = 0x0a;
-/** File systems round times, and their clock may lag. */
+/** Maximum error of a file's creation time, because file systems round times and their clock may lag. */
 const CLOCK_SLACK_MS = 20;
 /** Maximum length of a line; a longer one is split. */
 export const MAX_LINE = 64 * 1024;

@@ -21,7 +21,7 @@ export interface TailCursor {
 export type LogTail = ReturnType<typeof createLogTail>;
 export type TailStep = Awaited<ReturnType<LogTail["next"]>>;
 
-/** Parsing a piece takes one or two milliseconds. */
+/** Maximum size of the piece of a log that is read at once. Parsing a piece takes one or two milliseconds. */
 export const PIECE_BYTES = 128 * 1024;
 const SNIFFED_BYTES = 4096;
 

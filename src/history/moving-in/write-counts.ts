@@ -96,8 +96,8 @@ export function createUnread(covered: readonly Interval[]) {
 }
 
 /**
- * A count ends if the next reading comes later than two intervals plus this time, as for licmond's own
- * polls.
+ * Maximum delay of the next reading, in addition to two intervals, for a count to hold until that reading.
+ * The rule is the same as for licmond's own polls.
  */
 const SLACK_MS = 30_000;
 

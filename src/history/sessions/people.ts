@@ -22,7 +22,7 @@ export interface PeopleQuery {
 }
 
 export interface SeenBefore {
-  /** A name may occur several times. */
+  /** Users or hosts; a name may occur several times. */
   readonly seen: readonly Seen[];
   readonly sessionsFrom: number;
 }

@@ -29,14 +29,20 @@ export interface Known extends Asked {
 
 type NamePlace = readonly [name: string, place: number];
 
-/** Parts of `<head> SELECT s.* FROM <sessions> s <joins> ORDER BY <terms>`; the caller breaks ties. */
+/**
+ * Parts of the query `<head> SELECT s.* FROM <sessions> s <joins> ORDER BY <terms>`. The caller adds a term
+ * that breaks ties.
+ */
 export interface OrderParts {
   readonly head: string;
   readonly joins: string;
   readonly terms: readonly string[];
 }
 
-/** Reports whether the order depends on when servers were read: polls do not update an open session's row. */
+/**
+ * Reports whether the order depends on when servers were last read, because polls do not update the row of
+ * an open session.
+ */
 export const needsReadings = ({ field }: SessionSort): boolean =>
   field === "lastSeenAt" || field === "durationSeconds";
 

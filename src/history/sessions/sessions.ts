@@ -223,8 +223,8 @@ export function createSessionImport({ sqlite, read }: Store) {
 
 const SLOTS = 2 ** 21;
 /**
- * Distance between the ids of two equal sessions that start in the same second; their parts and colliding
- * other sessions use the ids between.
+ * Distance between the ids of equal sessions that start in the same second. The ids in between are for the
+ * parts of one session, and for other sessions whose own id is taken.
  */
 const PARTS = 2 ** 10;
 const SECONDS = 2 ** 32;

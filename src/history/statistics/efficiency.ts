@@ -74,7 +74,9 @@ export async function efficiencyQuery(source: HistorySource, query: EfficiencyQu
   }
 }
 
-/** Share of the covered time that the log must cover; a restart may leave out seconds. */
+/**
+ * Minimum share of a range that the log must cover. It is below 1, because a restart may leave out seconds.
+ */
 const LOGGED_SHARE = 0.95;
 
 async function isLogged(

@@ -111,7 +111,7 @@ export async function usageQuery(
   return { start, end, coverage, rows: sorted.slice(offset, offset + limit), total: sorted.length };
 }
 
-/** Up to this many features are looked up one by one; for more, whole days are read. */
+/** Maximum number of features that are looked up one by one; for more, whole days are read. */
 const FEW = 20;
 
 export async function heldHours(

@@ -8,7 +8,7 @@ export interface DebugLog {
 
 /** Position of a reader, stored as JSON. */
 export interface ReaderState {
-  /** Days since 1970-01-01 in the server's zone. */
+  /** Day of the last line, in days since 1970-01-01 in the server's zone. */
   readonly day: number;
   /** Second of the day of the last line; -1 at the start. */
   readonly second: number;
@@ -21,7 +21,10 @@ export interface ReaderOptions {
   /** State to start with: that of an earlier reader, or a new state with the day of the first line. */
   readonly start: ReaderState;
   readonly inferred?: boolean;
-  /** Hold events after an uncertain midnight back until the next printed date, which may take hours of log. */
+  /**
+   * Whether to hold events after an uncertain midnight back until the next printed date, which may be hours
+   * later.
+   */
   readonly hold: boolean;
   readonly onEvent: (event: DebugLogEvent) => void;
   readonly onNotice?: (notice: DaemonNotice) => void;
@@ -32,7 +35,7 @@ export interface DaemonNotice {
   /** Epoch ms, to the second. */
   readonly at: number;
   readonly daemon: string | null;
-  /** As printed, without time and daemon. */
+  /** Text of the line as printed, without time and daemon. */
   readonly text: string;
 }
 
@@ -65,7 +68,10 @@ export interface FirstDay {
   result(lastWrite: number): { readonly day: number; readonly inferred: boolean };
 }
 
-/** https://docs.revenera.com/fnp/2024r1/LicAdmin_Guide/Content/helplibrary/Informational_Messages.htm */
+/**
+ * Kinds of events about licenses:
+ * https://docs.revenera.com/fnp/2024r1/LicAdmin_Guide/Content/helplibrary/Informational_Messages.htm
+ */
 export const LICENSE_EVENTS = [
   "OUT",
   "IN",
@@ -95,7 +101,7 @@ export interface LicenseEvent {
   readonly reason: string | null;
   /** The manager's error number, e.g. -4 in FlexNet's `(-4,342:10054 "")`. */
   readonly code: number | null;
-  /** Only printed by daemons with verbose logging. */
+  /** Handle of the checkout, which only daemons with verbose logging print. */
   readonly handle: string | null;
   readonly version: string | null;
 }

@@ -5,7 +5,7 @@ import { createDslsParser, TEXT_FORM } from "./parser.ts";
 import { render } from "./render.ts";
 import { simulatedDslicsrv } from "./simulated-tool.ts";
 
-/** The administration port (DS License Server Installation Guide, "Port Management"). */
+/** Default port: the administration port (DS License Server Installation Guide, "Port Management"). */
 const DEFAULT_PORT = 4084;
 function parseAddress(address: string): ParsedAddress | AddressProblem {
   return parseGroup(address, {

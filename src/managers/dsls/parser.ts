@@ -29,7 +29,10 @@ const FAILED = /^error\b|\b(?:denied|refused|incorrect|invalid|unknown command|n
 /** A row of `getLicenseUsage` without `-csv`, whose words and dates depend on the language. */
 export const TEXT_FORM = /\bmaxReleaseNumber:/;
 
-/** Maximum number of lines of a quoted cell. If the cell does not end by then, the quote is treated as stray. */
+/**
+ * Maximum number of lines of a row with a quoted cell. If the cell does not end by then, its opening quote
+ * is treated as stray.
+ */
 const MAX_LINES_OF_ROW = 16;
 
 /**

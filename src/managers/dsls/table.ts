@@ -44,7 +44,7 @@ interface Head {
 
 export interface Row {
   readonly head: Head;
-  /** Empty if the row or the table has no such cell. */
+  /** Returns the text of a cell; empty if the row or the table has no such cell. */
   get(column: Column): string;
   readonly isUse: boolean;
   readonly namesUsers: boolean;

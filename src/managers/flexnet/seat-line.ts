@@ -38,10 +38,10 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
   let serverEnd = 0;
   let from = 0;
   let to = 0;
-  /** Number of seats. 0 = not printed, which means one seat. */
+  /** Number of seats; 0 if no number is printed, which means one seat. */
   let count = 0;
   let pid: number | null = null;
-  /** Null = not printed; 0 = the seat can linger but does not at present. */
+  /** Linger time in seconds; null = not printed, 0 = the seat can linger but does not at present. */
   let lingerSeconds: number | null = null;
 
   /** Parses `IDENTITY [(vVER)] (SRV/PORT [HANDLE])`; the last bracket closes at `close`. */

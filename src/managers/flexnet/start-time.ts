@@ -16,8 +16,8 @@ const WEEKDAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"].map((name) =>
 
 const AHEAD_MS = 26 * 3_600_000;
 /**
- * How far back to search for a year. Within seven years every date falls on every weekday, so a distant
- * match would be wrong.
+ * Number of years to search back for a date with the printed weekday. A longer search could find a wrong
+ * year, because within seven years every date falls on every weekday.
  */
 const YEARS_BACK = 2;
 

@@ -19,7 +19,7 @@ export function parseToolError(message: string): ToolError {
   return { message, major, minor, system, kind: unreachable ? "unreachable" : "query" };
 }
 
-/** Causes that users reported. */
+/** Explanation of error -16,287, with the causes that users reported. */
 const UNREADABLE =
   "accepted the connection but sent no data (-16,287). Possible causes, most likely first: " +
   "it is busy or has just started (the next poll will succeed); it hangs; a firewall blocks the connection; " +
@@ -118,7 +118,10 @@ export function addDaemon(daemons: Map<string, DaemonReading>, line: PartLine, p
 
 type Draft = Mutable<MemberReading>;
 
-/** A server has three members at most; the limits keep the time linear for any input. */
+/**
+ * Maximum numbers of unknown names and of members that are compared. A server has at most three members;
+ * the limits keep the time linear for any input.
+ */
 const MAX_STRANGERS = 16;
 const MAX_KNOWN = 64;
 

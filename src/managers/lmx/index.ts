@@ -20,7 +20,10 @@ import { createLmxParser } from "./parser.ts";
 import { DEFAULT_PORT, nameOf, stepName } from "./step-name.ts";
 
 const RULE = "-".repeat(40);
-/** Arbitrary duration of a borrowed license; readings do not keep its end. */
+/**
+ * Duration of borrowed licenses in rendered output. The value is arbitrary, because readings do not keep
+ * the end.
+ */
 const BORROW_HOURS = 24;
 
 /**
@@ -156,8 +159,8 @@ function featureOf({ zone }: SimulatedServer, feature: SimulatedFeature): Featur
 }
 
 /**
- * Seconds that lmxendutil waits for a server. Three silent servers then fit into the collector's default timeout of
- * 30 s.
+ * Maximum time in seconds that lmxendutil waits for a server. With this limit, three silent servers fit
+ * into the collector's default timeout of 30 s.
  */
 const CONNECTION_TIMEOUT = "8";
 

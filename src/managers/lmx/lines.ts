@@ -17,7 +17,7 @@ export const FRAME = /^(?:-{8,}|\+{8,}|Copyright \(C\) .*X-Formation.*|[$#%>] .*
 export const SERVER = /^LM-X License Server on (\d{1,5})@([^\s@]+):$/;
 /** `Server version: v5.1 Uptime: 3 day(s) 12 hour(s) 0 min(s) 51 sec(s)`. */
 export const SERVER_VERSION = /^Server version: (v\S{1,60})(?: Uptime: .*)?$/;
-/** Some versions print the vendor between the heading and the version. */
+/** Line with the vendor, which some versions print between the heading and the version. */
 export const VENDOR = /^Vendor \S.*:$/;
 export const SERVER_LIST = /^LM-X license server\(s\):$/;
 export const NO_SERVERS = /^There are no license server\(s\) available\.$/;
@@ -47,7 +47,7 @@ export function parseFeatureLine(text: string) {
   return name === "" || version === "" || vendor === "" ? null : { name, version, vendor };
 }
 
-/** LM-X prints "unlimited" as the largest signed 32-bit number. */
+/** Number that LM-X prints for "unlimited": the largest signed 32-bit number. */
 export const UNLIMITED = 2_147_483_647;
 
 const COUNTS = /^(\d{1,15}) (?:of (\d{1,15}|unlimited) )?license\(s\) used:?$/i;

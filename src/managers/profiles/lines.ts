@@ -2,7 +2,10 @@ import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
 import { compile, expressionsOf, type Facts, type LineKind, type Profile } from "../profile.ts";
 import { createDraft } from "./draft.ts";
 
-/** Maximum length of a line, in characters: some expressions take quadratic time. */
+/**
+ * Maximum length of a line in characters. Longer lines are not parsed, because some expressions take
+ * quadratic time.
+ */
 const MAX_LINE = 64 * 1024;
 
 /** Called before each expression is tried, to identify an expression that hangs. */

@@ -37,10 +37,10 @@ export type ParseAnswer =
   | { readonly id: number; readonly pieces: readonly string[]; readonly isLast: boolean }
   | { readonly id: number; readonly failure: string };
 
-/** Chunks per message; a message is received in one to two milliseconds. */
+/** Maximum number of chunks per message. Receiving a message takes one to two milliseconds. */
 const AT_ONCE = 32;
 
-/** More compiled profiles than a site has. */
+/** Maximum number of cached compiled profiles; no site has as many. */
 const MAX_KEPT = 64;
 
 /** Parses in the worker and caches compiled profiles. Never throws, unless `send` does. */

@@ -1,6 +1,9 @@
 /** Paths in a JSON value: in `a.b[].c`, `[]` means each element of a list; "" is the value itself. */
 
-/** License lists are not as deep, and a hostile answer could exhaust the stack. */
+/**
+ * Maximum depth of nested lists and objects. License lists are less deep, and a hostile answer could
+ * exhaust the stack.
+ */
 export const MAX_DEPTH = 64;
 
 const PATH = /^(?:[^.[\]]+(?:\[\])*|(?:\[\])+)(?:\.[^.[\]]+(?:\[\])*)*$/u;

@@ -1,6 +1,6 @@
 import type { CheckoutReading, FeatureReading, Reading } from "../../domain/reading.ts";
 
-/** Maximum rows of users per chunk, which is parsed in well under a millisecond. */
+/** Maximum number of rows of users per chunk. Parsing a chunk takes well under a millisecond. */
 const ROWS = 500;
 
 /**

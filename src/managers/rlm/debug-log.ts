@@ -19,8 +19,8 @@ const EXIT = /\bexiting\b/i;
 const MAX_SAMPLES = 20;
 const MAX_REASON = 300;
 /**
- * Maximum number of days by which a line may precede the previous line. Servers write a line every
- * midnight, so lines are rarely out of order.
+ * Maximum step back, in days, from a line to the next. Servers write a line every midnight, so lines are
+ * rarely out of order.
  */
 const BACK_DAYS = 31;
 const HALF_YEAR_DAYS = 182;

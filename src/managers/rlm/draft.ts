@@ -18,7 +18,7 @@ export type MemberDraft = Mutable<MemberReading>;
 export type DaemonDraft = ReturnType<typeof createDaemonDraft>;
 export type ProductDraft = ReturnType<typeof createProductDraft>;
 
-/** Enables roaming (RLM License Administration, "Special License Names"). */
+/** Name of the product that enables roaming (RLM License Administration, "Special License Names"). */
 const ROAM_PRODUCT = "rlm_roam";
 
 /** An ISV server while its sections are read. */

@@ -5,7 +5,7 @@ import { createRlmParser } from "./parser.ts";
 import { renderRlm } from "./render.ts";
 import { simulatedRlmstat } from "./simulated-tool.ts";
 
-/** See RLM License Administration, "The RLM server". */
+/** Default port of rlm (RLM License Administration, "The RLM server"). */
 const DEFAULT_PORT = 5053;
 
 const HOST = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])$/;

@@ -139,11 +139,11 @@ export function parseUsageLine(line: string, headers: Headers) {
     owner,
     user: line.slice(begin + header + 2, userEnd),
     host,
-    /** Printed by rlmstat before v3 and with `-f`. */
+    /** Version that the client requested, printed by rlmstat before v3 and with `-f`. */
     requested: old?.[2] ?? null,
     counts,
     handle: counts.handle ?? old?.[3] ?? null,
-    /** Attached by the application (`rlmstat -I`). */
+    /** Data attached by the application (`rlmstat -I`). */
     isvData: beforeData === null ? null : line.slice(dataAt + 4, end - 1),
     roaming: counts.roaming || (host !== null && host.length <= 7 && /^roam(?:ing)?$/i.test(host)),
   };

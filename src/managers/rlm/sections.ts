@@ -47,12 +47,12 @@ export const SERVER_ROW = /^\s*(\S+)\s+\d{1,9}\s+(Yes|No)\s+\d{1,9}\s*$/;
 export const SOFTWARE_VERSION = /^\s*\S+ software version (v\S{1,60})(?: \(build: ?\S{1,20}\))?\s*$/;
 /** Matches `rlmutil v12.2`, `rlmstat v9.1`. */
 export const TOOL_VERSION = /^\s*(?:rlmutil|rlmstat) (v\S{1,60})\s*$/;
-/** The path in use, the copyright, and the shell's echo of the command in pasted outputs. */
+/** Matches the path in use, the copyright, and the shell's echo of the command in pasted outputs. */
 export const BANNER =
   /^(?:Setting license file path to |\s*Copyright \(C\) .*Reprise Software|[$#%>] .*\brlm(?:util|stat)\b)/;
 /** Starts the tool's advice, which extends to the next section and contains no facts. */
 export const ADVICE = /^\s*This error usually means\b/;
-/** A numbered point of the advice, ` (1) The hostname …`. */
+/** Matches a numbered point of the advice, ` (1) The hostname …`. */
 export const ADVICE_POINT = /^\s*\(\d{1,2}\)\s/;
 
 const FACTS = [
@@ -82,7 +82,7 @@ export function parseCounter(line: string) {
   return { name: TOTALS.get(found[1] ?? ""), total: found[4] === undefined ? null : Number(found[4]) };
 }
 
-/** A failed connection. `rlm` is the license manager itself; an ISV server has its own name. */
+/** Matches a failed connection. `rlm` is the license manager itself; an ISV server has its own name. */
 const CONNECT = /^\s*Error connecting to "([^"]*)" server\s*$/;
 const ATTEMPT = /^\s*Connection attempted to host: "(.*)" on port (\d{1,9})\s*$/s;
 const CODED = /^\s*\S.*\((?:-\d{1,6}|comm: -?\d{1,6}|errno: -?\d{1,6})\)\s*$/s;

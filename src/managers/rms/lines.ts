@@ -3,10 +3,12 @@ import { type Expiry, PERMANENT } from "../../domain/reading.ts";
 import { isDate, localToUtc, weekdayOf } from "../../domain/time/zone.ts";
 import { endOfText, skipBlanks, trimBlanks } from "../blanks-and-digits.ts";
 
-/** A vendor's own kit may have another name than `Sentinel RMS Development Kit`. */
+/**
+ * Matches the tool's banner. A vendor's own kit may have another name than `Sentinel RMS Development Kit`.
+ */
 export const BANNER = /^\S.{0,80} (\d[\w.]{0,60}) Application Monitor$/;
 export const COPYRIGHT = /^Copyright \(C\) /;
-/** `[Contacting Sentinel RMS Development Kit server on host "lic1"]`. */
+/** Matches `[Contacting Sentinel RMS Development Kit server on host "lic1"]`. */
 export const CONTACT = /^\[Contacting .{1,80} server on host "(.*)"\]$/s;
 /** Last line of lsmon on Windows; on Unix the output has no end mark. */
 export const END_MARK = /^Press Enter to continue(?: \.){3}$/;
@@ -14,7 +16,7 @@ export const NO_LICENSE = /^(?:No licensed features\.|There is no license in the
 /** Advice that does not apply: licmond always names the host. */
 export const ADVICE = /^Try setting the LSHOST environment variable\.$/;
 
-/** From lsmon's message catalogue; no error was seen in a real output. */
+/** Matches errors in lsmon's message catalogue; none was seen in a real output. */
 const NO_ANSWER =
   /Server name not set, or monitor cannot talk|Unable to (?:contact any servers|talk to host)|Cannot talk to the license server|Failed to resolve the server host|is not responding|servers (?:are )?running on this subnet|either not valid or cannot be resolved/;
 const REFUSAL =
@@ -101,7 +103,7 @@ export function parseCount(value: string): number | null {
   return COUNT.test(value) ? Number(value) : null;
 }
 
-/** "Infinite" before and since version 9.5 (System Administrator Guide, "lsmon"). */
+/** Numbers that mean "infinite" before and since version 9.5 (System Administrator Guide, "lsmon"). */
 const INFINITE = new Set([2_097_150, 4_294_967_294]);
 export const UNLIMITED = "Unlimited";
 

@@ -48,9 +48,9 @@ const NO_LOG: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
 /**
  * Replaces the databases of a storage directory with a copy of a backup; no daemon may use the directory. A
- * backup of state.db replaces only state.db. The old files are moved aside, never deleted. A single rename
- * decides: a crash before the rename changes nothing; after a later crash, the next start completes the
- * restore. Throws StoreError, or the reason of `signal`.
+ * backup of state.db replaces only state.db. The old files are moved aside, never deleted. The restore
+ * takes effect with a single rename. A crash before the rename changes nothing; after a later crash, the
+ * next start completes the restore. Throws StoreError, or the reason of `signal`.
  */
 export async function restore({
   directory,
@@ -103,9 +103,9 @@ export async function restore({
 
 /**
  * Checks that the present state.db can be read, because revocations are carried over from this file, and
- * that no other program has licmond.db open. To find out, it changes the journal mode: this merges the log
- * into the file, and fails if another program uses the file. Damaged files and files from a newer licmond
- * stay unchanged. Throws StoreError `FOREIGN` and `BUSY`.
+ * that no other program has licmond.db open. The second check changes the journal mode of licmond.db, which
+ * fails if another program uses the file and otherwise merges the write-ahead log into the file. Damaged
+ * files and files from a newer licmond stay unchanged. Throws StoreError `FOREIGN` and `BUSY`.
  */
 function checkPresent(paths: Paths, log: Log, now: number): void {
   const tolerate = (work: () => void) => {

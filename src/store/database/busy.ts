@@ -3,17 +3,20 @@ import type { Log } from "../../domain/log.ts";
 import { StoreError } from "./store-error.ts";
 
 /**
- * After a write that timed out, later writes fail at once for this time, so that they do not block the
- * event loop again.
+ * Time after a timed-out write during which further writes to a locked database fail at once, so that they
+ * do not block the event loop again.
  */
 const HOT_MS = 1_000;
-/** Shorter locks are not reported; instead, the live picture waits for them. */
+/** Time after which a lock is reported. Until then, the live picture waits for the lock. */
 const TROUBLE_MS = 5_000;
-/** How long callers retry. Silent client connections are closed after 30 s. */
+/**
+ * Maximum time for which callers retry a write. It is shorter than the 30 s after which silent client
+ * connections are closed.
+ */
 const PATIENCE_MS = 25_000;
 /**
- * When the process ends, the first of the last writes waits this long; if it fails, the others fail at
- * once.
+ * Maximum time for which a write waits once the process is ending. If one of these writes times out, the
+ * later ones do not wait.
  */
 const LAST_WAIT_MS = 5_000;
 

@@ -30,8 +30,8 @@ export type DatabaseFile = ReturnType<typeof createDatabaseFile>;
 interface DatabaseFileOptions {
   readonly log: Log;
   /**
-   * How long a write waits for another program's lock: see `createBusyWait`. Null means 5 s, in the calling
-   * thread.
+   * Maximum time that a write waits in its thread for another program's lock, see `createBusyWait`. Null
+   * means 5 s and no retries.
    */
   readonly busyWaitMs: number | null;
   readonly onDamage: (error: StoreError) => void;
@@ -182,13 +182,14 @@ function prepareConnection(sqlite: Database, log: Log | null): void {
   // commits. Changes of keys must survive a power cut, too, so their transactions are `durable`.
   sqlite.run("PRAGMA synchronous = NORMAL");
   sqlite.run("PRAGMA foreign_keys = ON");
-  // Cached pages stay in the process up to this size. 16 MB made neither polls nor events nor searches
-  // faster, because the kernel caches the file anyway. The cache filled as the database grew, so a day of
-  // polls looked like a leak.
+  // Limit SQLite's page cache to 4 MB. With 16 MB, polls, events and searches were no faster, because the
+  // kernel caches the file anyway. As the database grew, the larger cache filled, so a day of polls looked
+  // like a leak.
   sqlite.run("PRAGMA cache_size = -4000");
   sqlite.run("PRAGMA temp_store = MEMORY");
-  // The log is written back every 1 MiB, which blocks the event loop for 2–3 ms (8 ms with SQLite's 4 MiB).
+  // Write the log back every 1 MiB, which blocks the event loop for 2–3 ms. SQLite's default of 4 MiB
+  // blocks it for 8 ms.
   sqlite.run("PRAGMA wal_autocheckpoint = 256");
-  // A burst (many first polls) must not leave a large log file behind.
+  // Limit the size of the log file that remains after a burst (many first polls) to 32 MiB.
   sqlite.run("PRAGMA journal_size_limit = 33554432");
 }

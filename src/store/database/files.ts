@@ -234,7 +234,7 @@ export function removeLeftovers(directory: string): string[] {
   return found;
 }
 
-/** Space that a copy leaves free, because the daemon's write-ahead log needs room. */
+/** Minimum space that a copy must leave free for the daemon's write-ahead log. */
 const LEFT_FREE_BYTES = 32 * 1024 * 1024;
 
 /** Throws StoreError `FULL` with figures if a directory's file system has no room for a copy of this size. */

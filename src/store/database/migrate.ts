@@ -3,7 +3,10 @@ import { messageOf } from "../../domain/error-code.ts";
 import { type Migration, STATE_MIGRATIONS } from "../migrations/migrations.ts";
 import { asStoreError, errorCode, StoreError } from "./store-error.ts";
 
-/** Marks a file as licmond's (`LMON`), so that another program's database is not taken over. */
+/**
+ * Application id of licmond's databases (`LMON`). A database with another id belongs to another program and
+ * is refused.
+ */
 export const APPLICATION_ID = 0x4c4d4f4e;
 
 export function schemaVersion(sqlite: Database): number {

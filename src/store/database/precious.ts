@@ -12,8 +12,8 @@ type Rows = Readonly<Record<string, readonly Row[]>>;
 type Queries = Readonly<Record<string, string>>;
 
 /**
- * Number of audit lines that are also stored in state.db, for a new licmond.db. Changes of keys and
- * settings are rare, so this covers a long time.
+ * Number of the newest audit lines that are also stored in state.db, from where a new licmond.db gets them.
+ * Changes of keys and settings are rare, so this number covers a long time.
  */
 export const AUDIT_LINES = 1_000;
 export const AUDIT: Queries = {
@@ -78,8 +78,8 @@ export function stateOf(bytes: Uint8Array | null): Database {
 }
 
 /**
- * Replaces the alerts of `state` with those of the state.db at `path`. If that file has an older schema,
- * only deletes them, because its alerts are in licmond.db.
+ * Replaces the alerts of `state` with those of the state.db at `path`. If the file at `path` has an older
+ * schema, its alerts are in licmond.db, so the alerts of `state` are only deleted.
  */
 export function replaceAlerts(state: Database, path: string): void {
   for (const table of Object.keys(ALERTS)) state.run(`DELETE FROM ${table}`);

@@ -4,7 +4,7 @@ import type { Database } from "bun:sqlite";
 export type NotPromise<T> = T extends PromiseLike<unknown> ? never : T;
 
 interface Transaction {
-  /** Queues work that does not throw: run after the commit, dropped on a rollback. */
+  /** Queues work that must not throw. The work runs after the commit, and is dropped on a rollback. */
   after(effect: () => void): void;
 }
 
@@ -37,8 +37,8 @@ export function createTransaction(sqlite: Database): RunTransaction {
     try {
       // Set this before the transaction, because the level cannot be changed within one.
       if (durable) sqlite.run("PRAGMA synchronous = FULL");
-      // IMMEDIATE: otherwise a transaction that reads first and then meets another writer fails at once,
-      // without waiting.
+      // Use IMMEDIATE, because otherwise a transaction that reads first and then meets another writer fails
+      // at once, without waiting.
       sqlite.run("BEGIN IMMEDIATE");
       result = work(running);
       sqlite.run("COMMIT");
@@ -58,8 +58,8 @@ const ROWS_AT_ONCE = 10;
 /** Approximate duration of one step, without its commit. */
 const STEP_MS = 4;
 /**
- * Maximum number of rows per step. In a large table, each row is on another page of each index, and after
- * 256 written pages a commit also writes the log back.
+ * Maximum number of rows per step. In a large table, each row changes another page of each index, and a
+ * commit that brings the log to 256 pages also writes the log back.
  */
 export const MOST_ROWS = 50;
 

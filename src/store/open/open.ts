@@ -20,8 +20,8 @@ export interface StoreOptions extends PrepareOptions {
   readonly mode?: "daemon" | "cli";
   readonly lockWaitMs?: number;
   /**
-   * How long a write waits for another program's lock, see `createBusyWait`. Default: 5 s, in the calling
-   * thread.
+   * Maximum time that a write waits in its thread for another program's lock, see `createBusyWait`.
+   * Default: 5 s and no retries.
    */
   readonly busyWaitMs?: number;
 }

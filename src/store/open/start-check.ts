@@ -15,7 +15,7 @@ import { openImmutable, openReader, tableNames } from "../database/read-only.ts"
 import { asStoreError, corrupt, errorCode } from "../database/store-error.ts";
 import { MIGRATIONS, type Migration } from "../migrations/migrations.ts";
 
-/** Files up to this size are read completely, at about 250 MB per second. */
+/** Maximum size of a file that is read completely. Reading 250 MB takes about a second. */
 const READ_WHOLE_BYTES = 32 * 1024 * 1024;
 
 /**
@@ -31,8 +31,8 @@ export function checkBeforeOpening(
   readWholeBytes = READ_WHOLE_BYTES,
 ): void {
   const size = fileSize(path);
-  // Skip the check if there is a journal: SQLite must first roll back an interrupted transaction. Opening
-  // the file later checks it.
+  // Skip the check if there is a journal, because SQLite must first roll back an interrupted transaction.
+  // The file is checked when it is opened later.
   if (size === 0 || existsSync(`${path}-journal`)) return;
   refuseOther(path);
   assertHeader(path);

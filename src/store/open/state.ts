@@ -41,7 +41,8 @@ export function repairState(paths: Paths, mayMove: boolean, log: Log, now: numbe
   }
   if (own?.fault != null && !mayMove) throw own.fault;
   const state = stateOf(isCopyNewer ? readFileSync(paths.stateCopy) : null);
-  // The copy lacks ids that were reserved later. They are at most the present time, so reserve up to now.
+  // Ids that were reserved after the copy was made are missing from it. Ids are times in epoch ms, so
+  // reserve all ids up to the present time.
   state.run("UPDATE event_marks SET value = max(value, ?) WHERE name = 'reserved'", [now]);
   const movedTo = putState(paths, state, "corrupt", now);
   const lacks = own === null ? "is missing" : "lost its last changes";
@@ -55,8 +56,8 @@ export const WITHOUT_KEYS = "a new one is created, without API keys";
 export const BACKUP = "Stop licmond and put the last backup in its place (licmond restore FILE)";
 
 /**
- * Returns how often keys and secrets changed in a state.db: -1 if the file is damaged. Returns null without
- * a file.
+ * Returns how often keys and secrets changed in a state.db; -1 if the file is damaged, with the damage as
+ * `fault`. Returns null if there is no file.
  */
 function look(path: string): { readonly fault: StoreError | null; readonly changes: number } | null {
   if (fileSize(path) === 0) return null;
@@ -193,7 +194,8 @@ function markHole(sqlite: Database, last: number): void {
 }
 
 /**
- * Changes that are not about keys share one copy within this time. A copy takes about 5 ms with 1,000 keys.
+ * Delay between a change that is not about keys and the copy, so that several changes share one copy. A
+ * copy takes about 5 ms with 1,000 keys.
  */
 const COPY_MS = 1_000;
 

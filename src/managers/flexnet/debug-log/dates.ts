@@ -69,9 +69,12 @@ export function printedDate(text: string, from: number, second: number) {
 }
 
 const HALF_DAY = DAY_SECONDS / 2;
-/** Largest step back of a clock that a daylight saving change can explain. */
+/** Maximum step back of a clock that a daylight saving change can explain. */
 const DOUBT_SECONDS = 2 * 3600;
-/** A line written this shortly before midnight may appear after the first lines of the next day. */
+/**
+ * Maximum distance from midnight of lines that may be out of order: a line from before midnight may appear
+ * after the first lines of the next day.
+ */
 const STRAGGLE_SECONDS = 600;
 
 /**

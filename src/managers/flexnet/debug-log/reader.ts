@@ -16,9 +16,15 @@ import { isOpen, kindAt, readSeatWords } from "./message.ts";
 
 const MAX_HELD = 50_000;
 const MAX_SAMPLES = 20;
-/** Maximum characters of an event that spans several lines; each further line parses the event again. */
+/**
+ * Maximum length in characters of an event that spans several lines, because each further line parses the
+ * whole event again.
+ */
 const MAX_WRAPPED = 4096;
-/** Logs contain only a few daemons; this bounds the memory that an untrusted log can use. */
+/**
+ * Maximum number of daemons to remember. Logs contain only a few; the limit bounds the memory that an
+ * untrusted log can use.
+ */
 const MAX_DAEMONS = 100;
 const FORK = /^(.+)_\d+$/;
 const STARTED = /^(?:RE)?Started (\S+) \(/;
