@@ -89,7 +89,10 @@ export function createFleet(shape: Shape, url: string, keys: readonly string[]) 
       return Math.floor(run.from + ((run.until - run.from) * (seq - run.first)) / last);
     }
 
-    /** Returns the pictures of servers whose poll is due: complete ones at first, then only changes. */
+    /**
+     * Returns the pictures of servers whose poll is due. A server's first picture is complete; later ones
+     * contain only changes.
+     */
     function states(now: number): object[] {
       if (cursor === 0) {
         if (unsent.length > 0) return [];

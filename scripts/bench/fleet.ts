@@ -1,7 +1,8 @@
 /**
- * Simulates a fleet that pushes to a hub: `bun scripts/bench/fleet.ts --help`. Needs PostgreSQL and the built binary.
- * Prints a line for each limit: the hub's memory, the delay of facts, the time of lists meanwhile, the time to catch
- * up after an outage, and the highest rate that keeps all limits.
+ * Simulates a fleet that pushes to a hub: `bun scripts/bench/fleet.ts --help`. Needs PostgreSQL and the
+ * built binary. Prints a line for each limit: the hub's memory, the delay of facts, the response time of
+ * lists during the pushes, the time to catch up after an outage, and the highest rate that keeps all
+ * limits.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -11,8 +11,8 @@ import { median } from "./measure.ts";
 const CYCLES = 15;
 
 /**
- * Measures the median ms of a cycle: every server polled once, each poll in a transaction with its picture, sessions and
- * counts.
+ * Returns the median time of a cycle in ms. In a cycle, every server is polled once. Each poll is a
+ * transaction that stores its picture, sessions and counts.
  */
 export async function ingest(directory: string, year: Year, size: YearSize, at: number): Promise<number> {
   const store = openStore({ directory, log: SILENT });

@@ -125,7 +125,7 @@ export function createYear() {
       const step = of.changes.findLast((change) => change.at <= at - delayOf(feature));
       return { total: of.total, used: step?.used ?? 0 };
     },
-    /** Returns the samples in [from, to), which is within one week: the counts at `from`, and every change. */
+    /** Returns the counts at `from`, and every change until `to`. Both times must be in the same week. */
     samples(feature: number, from: number, to: number): Step[] {
       const { played: of } = weekOf(feature, from);
       const { total } = of;
@@ -232,7 +232,10 @@ function delayOf(feature: number): number {
   return (Math.floor(feature / PLAYED) % 30) * MINUTE_MS;
 }
 
-/** Returns the offset of a poll within its minute: servers are spread, and tools take time. */
+/**
+ * Returns when a server is polled, in ms after the start of the minute: polls are spread over the minute,
+ * and tools take time.
+ */
 function pollMs(feature: number, at: number): number {
   const mixed = Math.imul((at / MINUTE_MS) ^ Math.imul(feature + 1, 0x9e3779b1), 0x85ebca6b);
   return ((Math.floor(feature / 50) * 577) % 50_000) + (((mixed ^ (mixed >>> 15)) >>> 0) % 400);

@@ -1,7 +1,7 @@
 /**
- * Calls `tick` `count` times, `perSecond` times a second, counted from the start, so late timers do not slow the pace.
- * After a late call, the next ones come a little faster but never in a burst: a server would write several events in one
- * piece, which is less work.
+ * Calls `tick` `count` times, `perSecond` times a second. Due times are counted from the start, so that
+ * late timers do not slow the pace. After a late call, the next ones come a little faster, but never in a
+ * burst: a server could write the events of a burst in one piece, which is less work.
  */
 export async function pace(count: number, perSecond: number, tick: () => unknown): Promise<void> {
   const stepMs = 1000 / perSecond;

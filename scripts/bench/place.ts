@@ -18,7 +18,7 @@ export interface Place extends AsyncDisposable {
 }
 
 interface PlaceOptions {
-  /** Output of the tool for each server; empty = a daemon without servers. */
+  /** Output of the tool for each server. Without outputs, the daemon has no servers. */
   readonly outputs: readonly string[];
   readonly concurrency?: number;
   readonly logLevel?: "info" | "debug";

@@ -8,7 +8,7 @@ import { draws } from "../../src/simulator/random.ts";
 import { wholeReading } from "../../src/simulator/site.ts";
 import { checkout, feature, pool } from "../../test/domain/make.ts";
 
-/** Time of the simulated reports; fixed, so that every run has equal texts. */
+/** Time of the simulated reports. It is fixed, so that every run has equal texts. */
 export const INSTANT = Date.UTC(2026, 0, 5, 9, 30);
 
 /** Size of a simulated server. */

@@ -14,7 +14,7 @@ export interface Row {
   readonly ours: number;
   /** Null without a baseline. */
   readonly baseline: number | null;
-  /** Smallest and largest value of several rounds; the figures are medians. */
+  /** Smallest and largest value of several rounds, if the figures are medians. */
   readonly spread?: { readonly ours: Spread; readonly baseline: Spread };
   readonly unit: string;
   /** Null if the figure has no limit. */

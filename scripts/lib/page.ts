@@ -47,7 +47,8 @@ export async function buildPage(root: string): Promise<BuiltPage> {
     },
     throw: false,
   } as const;
-  // The worker and the first script are built separately: sharing a few lines with the page would cost one more request.
+  // The worker and the first script are built separately, because sharing a few lines with the page would
+  // cost one more request.
   const [page, ...others] = await Promise.all(
     ["index.html", "stream-worker.ts", "first.ts"].map(async (name) => {
       const entrypoints = [join(source, name)];

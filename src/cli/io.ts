@@ -39,7 +39,7 @@ export function processIo() {
     if (text === "") return;
     const { promise: done, resolve } = Promise.withResolvers<void>();
     stream.write(text, (error) => {
-      // The error event comes later; the process may have exited by then.
+      // The error event comes later, when the process may already have exited.
       if (error && stream === process.stdout) lose(error);
       resolve();
     });
@@ -52,8 +52,8 @@ export function processIo() {
     stdin: (): AsyncIterable<Uint8Array> => Bun.stdin.stream(),
     out: (text: string) => write(process.stdout, text),
     /**
-     * Waits until all output is written, so that long output does not pile up. Rejects with {@link StdoutError} if writing
-     * fails; the failure has been reported and sets the exit code.
+     * Waits until all output is written, so that long output does not pile up. Rejects with {@link
+     * StdoutError} if writing fails, after reporting the failure and setting the exit code.
      */
     flushed: async () => {
       await written;

@@ -61,8 +61,8 @@ export const serve = command({
       ...daemon,
       async start() {
         startHints(daemon.log, await daemon.start(), config, deps.configFile, io.env);
-        // Reduces idle memory from 19.0 to 16.0 MB by freeing code that only the startup needed. Bun deprecates it without a
-        // replacement: a full collection alone frees no code.
+        // Reduces idle memory from 19.0 to 16.0 MB by freeing code that only the startup needed. Bun
+        // deprecates this function and has no replacement. A full collection alone frees no code.
         Bun.shrink();
       },
     });

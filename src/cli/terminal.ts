@@ -15,10 +15,10 @@ const LEAST_WORDS = 13;
 const WIDEST_ALIGNED = 100;
 
 /**
- * Formats rows under heads, with columns as wide as their widest cell. Columns whose head starts with `>` hold numbers:
- * they are right-aligned and never cut. Control characters are always escaped. With `columns`, the width of the terminal,
- * the table is narrowed: first the gaps between columns, then the column whose head starts with `~`, which holds prose,
- * then the widest other ones.
+ * Formats rows under heads, with columns as wide as their widest cell. A head with a leading `>` marks a
+ * column of numbers, which is right-aligned and never cut. Control characters are always escaped. `columns`
+ * is the width of the terminal. If it is given, the table is narrowed: first the gaps between columns, then
+ * the column of prose, whose head starts with `~`, then the widest of the other columns.
  */
 export function printTable(heads: readonly string[], rows: readonly (readonly string[])[], columns?: number) {
   const right = heads.map((head) => head.startsWith(">"));

@@ -14,7 +14,7 @@ import { createHostMetrics, readProcessMetrics } from "../system/host-metrics.ts
 
 export type HostService = ReturnType<typeof createHostService>;
 
-/** Provides host data for routes: the last sample, which is renewed every ten seconds. */
+/** Provides host data for routes from the last sample, which is renewed every ten seconds. */
 export function createHostService(directory: string, clock: Clock) {
   const metrics = createHostMetrics(directory, clock);
   const info = hostInfo();
@@ -48,7 +48,7 @@ const LOOKS = 40;
 
 export type LoopLag = ReturnType<typeof createLoopLag>;
 
-/** Measures the lag of the event loop: how late a timer runs, four times a second. */
+/** Measures the lag of the event loop: four times a second, how late a timer runs. */
 export function createLoopLag() {
   const seen: number[] = [];
   let expected = performance.now() + LOOK_MS;

@@ -28,7 +28,7 @@ export interface ProcessDeps {
   readonly build: BuildInfo;
   readonly logging: Logging;
   readonly configFile: string | null;
-  /** Reloads the config; null if the config does not come from a file. */
+  /** Loads the config again; null if the config does not come from a file. */
   readonly loadConfig: (() => LoadedConfig) | null;
 }
 
@@ -194,9 +194,9 @@ export function createTeardown(log: Pick<Log, "error">, stepMs: number = STEP_MS
 }
 
 /**
- * Starts something on a store, and retries once if the store turns out to be damaged: the failed query
- * notes the damage, and opening the store again moves it aside. `undo` gets the reason and must revert
- * everything that `start` began.
+ * Starts something on a store, and retries once if the store turns out to be damaged. The failed query
+ * records the damage, so opening the store again moves the damaged file aside. `undo` gets the reason and
+ * must revert everything that `start` began.
  */
 export async function startDespiteDamage<T>(
   start: () => Promise<T>,

@@ -67,8 +67,8 @@ export function createReports({ store, live, history, config, clock, log }: Repo
     const now = clock.now();
     const period = lastDue(every, dueMs, hostZone(), now);
     const last = sent.get(mark) ?? marks.get(mark);
-    // A new report, or one last sent while the clock was ahead: send nothing now, and continue with the
-    // next period.
+    // If the report is new, or was last sent while the clock was ahead, send nothing now and continue with
+    // the next period.
     const isFirst = last === 0 || last > now;
     // Allow a day of difference: after a change of the time zone, the same period ends at another time of
     // day.

@@ -46,7 +46,10 @@ export interface GroupRow {
   readonly id: string;
   readonly name: string | null;
   readonly first: HolderRow;
-  /** Number of features that the person or host holds, or of people who hold the feature. */
+  /**
+   * Number of features that the person or host holds. If rows are grouped by feature, number of people who
+   * hold it.
+   */
   readonly others: number;
   readonly count: number;
   readonly unit: HolderRow["unit"];

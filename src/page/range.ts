@@ -29,7 +29,10 @@ export function rangeQuery({ start, end, word }: Range): { readonly start: strin
   return { start: new Date(start).toISOString(), end: new Date(end).toISOString() };
 }
 
-/** Returns the width of a chart's steps: hours up to a month, where `auto` would choose days. */
+/**
+ * Returns the interval of a chart's steps: an hour for ranges of two days to a month, for which `auto`
+ * would choose days.
+ */
 export const stepOf = ({ start, end }: Pick<Range, "start" | "end">): "1h" | "auto" =>
   end - start > 2 * DAY_MS && end - start < 32 * DAY_MS ? "1h" : "auto";
 

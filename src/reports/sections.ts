@@ -18,7 +18,7 @@ export interface Section {
   readonly notes: readonly string[];
 }
 
-/** Text of a cell, with a secondary text and a link to the page; `share` 0–1 is drawn as a bar. */
+/** Text of a cell, or a text with a secondary text, a share (0–1, drawn as a bar) or a link to the page. */
 export type Cell =
   | string
   | {

@@ -16,7 +16,7 @@ export interface RunOptions {
   /** Whether stdout and stderr are terminals. */
   readonly terminal?: boolean | CommandIo["terminal"];
   readonly version?: string;
-  /** Epoch ms; default: the current time. */
+  /** Time of the command in epoch ms; default: the current time. */
   readonly now?: number;
 }
 

@@ -21,7 +21,7 @@ const WELL = {
   error: null as PollError | null,
   state: "ok" as DataState,
   reading: {} as Partial<Reading>,
-  /** `poll` throws. */
+  /** Whether `poll` throws. */
   breaks: false,
 };
 
@@ -111,7 +111,7 @@ export function createSite(
     log: log.lines,
     behave: (id: string, behaviour: Partial<typeof WELL>) =>
       void behaviours.set(id, { ...behaviourOf(id), ...behaviour }),
-    /** In seconds. */
+    /** Returns the starts of a server's polls, in seconds after the begin. */
     startsOf: (id: string) =>
       polls.filter((each) => each.id === id).map(({ startedAt }) => (startedAt - begun) / 1000),
   };

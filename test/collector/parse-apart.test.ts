@@ -8,7 +8,10 @@ import { server } from "./collector-site.ts";
 
 const FEATURE = String.raw`feature = '^(?<name>\w+) (?<used>\d+)/(?<total>\d+)$'`;
 const GOOD = { ...linesProfile(`${FEATURE}\ncheckout = '^ (?<user>.+)$'`), name: "good" };
-/** Hangs on a line of many `a` and another last letter: the back reference prevents optimization. */
+/**
+ * Profile with an expression that hangs on a line of many `a` and another last letter. The back reference
+ * prevents optimization.
+ */
 const EVIL = linesProfile(`${FEATURE}\ncheckout = ['^never', '^(a|aa)*(\\1)+$']`);
 /** Each line blocks the engine for a second. */
 const HANGS = `solver 1/2\n${`${"a".repeat(60)}!\n`.repeat(30)}`;

@@ -1,6 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Returns the processes whose environment contains `text` (a mark given to a tool); zombies have none. */
+/**
+ * Returns the processes whose environment contains `text`, a mark given to a tool. Zombies have no
+ * environment and are left out.
+ */
 export function processesWith(text: string): number[] {
   return readdirSync("/proc")
     .filter((entry) => /^\d+$/.test(entry))

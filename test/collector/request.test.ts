@@ -274,7 +274,7 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
     await using https = service();
     const ca = await Bun.file(own.cert).text();
     const wrong = await Bun.file(other.cert).text();
-    // In this order: a trusted connection must not be reused for another server.
+    // This order matters: a trusted connection must not be reused for another server.
     expect(await ask({ url: https.url }, { ca })).toMatchObject({ failure: null, exitCode: 200 });
     for (const each of [null, wrong]) {
       const { failure } = await ask({ url: https.url }, { ca: each });

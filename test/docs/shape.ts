@@ -16,8 +16,8 @@ export function difference(shown: string, real: string, isOpenEnded = false): st
 }
 
 /**
- * Returns the index of the first shown line that is missing, or the number of lines if more follow; null if
- * all are there.
+ * Returns the index of the first shown line that has no match; null if all match. Returns the number of
+ * shown lines if the real text has further lines.
  */
 function match(shown: readonly string[], real: readonly string[], isOpenEnded: boolean): number | null {
   let furthest = 0;

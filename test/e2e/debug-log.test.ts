@@ -65,7 +65,7 @@ test.concurrent("a log is followed over rotations of every kind and a kill -9: n
     await appendFile(log, next());
     await seen(at);
 
-    // Truncated: unread lines are lost, which the page reports.
+    // Truncate the log. Its unread lines are lost, which the page reports.
     await Bun.write(log, next());
     await seen(at);
     await untilPrinted(at.daemon, "Part of a debug log was moved before it was read");

@@ -210,11 +210,11 @@ describe("every error code of the built binary under its real condition", () => 
     expect(await ask("/stream/logs", admin)).toEqual({ status: 503, code: "SERVICE_UNAVAILABLE" });
     await held.body?.cancel();
 
-    // An invalid file: details list the problems without secrets.
+    // Write an invalid file. The details list its problems without secrets.
     await site.configure(`[log]\nlevel = "${CANARY.slice(0, 3)}"\n[nonsense]\npassword = "${CANARY}"`);
     expect(await ask("/api/reload", admin, { method: "POST" })).toEqual({ status: 409, code: "CONFLICT" });
 
-    // The database file is deleted: the daemon is unhealthy, which is visible without a key.
+    // Delete the database file. The daemon is then unhealthy, which is visible without a key.
     await rm(join(site.folder, "storage/licmond.db"));
     await until("it is unhealthy", async () => (await ask("/api/health")).status === 503 || undefined);
 

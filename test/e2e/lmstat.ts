@@ -3,7 +3,7 @@
  * renderer.
  */
 export interface FlexnetState {
-  /** Default: `127.0.0.1`, `127.0.0.2`, …, which need no name resolution. */
+  /** Hosts of the servers. Default: `127.0.0.1`, `127.0.0.2`, …, which need no name resolution. */
   readonly hosts?: readonly string[];
   /** Status of each host. Default: one host that is up. */
   readonly members?: readonly ("up" | "down")[];
@@ -19,7 +19,7 @@ export interface FeatureState {
   /** Holders of the seats; replaces `used`. */
   readonly holders?: readonly Holder[];
   readonly queued?: number;
-  /** `YYYY-MM-DD`; default: some hundred days ahead. */
+  /** Expiry as `YYYY-MM-DD`. Default: some hundred days ahead. */
   readonly expires?: string;
   /** Hours between the checkouts and the start of the test. */
   readonly heldHours?: number;
@@ -29,7 +29,10 @@ export interface FeatureState {
 export interface Holder {
   readonly user: string;
   readonly host: string;
-  /** Default: a handle that stays the same while the seat is held, as on a real server. */
+  /**
+   * Handle of the checkout. Default: a handle that stays the same while the seat is held, as on a real
+   * server.
+   */
   readonly handle?: number;
   /** Time of the checkout. Default: the same time for all seats. */
   readonly since?: Date;

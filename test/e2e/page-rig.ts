@@ -6,7 +6,10 @@ import { type Daemon, freePort, SLOW, start, until } from "./harness.ts";
 import { createWatchedSite, type Watching } from "./watched-site.ts";
 
 const AXE = Bun.file(join(import.meta.dir, "../../node_modules/axe-core/axe.min.js"));
-/** Widths of windows; each is checked in both themes, and axe takes a second. */
+/**
+ * Widths of the windows to check. There are only three, because each is checked in both themes and axe
+ * takes a second.
+ */
 const WIDTHS = [390, 1024, 1440];
 const THEMES = ["light", "dark"] as const;
 const IN_BRIEF: ReadonlySet<string> = new Set(["390 dark", "1440 light"]);

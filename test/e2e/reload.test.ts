@@ -31,7 +31,7 @@ test("streams stay open over a valid and an invalid reload, and report the new s
       return [events, socket].every((client) => client.seen.some(isIt)) || undefined;
     });
 
-  // A valid file: the new server is polled.
+  // Reload a valid file: the new server is polled.
   await site.configure(`${both}[log]\nlevel = "debug"\n[collector]\nconcurrency = 3\n`);
   process.kill(daemon.pid, "SIGHUP");
   await saw("server_status", { server: "cad", to: "up" });
@@ -42,7 +42,7 @@ test("streams stay open over a valid and an invalid reload, and report the new s
   expect((await daemon.post("/api/licenses/rescan", admin)).status).toBe(200);
   await saw("checkout", { server: "cad", user: "eve" });
 
-  // An invalid file: it is reported, and the old config stays.
+  // Reload an invalid file: it is reported, and the old config stays.
   await site.configure(`${one}[log]\nlevel = "loud"\n[limits]\nburst = 7\n`);
   const refused = await daemon.post("/api/reload", admin);
   const details = expect.stringContaining("log.level");

@@ -4,11 +4,11 @@ import { lmstat } from "./lmstat.ts";
 /** Seats of each server's only feature. Each changes hands by the clock. */
 export const SEATS = 8;
 
-/** A checkout; its user is unique. */
+/** A checkout. Its user has no other checkout. */
 export interface Taking {
   readonly user: string;
   readonly handle: number;
-  /** Epoch ms; [from, to). */
+  /** Start of the checkout in epoch ms. The end `to` is exclusive. */
   readonly from: number;
   readonly to: number;
 }

@@ -270,7 +270,7 @@ export function createFakeHub() {
     command(...next: Command[]): void {
       commands = next;
     },
-    /** Acts as if another process of the site (null: none) were pushing. */
+    /** Acts as if another process of the site were pushing; null means that none is. */
     hears(other: string | null): void {
       instance = other;
     },

@@ -207,7 +207,7 @@ export interface Ask {
   readonly body?: string | ReadableStream<Uint8Array>;
 }
 
-/** `settings` differ from the defaults. */
+/** Creates a bench. `settings` are settings that differ from the defaults. */
 export function bench(over: Partial<Bench["deps"]> = {}, settings: Partial<HttpSettings> = {}): Bench {
   let snapshot: Snapshot = { version: 1, servers: [picture("eda")] };
   const logged: LogLine[] = [];

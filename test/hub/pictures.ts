@@ -107,7 +107,9 @@ export function pictureStates(pictures: readonly ServerPicture[]) {
   ];
 }
 
-/** Makes the state that turns `before` into `after`; the whole picture if `before` is null. */
+/**
+ * Makes the state with the changes from `before` to `after`, or with the whole picture if `before` is null.
+ */
 export function pictureState(before: ServerPicture | null, after: ServerPicture, to: number) {
   const { features, ...head } = after;
   const key = ({ daemon, name }: { daemon: string; name: string }): [string, string] => [daemon, name];

@@ -63,7 +63,7 @@ export async function buildDeb(options: DebOptions): Promise<string> {
         size === null ? "" : `${Bun.MD5.hash(await readFile(join(tree, path)), "hex")}  ${path}\n`,
       ),
     );
-    // As Debian counts: each file in whole kilobytes, plus one for each folder and the root.
+    // Debian counts each file in whole kilobytes, and adds one for each folder and the root.
     const installed = entries.reduce((sum, { size }) => sum + Math.ceil((size ?? 1) / 1024), 1);
     await put(join(tree, "DEBIAN/md5sums"), sums.join(""));
     await put(

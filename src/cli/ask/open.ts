@@ -4,7 +4,7 @@ import { createClient } from "../client/client.ts";
 import { CLIENT_OPTIONS, findTarget } from "../client/target.ts";
 import { command, option, reader } from "../command.ts";
 
-/** Returns whole seconds, as the API expects them; at least a minute. */
+/** Converts a duration to whole seconds, as the API expects. The minimum is a minute. */
 const span = reader((text) => {
   const ms = parseDuration(text) ?? 0;
   return ms >= 60_000 && ms <= 365 * 86_400_000 ? ms / 1000 : null;

@@ -16,7 +16,7 @@ export interface View {
   readonly sort: keyof typeof SORTS;
   readonly isReversed: boolean;
   readonly filter: (typeof FILTERS)[number];
-  /** Part of the names of features and servers; case-insensitive. */
+  /** Text that the shown names of features or servers contain, ignoring case. */
   readonly search: string;
   readonly isTyping: boolean;
   /** Number of features that are scrolled out above the first line. */
@@ -30,7 +30,7 @@ const FILTERS = ["all", "in use", "full", "not ok"] as const;
 
 const most = (value: number | null) => (value === null ? Infinity : -value);
 const least = (value: number | null) => value ?? Infinity;
-/** Sort keys, ascending; unknown values last. */
+/** Sort key for each order: ascending, with unknown values last. */
 const SORTS = {
   use: (feature: LiveFeature) => most(feature.utilization),
   waiting: (feature: LiveFeature) => most(feature.queued),

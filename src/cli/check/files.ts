@@ -203,7 +203,10 @@ export async function fromDatabase<T>(
 
 type Seen = Readonly<Record<"server" | "daemon" | "feature", string>>;
 
-/** Warns about names in the config that match nothing: a typo has no effect and gives no error. */
+/**
+ * Warns about names in the config that match nothing, because a mistyped name has no effect and causes no
+ * error.
+ */
 export async function checkNames({ config, report }: Look): Promise<void> {
   const { alerts, maintenance, servers, storage } = config;
   const isServer = (glob: string) => servers.some(({ id }) => globPattern(glob).test(id));

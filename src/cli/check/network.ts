@@ -39,8 +39,8 @@ export async function checkListening({ config, env, report }: Look): Promise<voi
     const isTaken = code === "EADDRINUSE";
     const find = `find it with \`ss -ltnp sport = :${port}\` and stop it, or set http.port to another`;
     const instance = isTaken ? await instanceAt(http) : null;
-    // Accept any licmond if the id cannot be compared: a hub keeps its id in PostgreSQL, and earlier
-    // versions do not report their id.
+    // Accept any licmond if the id cannot be compared, because a hub keeps its id in PostgreSQL, and
+    // earlier versions do not report their id.
     const own = hub === null && instance !== "" ? storedInstallationId(storage.directory) : instance;
     if (instance !== null && instance === own)
       report.fine(WHAT, `licmond runs on ${where}; reload or restart it to apply this config`);

@@ -64,7 +64,10 @@ function whyNot(words: string, name: string): string {
   return said.filter((line) => !line.startsWith("Failed with result")).join("; ") || words;
 }
 
-/** Returns the [Service] sections of `systemctl cat`. [Unit] is left out: it may name units to start on failure. */
+/**
+ * Returns the [Service] sections of `systemctl cat`. Leaves out [Unit], which may name units to start on
+ * failure.
+ */
 function serviceLines(unit: string): string {
   let section = "";
   const kept = unit.split("\n").filter((line) => {
@@ -86,7 +89,7 @@ async function reachableBinary(unit: string, folder: string): Promise<{ path: st
   return { path, lines: [`BindReadOnlyPaths=${process.execPath}:${path}`, `ExecPaths=${path}`] };
 }
 
-/** `check --trial`, run by the copy of the unit: answers the question on stdin. */
+/** Answers the question on stdin. This is `check --trial`, which the copy of the unit runs. */
 export async function answerTrial(io: CommandIo): Promise<void> {
   const question = JSON.parse(new TextDecoder().decode(await wholeStdin(io))) as Question;
   io.out(JSON.stringify(answerTo(question, io.env)));

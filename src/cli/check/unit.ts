@@ -99,8 +99,8 @@ const ROUNDS = 4;
 const STRONGER = "the line in the drop-in below is not enough: remove the conflicting line from the unit";
 
 /**
- * Reports whether a drop-in line can be tested. `LoadCredential=` lines cannot: their source file may not
- * exist yet.
+ * Reports whether a drop-in line can be tested. `LoadCredential=` lines cannot, because their source file
+ * may not exist yet.
  */
 function isTriable(line: string): boolean {
   return !line.startsWith("LoadCredential=");

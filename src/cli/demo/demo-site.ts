@@ -236,8 +236,8 @@ function createBackFill({ store, servers, log, orderIds, looked }: BackFillDeps)
         const server = known.get(serverId);
         if (server === undefined) throw new Error(`A poll of a server that is not configured: ${serverId}`);
         const tracked = await tracker.track(applyPoll(pictures.get(serverId) ?? null, server, outcome, null));
-        // The next poll is compared with this one even before the commit: if the transaction fails, the
-        // whole run fails.
+        // Compare the next poll with this one even before the commit. This is safe, because a failed
+        // transaction ends the whole run.
         tracker.committed(serverId, tracked);
         pictures.set(serverId, tracked.picture);
         polls.push(tracked);

@@ -98,7 +98,10 @@ export function demoCommand(deps: DemoDeps): Command {
   });
 }
 
-/** Retries until everything is removed: on a busy host removal stopped early while files were still being closed. */
+/**
+ * Removes a directory. Retries until it is gone, because on a busy host a removal ended early while files
+ * were still being closed.
+ */
 function removeAll(directory: string): void {
   for (let tries = 0; existsSync(directory) && tries < 10; tries++)
     rmSync(directory, { recursive: true, force: true });

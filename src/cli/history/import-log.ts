@@ -19,7 +19,7 @@ export type ImportReport = Awaited<ReturnType<typeof importLogs>>;
 
 export interface ImportTarget {
   readonly store: Store;
-  /** True if a daemon uses the same database: transactions are then short, with pauses in between. */
+  /** Whether a daemon uses the same database. If so, transactions are short, with pauses in between. */
   readonly isBeside: boolean;
   readonly now: number;
   /** Start of the retention in epoch ms. Sessions and denials that ended earlier are left out. */

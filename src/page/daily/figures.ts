@@ -39,7 +39,10 @@ export function figuresOf(site: Site) {
 
 const NEARLY = 90;
 
-/** Returns features with at most 10 % free: waiting requests first, then the fullest; old numbers last. */
+/**
+ * Returns features with at most 10 % free seats. Features with waiting requests come first, then the
+ * fullest ones. Features with old numbers come last.
+ */
 export function tightOf(site: Site): FeatureRow[] {
   const isTight = ({ feature: { total, state, utilization }, free }: FeatureRow) =>
     free !== null && (total ?? 0) > 0 && state !== "failed" && (free === 0 || (utilization ?? 0) >= NEARLY);
@@ -74,7 +77,10 @@ export function heldOf(site: Site): HolderRow[] {
   return sortedHolders(known, "since");
 }
 
-/** Groups servers by their most common label (`""`: none), else by manager; problems first. */
+/**
+ * Groups servers by the most common label, or by manager if no server has a label. Servers without the
+ * label are in the group `""`. Groups with problems come first.
+ */
 export function groupsOf(site: Site) {
   const servers = [...site.values()];
   const names = Map.groupBy(

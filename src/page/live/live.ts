@@ -69,7 +69,8 @@ const reader = createReader({
     await whoIsIt;
     if (ids === null && !IS_FLEET) void loadAlerts();
     trouble.value = null;
-    // Judge by time and not by this answer: a server that answers right after a loss may soon send events again.
+    // Judge by time and not by this answer, because a server that answers right after a loss may soon send
+    // events again.
     isFetching.value = !IS_FLEET && closedAt.value !== null && Date.now() - closedAt.value >= FETCH_AFTER_MS;
     if (IS_FLEET || closedAt.value === null || isFetching.value) lostSince.value = null;
     return servers;

@@ -14,14 +14,14 @@ import {
   wasFull,
 } from "../series.ts";
 
-/** Scale of the reader's text size; charts scale with it. */
+/** Ratio of the reader's text size to the default. Charts scale with it. */
 const TEXT = Number.parseFloat(getComputedStyle(document.documentElement).fontSize) / 16 || 1;
 const HEIGHT = 200;
 const LANE = 32;
 const TOP = 24;
 const FONT = 11;
 const SHEET = 660;
-/** Whole seats only: no tick at a half. */
+/** Distances between ticks. They are whole seats, so there is no tick at a half. */
 const WHOLE = Array.from({ length: 10 }, (_, power) => [1, 2, 5].map((each) => each * 10 ** power)).flat();
 
 const formatOf = (parts: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat("en-GB", parts);

@@ -33,7 +33,7 @@ interface FigureProps<P extends keyof Answers> {
   readonly note?: (answer: Answers[P]) => ComponentChildren;
   readonly aside?: ComponentChildren;
   readonly csv?: boolean;
-  /** A new value requests the answer again; the known answer stays visible meanwhile. */
+  /** If this value changes, the answer is requested again. The known answer stays visible meanwhile. */
   readonly version?: number;
   readonly id?: string | undefined;
   readonly children: (answer: Answers[P]) => ComponentChildren;

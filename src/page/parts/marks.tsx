@@ -94,7 +94,7 @@ export const asShare = (percent: number): string =>
   percent > 0 && percent < 1 ? "<1 %" : `${number(Math.round(percent))} %`;
 export const asDuration = (seconds: number): string => duration(1000 * seconds);
 
-/** Links to a person; some keys do not see names. */
+/** Links to a person. `user` is null if the viewer may not see names. */
 export function Person({ user }: Readonly<{ user: string | null }>): ComponentChildren {
   if (user === null) return <Unknown />;
   return <a href={linkTo("person", { user })}>{user}</a>;

@@ -38,7 +38,9 @@ export const coveredIn = (
 
 export const zoom = (start: number, end: number): void => setQuery({ range: rangeText(start, end) }, true);
 
-/** Head of a page about the past: name, neighbors, range (null: none) and filters. */
+/**
+ * Head of a page about the past: name, neighbors, range and filters. `range` is null if the page has none.
+ */
 export function PastHead(props: Readonly<{ range: Range | null; children?: ComponentChildren }>) {
   const { range } = props;
   const report = query.value.get("report");

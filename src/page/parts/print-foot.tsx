@@ -4,7 +4,10 @@ import { lostSince, now } from "../live/live.ts";
 import { type Range, rangeInWords } from "../range.ts";
 import { query } from "../router.ts";
 
-/** Footer of every printed sheet: period (null: now), filters, time of printing, and address. */
+/**
+ * Footer of every printed sheet: period, filters, time of printing, and address. `range` is null if the
+ * page shows the current state.
+ */
 export function PrintFoot({ range }: Readonly<{ range: Range | null }>) {
   const filter = [...query.value].filter(([name]) => name !== "range");
   const parts = [
@@ -29,7 +32,7 @@ export function PrintFoot({ range }: Readonly<{ range: Range | null }>) {
   );
 }
 
-/** The page is being printed: lists show every row, not only those that fit the window. */
+/** True while the page is printed. Lists then show every row, not only those that fit the window. */
 export const isOnPaper = signal(false);
 for (const when of ["beforeprint", "afterprint"])
   addEventListener(when, () => {

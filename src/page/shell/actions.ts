@@ -43,9 +43,9 @@ const ROWS = '[role="row"] .name:is(a, button), .rt td:first-child a';
 const GOES_ON_MS = 1_500;
 
 /**
- * Ctrl-K opens the palette; `/` the search of the list, or the palette; `?` lists keys; `g` and a letter
- * open a page; `t` changes the theme; `[` and `]` the range; `j`, `k` and arrows move through rows; Esc
- * leaves a field.
+ * Handles the keys of the page. Ctrl-K opens the palette. `/` opens the search of the list, or the palette.
+ * `?` lists the keys. `g` and a letter open a page. `t` changes the theme. `[` and `]` change the range.
+ * `j`, `k` and arrows move through rows. Esc leaves a field.
  */
 export function startKeys(): void {
   let goesAt = Number.NEGATIVE_INFINITY;

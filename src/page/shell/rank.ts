@@ -12,7 +12,7 @@ export interface Entry extends Identified {
 
 /** Maximum number of entries per kind, so that frequent kinds do not hide rare ones. */
 const MOST_OF_KIND = 8;
-/** Order among equal matches: rare kinds first. */
+/** Order of the kinds among equal matches, rare kinds first. */
 const KINDS: readonly Entry["kind"][] = ["page", "site", "server", "feature", "person", "host", "action"];
 
 /** Ranks a match: 0 equal, 1 at the start, 2 at the start of a part, 3 inside, 4 in the detail, null = no match. */
@@ -23,7 +23,7 @@ function fit(name: string, detail: string, word: string): number | null {
   return /[\s_\-./:@]/.test(name[at - 1] ?? "") ? 2 : 3;
 }
 
-/** Returns entries that match all words, best first; pages and actions without a search. */
+/** Returns entries that match all words, best first. Without a search, returns pages and actions. */
 export function ranked(entries: readonly Entry[], search: string): Entry[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return entries.filter(({ kind }) => kind === "page" || kind === "action");

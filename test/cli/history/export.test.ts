@@ -13,7 +13,7 @@ const MINUTE = 60_000;
 const NOON = a.NOON;
 const iso = (minutes: number) => new Date(NOON + minutes * MINUTE).toISOString();
 
-/** Storage of a running daemon: ann works half an hour, and the last poll fails. */
+/** Creates the storage of a running daemon. ann works half an hour, and the last poll fails. */
 async function site() {
   const place = await createPlace();
   const rig = createRig([a.server()], place.storage);

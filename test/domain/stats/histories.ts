@@ -4,7 +4,7 @@ import type { Series, Step } from "../../../src/domain/history.ts";
 const FEATURE = { server: "eda", daemon: "acmed", feature: "solver" };
 
 export interface Poll {
-  /** Seconds after the start. */
+  /** Time in seconds after the start. */
   readonly at: number;
   readonly used: number | null;
   readonly total: number | null;

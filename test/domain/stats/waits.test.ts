@@ -34,10 +34,10 @@ const times = (count: number, minutes: number) => Array.from({ length: count }, 
 
 test.each<[string, number[], object]>([
   ["29 full times give no percentiles", times(29, 10), { count: 29, fullSeconds: 17_400, ...NULLS }],
-  // In full times of ten minutes, half of all moments wait up to five minutes. The p80 is the quantile 0.8
-  // + 2 · √(0.16 / 30) = 0.947; the check of the first 20 full times uses 0.979.
+  // In full periods of ten minutes, half of all moments wait up to five minutes. The p80 is the quantile
+  // 0.8 + 2 · √(0.16 / 30) = 0.947; the check of the first 20 periods uses 0.979.
   ["equal ones", times(30, 10), { p50Seconds: 300, p80Seconds: 568, p80Confirmed: 97.89 }],
-  // The one long full time contains half of all moments.
+  // The one long period contains half of all moments.
   ["a long one", [...times(29, 4), 116], { p50Seconds: 232, p80Seconds: 6960, longestSeconds: 6960 }],
   ["the later ones are longer", [...times(20, 10), ...times(10, 20)], { p80Confirmed: 48.94 }],
 ])("waits: %s", (_name, minutes, expected) => {
