@@ -39,8 +39,8 @@ const FIRST_MS = MINUTE_MS + 5_000;
 
 /**
  * Logs alerts. Alerts from the first reading of a server share one line per rule, which gives their number,
- * because a new installation may fire hundreds at once. All servers in `installed`, those of a new
- * installation, share one such line per rule.
+ * because a new installation may fire hundreds at once. The servers in `installed`, which are those of a
+ * new installation, share one line per rule together.
  */
 export function createAlertLog(log: Log, installed: ReadonlySet<string>) {
   const firstPolls = new Map<string, number>();

@@ -12,7 +12,7 @@ export interface Baseline {
    * seats.
    */
   readonly totals: Readonly<Record<string, number | null | typeof UNSAID>>;
-  /** Unit of the totals by feature key, if not seats; absent means seats for all. */
+  /** Units of the totals that do not count seats, by feature key. Absent if all totals count seats. */
   readonly units?: Readonly<Record<string, Unit>>;
   readonly unparsed: number;
 }

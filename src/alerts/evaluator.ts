@@ -63,7 +63,10 @@ const STATUS_OF: Readonly<Partial<Record<AlertRule, ServerStatus>>> = {
 
 export interface SubjectChange {
   readonly subject: AlertSubject;
-  /** The identical object if unchanged; {@link UNWATCHED} means forget the subject. */
+  /**
+   * New watch of the subject. The same object as before if nothing changed; {@link UNWATCHED} to forget the
+   * subject.
+   */
   readonly watch: Watch;
   readonly alert: AlertMove | null;
 }
@@ -90,7 +93,10 @@ export function createEvaluation(
 ) {
   const changes = new Map<string, SubjectChange>();
   const baselines = new Map<string, Baseline>();
-  /** Most subjects are fine and unwatched, so do not build keys for them. */
+  /**
+   * Rules with watched subjects. For other rules, no keys of subjects are built, because most subjects are
+   * fine.
+   */
   const watchedRules = new Set<AlertRule>();
   for (const { subject } of state.watched.values()) watchedRules.add(subject.rule);
 
@@ -253,7 +259,8 @@ export function createEvaluation(
     baselines: baselines as ReadonlyMap<string, Baseline>,
 
     /**
-     * Evaluates a poll of one server. `readAt` is the time of the previous good reading; null means never.
+     * Evaluates a poll of one server. `readAt` is the time of the previous good reading, or null if none
+     * preceded.
      */
     poll(readAt: number | null, picture: ServerPicture) {
       const isGap = readAt === null || at - readAt > longestSilence(picture.server);

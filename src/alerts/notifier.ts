@@ -88,8 +88,8 @@ export function createNotifier(
       if (change === "resolved") return notify(alert, at, (target) => (knows(target) ? "resolved" : null));
       if (change !== "fired" && change !== "raised") return { alert, notes: [] };
       if (isQuiet(alert, at) || settings().hubNotifies?.(at) === true) {
-        // Set the last note of targets that know the alert to 0, so that they get a reminder once notes may
-        // be sent again.
+        // For targets that know the alert, set the time of the last note to 0, so that they get a reminder
+        // once notes may be sent again.
         const told = Object.fromEntries(Object.keys(alert.told).map((id) => [id, 0]));
         return { alert: { ...alert, told }, notes: [] };
       }

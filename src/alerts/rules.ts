@@ -114,7 +114,7 @@ const [info, warning, critical] = (["info", "warning", "critical"] as const).map
     (message, value = null, threshold = null) => ({ severity, message, value, threshold }),
 ) as [Say, Say, Say];
 
-/** Also evaluated by time: a date comes closer whether or not the server answers. */
+/** Also evaluated by time, because a date comes closer whether or not the server answers. */
 export const EXPIRY = row({
   rule: "expiry",
   patience: "none",

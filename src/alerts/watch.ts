@@ -75,7 +75,7 @@ export function step(
     runs.push({
       above: isAbove ? count(run.above, needs.failures) : 0,
       below: isAbove ? 0 : count(run.below, needs.recoveries),
-      // The start must not be in the future; the clock may have been ahead.
+      // The start must not be in the future. It could be if the clock was ahead.
       since: begins ? at : Math.min(run.since, at),
     });
   }

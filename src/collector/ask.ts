@@ -12,7 +12,7 @@ import type { CommandRunner } from "./run-command.ts";
 export interface StepAnswer {
   readonly step: Step;
   readonly result: StepResult;
-  /** Null if there is no answer that is worth parsing. */
+  /** Null if no answer is worth parsing. */
   readonly reading: Reading | null;
   readonly limitMs: number;
 }
@@ -53,7 +53,7 @@ export async function askInTurn(
   const [first] = answers;
   if (first === undefined) throw new Error(`${name} has nothing to ask`);
   if (until === "first answer") {
-    // Prefer a member that reports an error to a member that does not answer: the error says more.
+    // Prefer a member that reports an error to a member that does not answer, because the error says more.
     const deciding = answers.find(({ reading }) => reading?.errors.some(({ kind }) => kind === "query"));
     const said = deciding ?? answers.find(({ reading }) => reading !== null) ?? first;
     return { answers, deciding: said, reading: said.reading };

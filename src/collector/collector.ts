@@ -71,7 +71,7 @@ interface PendingPoll {
 }
 
 /**
- * Polls every enabled server at its interval: one poll per server at a time, at most `concurrency` in
+ * Polls every enabled server at its interval, one poll per server at a time, and at most `concurrency` in
  * total.
  */
 export function createCollector(deps: CollectorDeps) {
@@ -128,7 +128,8 @@ export function createCollector(deps: CollectorDeps) {
     }
     if (!pending.isCancelled) {
       entry.pending = null;
-      // The time is null if `replace` changed the server while its outcome was being stored: then poll again now.
+      // The time is null if `replace` changed the server while its outcome was being stored. Then poll
+      // again now.
       schedule(entry, entry.nextPollAt ?? clock.now());
     }
     freeSlot(pending);

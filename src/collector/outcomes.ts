@@ -106,7 +106,7 @@ export function logOutage(log: Log, outcome: PollOutcome, failingSince: number |
   });
 }
 
-/** Keeps an output in memory, compressed off the event loop: lists of checkouts shrink to a tenth. */
+/** Keeps an output in memory, compressed off the event loop. Lists of checkouts shrink to a tenth. */
 export function kept({ stdout, stderr, ...rest }: PollRaw): () => Promise<PollRaw> {
   const [out, err] = [packed(stdout), packed(stderr)];
   return async () => ({ ...rest, stdout: await out(), stderr: await err() });
@@ -114,7 +114,7 @@ export function kept({ stdout, stderr, ...rest }: PollRaw): () => Promise<PollRa
 
 function packed(bytes: Uint8Array): () => Promise<Uint8Array> {
   const frame = Bun.zstdCompress(bytes, { level: 1 });
-  // Ignore the error (out of memory) here: awaiting `frame` below reports it.
+  // Ignore the error (out of memory) here, because awaiting `frame` below reports it.
   frame.catch(() => {});
   return async () => Bun.zstdDecompress(await frame);
 }

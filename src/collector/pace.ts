@@ -77,8 +77,8 @@ export function firstDelayMs(server: Paced, index: number, count: number, concur
 
 /**
  * Returns the time of a server's next poll. `failures` counts consecutive failures including this poll. The
- * first retry comes after one interval; then the delay doubles up to 10 minutes, or up to the interval if
- * that is longer. `random` is in [0, 1).
+ * first retry comes after one interval. Then the delay doubles up to 10 minutes, or up to the interval if
+ * the interval is longer. `random` is in [0, 1).
  */
 export function nextPollTime(
   { intervalMs }: Paced,

@@ -33,7 +33,7 @@ export function isUsable(reading: Reading): boolean {
 /**
  * Reports whether the end of the output may be missing, because the tool was killed or the connection
  * broke. lmstat prints no end mark, so a text that ends between two blocks looks complete. A bad exit code
- * proves nothing: lmutil returns one with complete output.
+ * proves nothing, because lmutil returns one with complete output.
  */
 export function mayBeCut(run: StepRun): boolean {
   if ("kind" in run) return run.timedOut || run.aborted || run.broken;
@@ -41,8 +41,8 @@ export function mayBeCut(run: StepRun): boolean {
 }
 
 /**
- * Returns the error of a poll; null if its reading is usable. The reading decides, not the exit code: some
- * tools fail with complete output, others exit with 0 and print nothing.
+ * Returns the error of a poll; null if its reading is usable. The reading decides, not the exit code,
+ * because some tools fail with complete output, and others exit with 0 and print nothing.
  */
 export function pollErrorOf({
   result,

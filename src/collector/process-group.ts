@@ -17,7 +17,7 @@ export function createEnding(pid: number, graceMs: number, killWaitMs: number) {
     timer = setTimeout(giveUp, killWaitMs);
   };
   return {
-    /** Null while the process runs, or if it exited by itself. */
+    /** Why the process was ended; null while it runs, or if it exited by itself. */
     get cause() {
       return cause;
     },

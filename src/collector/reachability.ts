@@ -73,8 +73,8 @@ async function measure(
 }
 
 /**
- * Pending connections by address and port. Without an answer, a connection takes two minutes to fail; later
- * polls join it.
+ * Pending connections by address and port. Without an answer, a connection takes two minutes to fail. Later
+ * polls wait for the pending connection instead of starting another one.
  */
 const underWay = new Map<string, Promise<void>>();
 

@@ -254,7 +254,7 @@ function shownUrl({ url, query = {} }: HttpQuestion): string {
 }
 
 function filledHeaders(headers: Readonly<Record<string, string>>, secrets: Secrets): Record<string, string> {
-  // Headers are bytes; send non-ASCII letters as UTF-8.
+  // Headers are bytes, so send non-ASCII letters as UTF-8.
   const filled = (value: string) => Buffer.from(fillSecrets(value, secrets)).toString("latin1");
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, filled(value)]));
 }

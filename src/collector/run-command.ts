@@ -176,7 +176,7 @@ export function createCommandRunner(deps: CommandRunnerDeps) {
     endNow();
     const { promise: late, resolve: giveUp } = Promise.withResolvers<void>();
     const timer = setTimeout(() => {
-      // A process left the group and holds the pipe: use the output read so far.
+      // A process left the group and holds the pipe, so use the output read so far.
       stdout.letGo();
       stderr.letGo();
       giveUp();
@@ -230,9 +230,9 @@ export const HEAD_BYTES = 1024 * 1024;
 type CappedReader = ReturnType<typeof readCapped>;
 
 /**
- * Reads a stream to its end: Bun would buffer an unread pipe in memory. Keeps everything up to the limit, only
- * the head of a longer stream, and nothing if `maxBytes` is null. Calls `onOverflow` once when the limit is
- * exceeded.
+ * Reads a stream to its end, because Bun would buffer an unread pipe in memory. Keeps everything up to the
+ * limit, only the head of a longer stream, and nothing if `maxBytes` is null. Calls `onOverflow` once when
+ * the limit is exceeded.
  */
 function readCapped(
   stream: ReadableStream<Uint8Array>,

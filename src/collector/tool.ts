@@ -25,7 +25,7 @@ export interface StartFailure {
   readonly path: string | null;
   /** One sentence with its full stop. */
   readonly message: string;
-  /** Without a full stop; null if unknown. */
+  /** Fix, without a full stop; null if unknown. */
   readonly fix: string | null;
 }
 
@@ -257,7 +257,8 @@ function isExecutable(file: string): boolean {
 }
 
 /**
- * Reports whether the kernel runs foreign programs: the folder has entries besides `register` and `status`.
+ * Reports whether the kernel runs foreign programs: binfmt_misc then has entries besides `register` and
+ * `status`.
  */
 function hasEmulator(): boolean {
   try {

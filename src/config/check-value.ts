@@ -78,7 +78,7 @@ export function* partsOf(schema: TSchema, value: unknown, path: KeyPath = []): G
 type Part = Pick<SchemaProblem, "schema" | "value" | "path">;
 
 /**
- * Removes the invalid parts of a value. Invalid tables in a list leave a gap, so that positions stay; a
+ * Removes the invalid parts of a value. Invalid tables in a list leave a gap, so that positions stay. A
  * list of other values is invalid as a whole.
  */
 function without(value: unknown, path: KeyPath, wrong: ReadonlySet<string>): unknown {

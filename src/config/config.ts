@@ -9,8 +9,8 @@ import { parseStart } from "./forms.ts";
 import type { ConfigFile } from "./schema.ts";
 
 /**
- * Config of the daemon: defaults applied, durations in milliseconds, null = not set. `licmond init`
- * explains each setting.
+ * Config of the daemon, with defaults applied, durations in milliseconds, and null for settings that are
+ * not set. `licmond init` explains each setting.
  */
 export type Config = Frozen<ReturnType<typeof buildConfig>>;
 

@@ -4,8 +4,9 @@ import { join } from "node:path";
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Prefix of `credential:NAME`, which a setting may have in place of a path: a file that systemd passes to
- * the service (`LoadCredential=NAME:/path`), even if the daemon's user cannot read it.
+ * Prefix of `credential:NAME`, which a setting may have in place of a path. It means a file that systemd
+ * passes to the service (`LoadCredential=NAME:/path`), even if the daemon's user cannot read the original
+ * file.
  */
 const PREFIX = "credential:";
 

@@ -14,7 +14,7 @@ interface Scalar {
   readonly type: string;
 }
 
-/** Scalars outside of lists, by variable: LICMOND_HTTP_PORT sets `http.port`. */
+/** Settings outside of lists, by variable. For example, LICMOND_HTTP_PORT sets `http.port`. */
 const ENVIRONMENT_VARIABLES: ReadonlyMap<string, Scalar> = new Map(scalarsOf(ConfigFile, []));
 
 /**

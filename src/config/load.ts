@@ -14,7 +14,7 @@ import { ConfigFile, ServerDefaults } from "./schema.ts";
 
 export const DEFAULT_CONFIG_FILE = "/etc/licmond/licmond.toml";
 
-/** `file` is null if there is no config file; the defaults apply then. */
+/** `file` is null if no config file was read, so that the defaults apply. */
 export type LoadedConfig = Interpreted & { readonly file: string | null };
 
 /** Returns the config file: `--config`, else $LICMOND_CONFIG, else the default. */
@@ -29,8 +29,8 @@ export function configFile(
 }
 
 /**
- * Reads the config. A named file must exist; the default one may be missing. Never throws: read errors are
- * problems.
+ * Reads the config. A named file must exist; the default one may be missing. Never throws, because read
+ * errors are returned as problems.
  */
 export function loadConfig(named: string | undefined, environment: Environment): LoadedConfig {
   const { file, named: mustExist } = configFile(named, environment);
@@ -105,7 +105,9 @@ export function interpretConfig(
   return { ok: true, config: buildConfig(checked as ConfigFile, environment), warnings };
 }
 
-/** Returns the first line of the parser's message; the rest quotes the file, which may hold a secret. */
+/**
+ * Returns the first line of the parser's message. The other lines quote the file, which may hold a secret.
+ */
 function reasonOf({ message, line, column }: TomlError, text: string): string {
   const [why = ""] = message.split("\n", 1);
   const isLineEnd = column > (text.split("\n")[line - 1] ?? "").replace(/\r$/, "").length;

@@ -34,7 +34,7 @@ export function* ownManagers({ managers = [] }: Partly<ConfigFile>): Generator<F
   }
 }
 
-/** License managers by the names of their tools, vendors and best known products. */
+/** Names of license managers, by the names of their tools, vendors and best known products. */
 const OTHER_NAMES: Readonly<Record<string, string>> = {
   flexlm: "flexnet",
   lmgrd: "flexnet",

@@ -52,7 +52,7 @@ function putOptional(bytes: number[], value: number | null): void {
   putNumber(bytes, value === null ? 0 : value + 1);
 }
 
-/** Decodes numbers without allocating per value: statistics of whole sites spend their time here. */
+/** Decodes numbers without allocating per value, because statistics of whole sites spend their time here. */
 export class ByteReader {
   constructor(
     private readonly data: Uint8Array,
@@ -164,7 +164,7 @@ export function readDayRollup(dayAt: number, data: Uint8Array, sink: RollupSink)
   readRollup(new ByteReader(data), dayAt, DAY_MS, sink);
 }
 
-/** Adds or replaces an hour; one without known counts is left out. */
+/** Adds or replaces an hour. An hour without known counts is left out. */
 export function withHourRollup(dayAt: number, data: Uint8Array | null, bucket: Bucket): Uint8Array {
   const others = data === null ? [] : unpackHours(dayAt, data).filter(({ at }) => at !== bucket.at);
   return packHours(dayAt, [...others, bucket]);

@@ -77,7 +77,7 @@ export function createReader(
   sqlite: Database,
   { now, checkpoint = () => {} }: { readonly now: number; readonly checkpoint?: () => void },
 ) {
-  /** Prepares each statement once; the database's own `query` caches only twenty. */
+  /** Prepared statements, by SQL. The database's own `query` caches only twenty. */
   const statements = new Map<string, ReturnType<Database["query"]>>();
   const all = <Row>(sql: string, ...parameters: (string | number | null)[]) =>
     statements.getOrInsertComputed(sql, () => sqlite.query(sql)).all(...parameters) as Row[];
@@ -106,7 +106,10 @@ export function createReader(
     return reached;
   }
 
-  /** Sessions that ended earlier are deleted; 0 means that none is deleted. */
+  /**
+   * Returns the time from which sessions are kept. Sessions that ended earlier are deleted; 0 means that
+   * none are deleted.
+   */
   const sessionsFrom = () =>
     all<{ value: number }>("SELECT value FROM event_marks WHERE name = 'deleted_sessions'")[0]?.value ?? 0;
 
@@ -153,7 +156,8 @@ export function createReader(
   /**
    * Adds the part of [from, until) outside of whole days: stored whole hours, and the rest from samples. No
    * piece crosses an hour, so that the users counted do not depend on how the range is split. For a part of
-   * an old hour, finding its users would search all later sessions.
+   * an old hour, `users` should be `hours`, because finding the users of the part would search all later
+   * sessions.
    */
   function addEdge(feature: KnownFeature, from: number, until: number, users: Users): void {
     if (from >= until) return;

@@ -9,9 +9,9 @@ import { gapAt, sameCounts } from "./sample-reader.ts";
 
 interface Recording {
   /**
-   * Stores the changes in the caller's transaction; called again if the transaction failed. Hours in which
-   * `opened` sessions began may already be over: they are rolled up again, as far as the server was read
-   * then.
+   * Stores the changes in the caller's transaction. Called again if the transaction failed. Hours in which
+   * `opened` sessions began are rolled up again if they are over, as far as the server was read in these
+   * hours.
    */
   write(opened?: readonly Pick<Session, "beganAt">[]): void;
   committed(): void;

@@ -61,7 +61,7 @@ export function createRetention({ store, watch, timers, log, keep }: RetentionDe
       logs.indexStep()
     );
   };
-  // Do not stop when the disk is full: the next round retries, and deleting makes room.
+  // Do not stop when the disk is full, because the next round retries, and deleting makes room.
   return createLoop(
     () => {
       const isMore = step() > 0;

@@ -79,7 +79,7 @@ const COUNTED = `SELECT count(*) FROM sessions INDEXED BY sessions_by_feature
  * Counts a feature's sessions that ended in or after a range and began before the end of the range. Over
  * years there are many: those that ended in the range are counted in an index. Among the sessions that
  * ended later, only those of the next day and the few long ones are read. A session first seen before the
- * end also began before the end, and the index contains the first sight.
+ * end also began before the end, and the index contains the time at which it was first seen.
  */
 const ENDED_IN = `SELECT (${COUNTED} AND ended_at > ?4 AND ended_at < ?5)`;
 const ENDED = `${ENDED_IN} AS count`;
@@ -106,7 +106,7 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
     { all },
     "sessions WHERE ended_at IS NULL AND began_at >= ? AND began_at < ?",
   );
-  // If the range ends now, no session ended later; then the count takes a third of the time.
+  // If the range ends now, no session ended later, so the count takes a third of the time.
   const endsLater = oncePerRange(
     (end) => all("SELECT 1 FROM sessions WHERE ended_at >= ? LIMIT 1", end).length > 0,
   );
@@ -163,7 +163,8 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
     },
     featureSessions(feature: FeatureId, start: number, end: number): FeatureSession[] {
       checkpoint();
-      // Begin 1 ms earlier: a session that ended at the start may have held its seats at that moment.
+      // Begin 1 ms earlier, because a session that ended at the start may have held its seats at that
+      // moment.
       const { sql, values } = sessionsOverlapping(
         FEATURE_COLUMNS,
         ofFeature(feature),

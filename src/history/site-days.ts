@@ -99,7 +99,10 @@ export function eachQuarter(
 
 export type VisitFullTime = (from: number, until: number, cut: boolean) => void;
 
-/** Visits the full times of a packed day. `of` returns the visitor for a feature id. */
+/**
+ * Calls a visitor for each period in which a feature was full on a packed day. `of` returns the visitor of
+ * a feature id.
+ */
 export function eachFullTime(
   day: number,
   data: Uint8Array,
@@ -134,8 +137,8 @@ export function* dayPieces(
     const day = dayOf(from);
     const data = from % DAY_MS === 0 && from + DAY_MS <= end ? made.get(day) : undefined;
     let behind = day + 1;
-    // End pieces at midnight: samples are stored by day, so a piece that ends within a day would unpack it
-    // twice.
+    // End pieces at midnight, because samples are stored by day, and two pieces within a day would unpack
+    // the day twice.
     while (data === undefined && behind < day + most && !made.has(behind)) behind++;
     to = Math.min(behind * DAY_MS, end);
     yield { start: from, end: to, day, data };

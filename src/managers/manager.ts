@@ -24,9 +24,15 @@ export function utilityOf(
 export interface Manager {
   readonly name: ManagerName;
   readonly title: string;
-  /** Set if parts of the parser were never tested with real output; records, `check` and the page show it. */
+  /**
+   * True if parts of the parser were never tested with real output. Records, `check` and the page show
+   * this.
+   */
   readonly experimental?: true;
-  /** Set for managers that are defined by a profile; a worker parses their answers with a time limit. */
+  /**
+   * Profile that defines the manager, if any. A worker parses the answers of such managers with a time
+   * limit.
+   */
   readonly profile?: Profile;
   /** Names of the tool on $PATH in order of preference; empty if every step is an HTTP request. */
   readonly tools: readonly string[];
@@ -45,7 +51,8 @@ export interface Manager {
   /** Returns the argv prefix of a utility, derived from `tool`, the prefix of the status query. */
   utility(tool: readonly string[], name: string): readonly string[];
   /**
-   * Set if the output contains the license server's time. Most tools print the clock of the host that runs them.
+   * True if the output contains the license server's time. Most tools print the clock of the host that runs
+   * them.
    */
   readonly printsServerClock?: true;
   createParser(context: ParseContext): ReadingParser | TextParser;
@@ -124,7 +131,7 @@ interface CommandForm {
 
 export interface ParseContext {
   readonly zone: string;
-  /** Current time, epoch ms; the reference for missing years if the output has no report time. */
+  /** Current time, epoch ms. If the output has no report time, missing years are derived from this time. */
   readonly now: number;
   /** Hosts seen in earlier outputs of this server. The parser adds those that it finds. */
   readonly knownHosts: KnownHosts;
@@ -183,7 +190,7 @@ export function createKnownHosts(initial: Iterable<string> = []) {
     if (known.has(host)) return;
     const key = host.toLowerCase();
     if (known.has(key)) return;
-    // Copy the string: a slice would keep the whole output in memory, and hosts live for months.
+    // Copy the string, because a slice would keep the whole output in memory, and hosts live for months.
     known.add(Buffer.from(key).toString());
     learnt++;
     if (known.size > MAX_HOSTS) known = new Set([...known].slice(MAX_HOSTS / 2));

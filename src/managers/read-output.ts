@@ -4,7 +4,7 @@ import type { ReadingParser, TextParser } from "./manager.ts";
 
 const MAX_LENGTH = 500;
 
-/** Collects the lines of one output that no rule matched: counts all, keeps the first ones. */
+/** Collects the lines of one output that no rule matched. Counts all of them and keeps the first ones. */
 export function createUnparsed() {
   const unparsed: UnparsedLine[] = [];
   let unparsedLines = 0;
@@ -33,7 +33,7 @@ const CUT = "… (cut: the line is longer than 1 MiB)";
 const LF = 0x0a;
 const CR = 0x0d;
 
-/** For the command line and tests; the daemon uses {@link readOutput}. */
+/** Parses an output without yielding, for the command line and tests. The daemon uses {@link readOutput}. */
 export function readOutputSync(
   bytes: Uint8Array,
   parser: ReadingParser | TextParser,
@@ -63,8 +63,8 @@ export async function readOutput(
 }
 
 /**
- * UTF-16 has a byte order mark (PowerShell pipes). Windows-1252 is the last resort: every byte is a
- * character.
+ * Detects the encoding. UTF-16 has a byte order mark (PowerShell pipes). Windows-1252 is the last resort,
+ * because every byte is a character in it.
  */
 export function detectEncoding(bytes: Uint8Array): "utf-8" | "utf-16le" | "utf-16be" | "windows-1252" {
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return "utf-16le";

@@ -9,8 +9,8 @@ import { isDate, localToUtc, wallClock, weekdayOf } from "../domain/time/zone.ts
 export function createYearlessTimes(zone: string, now: number, aheadMs: number, yearsBack: number) {
   let reference = now;
   /**
-   * UTC midnights by weekday, month and day; null if the offset changes on that day. A report has tens of
-   * thousands of times but few days.
+   * UTC midnights by weekday, month and day; null if the offset changes on that day. The midnights are
+   * cached, because a report has tens of thousands of times but few days.
    */
   let midnights: (number | null | undefined)[] = [];
 

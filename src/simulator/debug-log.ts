@@ -62,8 +62,8 @@ function featureLines(seed: number, server: ServerSpec, feature: FeatureSpec, pl
 
   for (const grant of played.grants) {
     const { startedAt, endsAt, pool } = grant;
-    // The seat is not from the first pool, because that was full: the log then shows a denial that the
-    // client does not notice.
+    // The first pool was full if the seat is from another pool. The log then shows a denial that the client
+    // does not notice.
     if (pool > 0) add(startedAt, 1, `DENIED: ${what(grant)}${FULL}`);
     add(startedAt, 2, `OUT: ${what(grant)}`);
     add(endsAt, 0, `IN: ${what(grant)}`);

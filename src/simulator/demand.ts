@@ -130,7 +130,7 @@ function workOf(
   midnight: number,
   person: Person,
 ): Wish[] {
-  // The feature is not a key here: whether a person is present does not depend on the feature.
+  // Do not use the feature as a key here, because a person's presence does not depend on the feature.
   const presence = draws(seed, server.id, person.user, week.index, day);
   if (day === 6 || presence.chance(day === 5 ? 1 - SATURDAY_WORK : ABSENT)) return [];
   const draw = draws(seed, server.id, keyOf(feature), person.user, week.index, day);

@@ -44,7 +44,7 @@ export interface FeatureSpec {
   readonly assigned: number | null;
   readonly pools: readonly PoolSpec[];
   readonly use: UseSpec | null;
-  /** A request without a seat is denied even if the server has a queue: most clients do not queue. */
+  /** True if requests without a seat are denied although the server has a queue, as with most clients. */
   readonly deny: boolean;
   readonly kept: { readonly type: "user" | "group"; readonly name: string; readonly seats: number } | null;
 }
@@ -113,7 +113,7 @@ export function feature(name: string, pools: PoolSpec | PoolSpec[], use: UseSpec
   return { name, pools: [pools].flat(), use, ...rest };
 }
 
-/** Counts tokens: programs take as many as they need. */
+/** Makes a feature count tokens. Programs take as many tokens as they need. */
 export function tokens(feature: Feature): Feature {
   return { ...feature, unit: "tokens" };
 }
@@ -157,7 +157,7 @@ interface ServerRow
   readonly down?: string;
   readonly labels: { readonly location: string; readonly department: string };
   readonly staff: Omit<StaffSpec, "site">;
-  /** Versions by daemon; the first is also the server's. */
+  /** Versions by daemon; the first version is also the server's. */
   readonly daemons: Readonly<Record<string, string>>;
   readonly features: Readonly<Record<string, readonly Feature[]>>;
 }

@@ -9,7 +9,7 @@ export interface EventRow {
   readonly type: EventType;
   readonly level: string | null;
   readonly source: string | null;
-  /** Empty if the stored event is damaged. */
+  /** The event as JSON; empty if the stored event is damaged. */
   readonly json: string;
 }
 

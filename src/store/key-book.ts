@@ -35,7 +35,7 @@ export interface KeyRow extends Omit<KeyRecord, "state" | "lastUsedAt"> {
   readonly secretHash: Uint8Array;
 }
 
-/** Where keys are stored: in SQLite at a daemon, in PostgreSQL with a copy in memory at a hub. */
+/** Rows of keys. A daemon stores them in SQLite; a hub stores them in PostgreSQL, with a copy in memory. */
 interface KeyRows {
   byId(id: string): KeyRow | undefined;
   all(): readonly KeyRow[];

@@ -8,8 +8,8 @@ export type NotificationRow = typeof notifications.$inferSelect;
 export type Notifications = ReturnType<typeof createNotifications>;
 
 /**
- * The persistent queue of notifications. Delivered rows are deleted, so ids start at the current time; this
- * way receivers see no id twice.
+ * The persistent queue of notifications. Delivered rows are deleted, so ids continue from the current time
+ * after a restart; otherwise receivers could see an id twice.
  */
 export function createNotifications({ state }: Pick<Store, "state">, now: number) {
   const { sqlite, read } = state;

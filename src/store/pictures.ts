@@ -85,9 +85,9 @@ interface StoredRow {
 }
 
 /**
- * Returns the features without the time of the last good reading, which would change them at every poll;
- * the head stores this time. Checkouts that a poll found unchanged are the same objects as before, so
- * comparing them is free.
+ * Returns the features without the time of the last good reading, which is stored in the head and would
+ * change the features at every poll. Checkouts that a poll found unchanged are the same objects as before,
+ * so comparing them is free.
  */
 function timeless({ features, collectedAt }: ServerPicture) {
   return features.map(({ collectedAt: own, ...feature }) =>

@@ -38,7 +38,8 @@ export function createQuotaBook(clock: Clock) {
     take(keyId: string, { daily, monthly }: QuotaLimits): QuotaRefusal | null {
       const counter = current(keyId);
       const { dayAt, dayCount, monthAt, monthCount } = counter;
-      // Check the month first: if both quotas are exhausted, the monthly one is exhausted for longer.
+      // Check the month first, because if both quotas are exhausted, the monthly one is exhausted for
+      // longer.
       if (monthly !== null && monthCount >= monthly)
         return { period: "month", limit: monthly, until: monthStart(monthAt, 1) };
       if (daily !== null && dayCount >= daily) return { period: "day", limit: daily, until: dayAt + DAY_MS };

@@ -93,7 +93,7 @@ export function createDispatcher({ queue, senderOf, clock, timers, log }: Dispat
     const [first] = lane.notes;
     if (first === undefined || lane.busy !== null || isStopped) return;
     const wait = (lane.retryAt ?? first.at + lane.target.groupMs) - clock.now();
-    // The clock may have been set back: never wait longer than the longest pause.
+    // Never wait longer than the longest pause, because the clock may have been set back.
     lane.cancel = timers.after(Math.min(Math.max(wait, 0), LONGEST_PAUSE_MS), () => {
       lane.busy = deliver(lane).finally(() => {
         lane.busy = null;

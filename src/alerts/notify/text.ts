@@ -7,8 +7,8 @@ import type { Unit } from "../../domain/words.ts";
 import type { Message, Note, NotedAlert, NotedHolder } from "./note.ts";
 
 /**
- * Messages as text. Names come from license tools and may contain anything: line ends and control characters
- * are removed, so that no name can start a line or header.
+ * Messages as text. Names come from license tools and may contain anything, so line ends and control
+ * characters are removed, and no name can start a line or header.
  */
 
 const MAX_LINE = 400;
@@ -93,7 +93,10 @@ function summary(notes: readonly Note[]): string {
   return escapeControls(`${severity}${counts.filter(Boolean).join(", ")}${at}`);
 }
 
-/** Text of a resolved alert by rule: the condition and its worst value. The cause of its end is unknown. */
+/**
+ * Text of a resolved alert by rule, with the condition and its worst value. Why the condition ended is
+ * unknown.
+ */
 const OVER: Readonly<Record<AlertRule, readonly [was: string, worst?: (value: number) => string]>> = {
   server_down: ["the server was down"],
   server_degraded: ["the server was degraded"],

@@ -105,11 +105,11 @@ function json(value: unknown): Body {
 }
 
 /**
- * Slack interprets `<!channel>`, `<@user>` and links in angle brackets, which its three entities escape;
- * without `mrkdwn` and `link_names` the rest is plain text:
- * https://docs.slack.dev/messaging/formatting-message-text. Everything else is unchanged, so that addresses
- * can be copied. Programs with the same format (Mattermost) interpret a bare `@all`, which is not an address:
- * its @ becomes U+FF20.
+ * Slack interprets `<!channel>`, `<@user>` and links in angle brackets, so `&`, `<` and `>` are written as
+ * entities. Without `mrkdwn` and `link_names`, Slack shows the rest as plain text
+ * (https://docs.slack.dev/messaging/formatting-message-text). Everything else is unchanged, so that
+ * addresses can be copied. Programs with the same format (Mattermost) also interpret a bare `@all`, whose @
+ * is replaced by U+FF20.
  */
 function slack(message: Message) {
   const [first = "", ...others] = lines(message);

@@ -12,8 +12,8 @@ export type Arguments = Readonly<Partial<Record<ArgumentName, string>>>;
 export const MAX_ARGUMENT = 256;
 
 /**
- * Returns why a value must not be passed to a program, or null. Values from license servers are checked
- * too: a user named `-all` must not become an option.
+ * Returns why a value must not be passed to a program, or null. Values from license servers are checked,
+ * too, because a user named `-all` must not become an option.
  */
 export function argumentProblem(value: string): string | null {
   if (value.trim() === "") return "is empty";
@@ -33,7 +33,7 @@ export function fill(argv: readonly string[], values: ReadonlyMap<string, string
   return argv.map((element) => element.replaceAll(PLACEHOLDER, (_, name: string) => values.get(name) ?? ""));
 }
 
-/** Options with a secret value; `-z` is RLM's password. */
+/** Matches options with a secret value, and `-z`, which is RLM's password. */
 const SECRET_OPTION =
   /^(-z|--?(?:[a-z]+[-_])*(?:password|passwd|pass|pwd|secret|token|api[-_]?key))(=.*)?$/is;
 

@@ -105,7 +105,10 @@ function executionOf({ command, timeoutMs, encoding }: CommandPlan, result: Comm
   };
 }
 
-/** Returns the last lines of stderr, or of stdout if stderr is empty: lmutil prints its errors on stdout. */
+/**
+ * Returns the last lines of stderr, or of stdout if stderr is empty, because lmutil prints its errors on
+ * stdout.
+ */
 function lastWords(
   { stdout, stderr }: CommandRun,
   wordsOf: (bytes: Uint8Array) => string,

@@ -36,9 +36,12 @@ interface Piece {
   /** Complete lines; empty if nothing is new. */
   readonly bytes: Uint8Array;
   readonly atEnd: boolean;
-  /** Lines before this piece are lost: the log was moved or emptied, and the old text was not found. */
+  /**
+   * True if lines before this piece are lost, because the log was moved or emptied and the old text was not
+   * found.
+   */
   readonly lost: boolean;
-  /** The piece was written while the log was not followed. */
+  /** True if the piece was written while the log was not followed. */
   readonly resumed?: boolean;
 }
 
@@ -86,7 +89,7 @@ export function createFileFollower(path: string, from: FilePlace | null) {
     if (!(await isAt(file, size, place))) {
       seen = "";
       if (await isHole(file, size, place.offset)) {
-        // The file was emptied, but its writer kept its position: the new text follows a hole.
+        // The file was emptied, but its writer kept its position, so the new text follows a hole.
         place = await placeAt(file, place.offset);
       } else {
         former = await findFormer(path, place);

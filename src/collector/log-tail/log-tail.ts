@@ -41,7 +41,7 @@ export function createLogTail(
   let attempts: Attempt[] = [];
   let notices: DaemonNotice[] = [];
   /**
-   * True once the end was reached: from then on, lines are read soon after they are written, so their time
+   * True once the end was reached. From then on, lines are read soon after they are written, so their time
    * is about now.
    */
   let caughtUp = cursor === null;

@@ -71,8 +71,8 @@ export function createCountWriter({ sqlite }: Store, now: number) {
     },
     coverage: (server: string): readonly Interval[] => covered.all(server),
     /**
-     * Adds covered times. Call this last: counts outside of covered times are ignored, so an interrupted
-     * import can be repeated from the start.
+     * Adds covered times. Must be called last. Counts outside of covered times are ignored, so an import
+     * that was interrupted earlier can be repeated from the start.
      */
     cover(server: string, intervals: Iterable<Interval>): void {
       for (const { from, until } of intervals) cover.run(server, from, until);

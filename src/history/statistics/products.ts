@@ -72,7 +72,7 @@ export async function productFigures(source: HistorySource, query: ProductsQuery
       heldSeatHours: figures.usedSeatHours,
       idleSeatHours,
       ...people,
-      // Do not compute the effect of more seats: it is unknown which features would get them.
+      // Do not compute the effect of more seats, because it is unknown which features would get them.
       ...efficiencyOf(histogramOfRollup(rollup), total, rising, null),
       costPerSeatYear,
       idleCost: isPriced ? Math.round((100 * costPerSeatYear * idleSeatHours) / HOURS_A_YEAR) / 100 : null,

@@ -17,8 +17,8 @@ export interface WaitsQuery extends Range {
 }
 
 /**
- * Collects the lengths of one feature's full times, ms, in a growing list: a large site has a million a
- * year.
+ * Collects the durations, in ms, of the periods in which one feature was full. The list grows as needed,
+ * because a large site has a million such periods a year.
  */
 function createLengths(start: number, end: number) {
   const lengths: number[] = [];
@@ -28,7 +28,7 @@ function createLengths(start: number, end: number) {
     const from = Math.max(stretchFrom, start);
     const until = Math.min(stretchUntil, end);
     if (from >= until) return;
-    // A full time that spans days is cut at midnight, or where a gap reaches midnight: join the parts.
+    // Join the parts of a period that was cut at midnight, because it spans days or a gap reaches midnight.
     if (wasCut && from - before <= BRIDGED_MS) lengths.push((lengths.pop() ?? 0) + until - before);
     else lengths.push(until - from);
     before = until;

@@ -1,6 +1,6 @@
 export interface DebugLog {
   readonly title: string;
-  /** Set if the reader was never tested with a real log; `check` shows it. */
+  /** True if the reader was never tested with a real log, which `check` shows. */
   readonly experimental?: true;
   createReader(options: ReaderOptions): DebugLogReader;
   createFirstDay(zone: string): FirstDay;
@@ -127,7 +127,7 @@ export function noCounts() {
     malformed: 0,
     /** Malformed times such as `12:49:3a9`; the event gets the time of the previous line. */
     brokenTimes: 0,
-    /** Days missing before a printed date: quiet days or lost lines. */
+    /** Number of days missing before a printed date, either quiet days or lost lines. */
     dateJumps: 0,
     /** Events moved to the next day because the next printed date showed a midnight before them. */
     redated: 0,
@@ -169,7 +169,7 @@ export function createPairing(onSession: (session: PairedSession) => void) {
   const sameSecond = new Map<string, number>();
   let second = Number.NaN;
   const counts = {
-    /** Check-ins without a checkout: the checkout was before the start of the log. */
+    /** Number of check-ins whose checkout was before the start of the log. */
     orphanIns: 0,
     openOuts: 0,
     ambiguous: 0,
@@ -232,7 +232,7 @@ export function createPairing(onSession: (session: PairedSession) => void) {
       if (chosen.left === 0) list.splice(list.indexOf(chosen), 1);
     }
     if (list.length === 0) open.get(event.daemon)?.delete(key);
-    // Ignore surplus seats: a check-in after a linger prints no count or a different one.
+    // Ignore surplus seats, because a check-in after a linger prints no count or a different one.
     if (left < event.count) return;
     if (reason !== "server_restart" || !wasTakenBack(event, key)) counts.orphanIns++;
   }

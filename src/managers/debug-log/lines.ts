@@ -9,8 +9,9 @@ const MAX_LINE = 64 * 1024;
 const SNIFFED = 4096;
 
 /**
- * Detects UTF-16 and binary files. Report logs are binary: they are encrypted and contain bytes that never
- * occur in text. NULs are ignored, because a log that was truncated under its writer begins with NULs.
+ * Detects UTF-16 and binary files. Report logs are binary, because they are encrypted and contain bytes
+ * that never occur in text. NULs are ignored, because a log that was truncated under its writer begins with
+ * NULs.
  */
 export function natureOf(bytes: Uint8Array): LogNature {
   if ((bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff)) return "utf-16";

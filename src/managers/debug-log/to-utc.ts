@@ -5,8 +5,8 @@ export const DAY_SECONDS = 86_400;
 
 /**
  * Converts days and seconds of the zone's clock to epoch ms. When clocks go back, a span of time occurs
- * twice. A time in this span means the first occurrence until that would be earlier than the latest line by
- * more than half of the span; from then on, it means the second occurrence.
+ * twice. A time in this span means its first occurrence. Once the first occurrence would be earlier than
+ * the latest line by more than half of the span, times on this day mean the second occurrence.
  */
 export function createToUtc(zone: string): (day: number, second: number) => number {
   let cachedDay = Number.NaN;

@@ -51,8 +51,8 @@ export function createTimes(zone: string) {
   return {
     /**
      * Returns when the person (`since`) and the program (`at`) got the license. Returns null if a cell is
-     * not a time, or is filled although an earlier cell is empty: a comma in a name has then shifted the
-     * cells.
+     * not a time, or is filled although an earlier cell is empty. In that case, a comma in a name has
+     * shifted the cells.
      */
     grant(row: Row): { readonly since: number | null; readonly at: number | null } | null {
       const [begun, given] = [row.get("since"), row.get("at")];

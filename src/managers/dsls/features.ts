@@ -72,12 +72,12 @@ export function createFeatures(times: ReturnType<typeof createTimes>) {
       same = pool !== null && isTaken ? { head: row.head, pool } : null;
       return isTaken;
     },
-    /** Marks the last feature as cut: the text ended within its rows. */
+    /** Marks the last feature as cut, because the text ended within its rows. */
     cutLast(): void {
       if (last !== null) last.cut = true;
     },
     read(): FeatureReading[] {
-      // Leave out features without a valid row: an invalid row may have a wrong feature name.
+      // Leave out features without a valid row, because an invalid row may have a wrong feature name.
       const known = [...features.values()].filter(({ pools }) => pools.length > 0);
       const named = Map.groupBy(known, ({ daemon, name }) => featureKey(daemon, name));
       return known.map((feature) => {
@@ -179,7 +179,7 @@ function createPool(
         startedAt: counts === "assigned" ? grant.at : (grant.since ?? grant.at),
         pool: index,
       });
-      // Reject a row without a holder: the tool never prints one.
+      // Reject a row without a holder, because the tool never prints one.
       if (one.user === null && one.host === null && one.handle === null) return false;
       if (place !== "") {
         const { user, host, display, qualifier, version, handle, pool } = one;

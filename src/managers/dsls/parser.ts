@@ -58,7 +58,7 @@ export function createDslsParser({ zone, step }: ParseContext): ReadingParser {
   let isCut = false;
   let isLost = false;
   let isStray = false;
-  /** Lines of a row whose quoted cell is not closed yet; the last one is at `lineNumber`. */
+  /** Lines of a row whose quoted cell is not closed yet. The last of these lines is number `lineNumber`. */
   let open: string[] = [];
   let lineNumber = 0;
 
@@ -166,7 +166,7 @@ export function createDslsParser({ zone, step }: ParseContext): ReadingParser {
     line: take,
     finish({ rest, truncated }: OutputEnd) {
       const wasTable = isInTable();
-      // Inside the table, do not parse a line without line end: the row may be cut.
+      // Inside the table, do not parse a line without line end, because the row may be cut.
       if (rest !== null && (!wasTable || PROMPT.test(rest))) take(rest);
       else if (rest !== null) isCut = true;
       if (truncated || (isInTable() && (isPrompted || open.length > 0 || !wasTable))) isCut = true;

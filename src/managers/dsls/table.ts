@@ -27,7 +27,7 @@ export type Column = keyof typeof COLUMNS;
 
 const NAMES = Object.keys(COLUMNS) as Column[];
 const REQUIRED: readonly Column[] = ["editor", "feature", "model", "count", "inuse"];
-/** Eight columns identify a set of licenses; the rows of its users repeat them. */
+/** Columns that identify a set of licenses. The rows of the set's users repeat them. */
 const IDENTITY: readonly Column[] = [
   ...(["editor", "feature", "model", "type", "release", "expires", "customer", "pricing"] as const),
 ];

@@ -151,7 +151,7 @@ export function createBlockReader(zone: string, times: StartTimes, knownHosts: K
       return isDigit(first) ? readReservation(block, trimmed, cut) : readKind(block, trimmed);
     },
     keep(block: Block, text: string, from: number): boolean {
-      // Try this last: names may look like the middle of a checkout.
+      // Try this last, because names may look like the middle of a checkout.
       if (readSeat(block, text, from, "any")) return true;
       if (!BORROWABLE.test(text.slice(from))) return false;
       block.describing = false;

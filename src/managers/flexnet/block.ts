@@ -136,8 +136,8 @@ export function setKind(pool: PoolDraft, kind: PoolKind): void {
 }
 
 /**
- * Compares `in use` with the seats of checkouts and reservations. A larger sum means that checkouts share
- * seats (duplicate grouping), unless the sum exceeds the total: then a line is wrong.
+ * Compares `in use` with the seats of checkouts and reservations. If the sum of the seats is larger,
+ * checkouts share seats (duplicate grouping). If the sum also exceeds the total, a line is wrong.
  */
 export function consistencyOf({ held, used, total }: Block): Consistency {
   if (used === null || held === used) return "ok";

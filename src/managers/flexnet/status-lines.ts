@@ -107,7 +107,10 @@ export function parseSpec(trimmed: string): NamedMember[] | null {
 
 const RANK: Readonly<Record<PartStatus, number>> = { unknown: 0, down: 1, up: 2 };
 
-/** Merges the lines about a daemon; the best status wins. Each license server's part has its own daemons. */
+/**
+ * Merges the lines about a daemon by keeping the best status. Each license server's part has its own
+ * daemons.
+ */
 export function addDaemon(daemons: Map<string, DaemonReading>, line: PartLine, part: number): void {
   const { name, status, version, error } = line;
   const key = `${part} ${name}`;

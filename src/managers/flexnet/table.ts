@@ -262,7 +262,7 @@ function tablePool(row: TableRow, version: string, doubtful: boolean): PoolDraft
   return pool;
 }
 
-/** Builds features from rows without a block: their use is unknown. */
+/** Builds features from rows without a block. Their use is unknown. */
 export function blocksOfTable(rows: readonly TableRow[], wanted: (row: TableRow) => boolean): Block[] {
   const blocks: Block[] = [];
   const own = rows.filter(wanted);

@@ -42,7 +42,8 @@ function renderLmx(reading: Reading, { zone, step }: RenderOptions): string {
   ];
   const { length } = reading.members;
   const asked = reading.members.filter((member) => step === undefined || stepName(member, length) === step);
-  // The features go to the last member that is up: a last server without features would look like a cut text.
+  // Give the features to the last member that is up, because a last server without features would look like
+  // a cut text.
   const holder = asked.findLast(({ status }) => status === "up");
   for (const member of asked) {
     lines.push("+".repeat(40), `LM-X License Server on ${nameOf(member)}:`, "");
@@ -225,7 +226,7 @@ export const lmx: Manager = {
   utility: (tool) => tool,
   createParser: createLmxParser,
   explain: () => null,
-  /** Majority rule: two of three (LM-X documentation, "HAL_SERVERS"). */
+  /** Two of three members must be up (LM-X documentation, "HAL_SERVERS"). */
   quorum: majorityOfThree,
   debugLog: null,
   render: renderLmx,

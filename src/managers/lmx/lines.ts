@@ -86,8 +86,8 @@ const CUSTOM = "Shared on custom string: ";
 const SHARED = /^Shared on (?:custom string|username|hostname):/;
 
 /**
- * Parses `Shared on custom string: X`. Returns null for `Shared on username: U   Shared on hostname: H`, which
- * repeats the holder's line, and undefined for other lines.
+ * Parses `Shared on custom string: X`. Returns undefined for other lines, and null for `Shared on username:
+ * U   Shared on hostname: H`, which repeats the holder's line.
  */
 export function parseShared(text: string): string | null | undefined {
   if (!SHARED.test(text)) return undefined;

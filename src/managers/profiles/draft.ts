@@ -67,7 +67,7 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
   let member: Mutable<MemberReading> | null = null;
   let block: Block | null = null;
   let closed = 0;
-  /** False after an unreadable date: the row is then kept without the date, but counts as not understood. */
+  /** False after an unreadable date. The row is then kept without the date, but counts as not understood. */
   let isWhole = true;
 
   function moment(read: typeof readStart, value: string | undefined): Moment | null {
@@ -246,8 +246,8 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
       isAnswer = true;
     },
     /**
-     * Records a line that was not understood. The last feature is then incomplete; without a feature, the
-     * whole answer may be.
+     * Records a line that was not understood. The last feature may then be incomplete; before the first
+     * feature, the whole answer may be.
      */
     lose(text: string, line: number): void {
       unparsed.add(text, line);

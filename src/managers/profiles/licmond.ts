@@ -147,7 +147,7 @@ function featureOf(
     queue: of("queued").map(queueOf),
     ...(assigned.length > 0 && { assigned }),
     ...(reserved !== null && { reserved }),
-    // If no users are listed, do not compare: the answer may leave users out.
+    // If no users are listed, do not compare, because the answer may leave users out.
     consistency: compareCounts(checkouts.length === 0 ? null : used, held, kept),
     cut: feature.state === "partial",
   };

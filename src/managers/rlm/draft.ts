@@ -110,7 +110,8 @@ function createProductDraft(daemon: string, name: string) {
         // It is not documented whether the A seats of a usage line `A/B` include the B seats from a
         // reservation, so accept both.
         consistency: unlimited ? "ok" : compareCounts(used, seats, fromReservations),
-        // A product without pools is incomplete: the lines of its pools are missing or were not understood.
+        // A product without pools is incomplete, because the lines of its pools are missing or were not
+        // understood.
         cut: draft.cut || pools.length === 0,
       };
     },

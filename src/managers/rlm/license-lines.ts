@@ -190,7 +190,7 @@ function parseCounts(line: string, end: number) {
   if (roaming && (end - rest > 20 || !ROAMING.test(line.slice(rest, end).trim()))) return null;
   const seats = Number(line.slice(begin + 1, slash));
   const reserved = Number(line.slice(slash + 1, at));
-  /** Minute of the day; infinite for an impossible time. */
+  /** Minute of the day; infinite if the time is impossible. */
   const minutes = hour > 23 || minute > 59 ? Number.POSITIVE_INFINITY : hour * 60 + minute;
   return { begin, seats, reserved, month, day, minutes, handle: found[5] ?? null, roaming };
 }

@@ -77,7 +77,10 @@ export function createRlmParser({ zone, now }: ParseContext): ReadingParser {
     pending = null;
   }
 
-  /** Records a line that no rule matched; its product, or the whole answer, may be incomplete. */
+  /**
+   * Records a line that no rule matched. The product of the line may then be incomplete, or the whole
+   * answer.
+   */
   function lose(text: string, line: number): void {
     report.reject(text, line);
     const own = state === "usage" ? productOfUsage(text) : product;

@@ -76,7 +76,7 @@ function word(name: "user" | "host" | "display" | "sharingId"): Put<ClientDraft,
 
 function putCount(draft: ClientDraft, value: string): boolean {
   const count = parseCount(value);
-  // Reject a client without tokens: the tool never prints one.
+  // Reject a client without tokens, because the tool never prints one.
   if (count === null || count === 0) return false;
   draft.count = count;
   return true;

@@ -69,7 +69,7 @@ function printFeature(feature: FeatureReading, zone: string): string[] {
   });
 }
 
-/** Prints all of `used` as unreserved: readings do not keep the reserved part. */
+/** Prints all of `used` as unreserved, because readings do not keep the reserved part. */
 function countsOf({ total, used, unlimited, expiry }: PoolReading, reserved: number, zone: string) {
   const expires =
     expiry.expiresAt === null ? "License has no expiration." : printTime(wallClock(zone, expiry.expiresAt));

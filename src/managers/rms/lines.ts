@@ -13,7 +13,7 @@ export const CONTACT = /^\[Contacting .{1,80} server on host "(.*)"\]$/s;
 /** Last line of lsmon on Windows; on Unix the output has no end mark. */
 export const END_MARK = /^Press Enter to continue(?: \.){3}$/;
 export const NO_LICENSE = /^(?:No licensed features\.|There is no license in the server .*)$/s;
-/** Advice that does not apply: licmond always names the host. */
+/** Matches advice that does not apply, because licmond always names the host. */
 export const ADVICE = /^Try setting the LSHOST environment variable\.$/;
 
 /** Matches errors in lsmon's message catalogue; none was seen in a real output. */

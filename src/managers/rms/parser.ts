@@ -98,18 +98,18 @@ export function createRmsParser({ zone, step }: ParseContext): ReadingParser {
     const { key, value } = entry;
     if (section === null || section === "other" || feature === null) return false;
     if (!isVendorInformation(key)) lastKey = key;
-    // In another section, or with a second name, the entry belongs to a feature whose heading is missing.
+    // Several clients may follow one heading.
     if (key === "User name" && client?.user !== undefined) client = addClient(section);
     const own = FEATURE_KEYS.get(key);
     if (own !== undefined && section !== "license") {
-      // If there is no client, the client's heading and possibly more lines are missing.
+      // In another section, or with a second name, the entry belongs to a feature whose heading is missing.
       const isOthers = section !== "feature" || (key === "Feature name" && feature.name !== null);
       return !isOthers && own(feature, value, zone);
     }
     const ofClient = CLIENT_KEYS.get(key);
-    // Without a client, its heading and possibly more lines are missing.
+    // If `client` is null, the client's heading and possibly more lines are missing.
     if (ofClient !== undefined) return client !== null && ofClient(client, value, timeOf);
-    // Report keys of newer versions as unparsed; the feature itself is complete.
+    // Report keys of newer versions as unparsed. They do not make the feature incomplete.
     if (own === undefined && !isUnused(key)) unparsed.add(line, lineNumber);
     return true;
   }

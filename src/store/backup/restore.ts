@@ -88,7 +88,8 @@ export async function restore({
     // Sessions that were signed out since the backup must not become valid again.
     state.run("DELETE FROM sign_ins");
     removeDatabase(fresh);
-    // Keep the present alerts: a backup of keys must not bring back ended alerts and delivered messages.
+    // Keep the present alerts, because a backup of keys must not bring back ended alerts and delivered
+    // messages.
     if (existsSync(paths.state)) replaceAlerts(state, paths.state);
     const carried = carryOver(state, paths.state, 0, false);
     const aside = putState(paths, state, "replaced", now);

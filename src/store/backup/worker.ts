@@ -68,7 +68,7 @@ export interface DatabaseReport {
   readonly rows: number;
   readonly tables: readonly { readonly name: string; readonly rows: number }[];
   readonly keys: number;
-  /** Time of the oldest and newest collected data, epoch ms; null without data. */
+  /** Time of the oldest and newest collected data, epoch ms; null if nothing was collected. */
   readonly oldestAt: number | null;
   readonly newestAt: number | null;
   readonly isState: boolean;

@@ -128,8 +128,8 @@ export function createDatabaseFile(
     /** Records confirmed damage (`CORRUPT`) that another connection found, as if a query here had. */
     metDamage,
     /**
-     * Closes the file. `isLast` writes the log back into the database. Does not throw; a second call does
-     * nothing.
+     * Closes the file. With `isLast`, writes the log back into the database. Does not throw. A second call
+     * does nothing.
      */
     close(isLast: boolean): void {
       if (closed) return;
@@ -178,13 +178,13 @@ function prepareConnection(sqlite: Database, log: Log | null): void {
       journalMode: journal ?? null,
     });
   }
-  // With WAL and NORMAL, a commit survives the death of the process; only a power cut may undo the last
+  // With WAL and NORMAL, a commit survives the death of the process, but a power cut may undo the last
   // commits. Changes of keys must survive a power cut, too, so their transactions are `durable`.
   sqlite.run("PRAGMA synchronous = NORMAL");
   sqlite.run("PRAGMA foreign_keys = ON");
-  // Limit SQLite's page cache to 4 MB. With 16 MB, polls, events and searches were no faster, because the
-  // kernel caches the file anyway. As the database grew, the larger cache filled, so a day of polls looked
-  // like a leak.
+  // Limit SQLite's page cache to 4 MB. With 16 MB, neither polls nor events nor searches were faster,
+  // because the kernel caches the file anyway. As the database grew, the larger cache filled, so a day of
+  // polls looked like a leak.
   sqlite.run("PRAGMA cache_size = -4000");
   sqlite.run("PRAGMA temp_store = MEMORY");
   // Write the log back every 1 MiB, which blocks the event loop for 2–3 ms. SQLite's default of 4 MiB

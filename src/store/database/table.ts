@@ -17,7 +17,7 @@ export function tableOf<Table extends SQLiteTable>(table: Table) {
   return {
     /** Columns for a SELECT, named like the fields of a row. */
     columns: columns.map(([field, { name }]) => `${name} AS "${field}"`).join(", "),
-    /** The rest of an INSERT, with a named parameter per field. */
+    /** INTO clause of an INSERT, with a named parameter per field. */
     into: `INTO ${getTableName(table)} (${names}) VALUES (${parameters})`,
     row: (selected: unknown) => convert(selected as Record<string, unknown>, "mapFromDriverValue") as Row,
     values: (row: Row) => convert(row, "mapToDriverValue") as Record<string, string>,

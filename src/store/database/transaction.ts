@@ -11,7 +11,7 @@ interface Transaction {
 interface TransactionOptions {
   /**
    * Waits for the disk, so that the commit also survives a power cut. Otherwise a commit survives the death
-   * of the process, and a power cut may undo the last seconds (never half a transaction).
+   * of the process, but a power cut may undo whole commits of the last seconds.
    */
   readonly durable?: boolean;
 }

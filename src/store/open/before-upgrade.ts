@@ -79,7 +79,7 @@ function markUnfinished(paths: Paths, { from, stateFrom }: Upgrade, copy: string
 
 /**
  * Returns the copy with which an unfinished upgrade began. Returns null if the databases still have their
- * old schemas: they are copied again, because an older licmond may have written to them.
+ * old schemas. They are then copied again, because an older licmond may have written to them.
  */
 function copyOfUnfinished(paths: Paths, { from, stateFrom }: Upgrade): string | null {
   if (!existsSync(markOf(paths))) return null;

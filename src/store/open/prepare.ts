@@ -70,7 +70,7 @@ export function prepareFiles(paths: Paths, options: PrepareOptions): Prepared {
   if (mayMove) forgetDamage(paths.history);
   const opened = bringUpToDate(paths, migrations, now, options);
   if (hasMetDamage) removeDamagedEvents(opened.history, log);
-  // Databases that were moved aside need no notice here: the health check detects them.
+  // Databases that were moved aside need no notice here, because the health check detects them.
   let notice: string | null = null;
   if (isMissing && hasBegunAnew) notice = "The database was missing: a new one was created";
   else if (isStateMissing && origin === "copy")

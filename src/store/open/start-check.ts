@@ -49,7 +49,7 @@ export function checkBeforeOpening(
       ? corrupt(path, `The database ${path} is damaged`, error)
       : asStoreError(error, path);
     if (known === null) throw error;
-    // Ignore other errors, such as missing permissions: the next connection reports them better.
+    // Ignore other errors, such as missing permissions, because the next connection reports them better.
     if (known.code === "CORRUPT" || known.code === "FOREIGN" || known.code === "NEWER") throw known;
   }
 }

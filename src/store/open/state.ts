@@ -35,7 +35,7 @@ export function repairState(paths: Paths, mayMove: boolean, log: Log, now: numbe
   const [own, copy] = [look(paths.state), look(paths.stateCopy)];
   const isCopyNewer = copy !== null && copy.changes > (own?.changes ?? -1);
   if (!isCopyNewer && (own === null || own.fault === null)) {
-    // Delete a damaged copy: it is written again once state.db is open.
+    // Delete a damaged copy. It is written again once state.db is open.
     if (copy?.fault != null) rmSync(paths.stateCopy);
     return own === null ? "none" : "own";
   }

@@ -88,7 +88,7 @@ export function createLogDates(startDay: number, startSecond = -1) {
     second: startSecond,
     /**
      * True after a step back of several hours, but less than half a day. Clocks are rarely set by hours, so
-     * a day without lines may precede this line; the next printed date decides.
+     * a day without lines may precede this line. The next printed date shows whether it does.
      */
     inDoubt: false,
     /** Returns the day of a line at this second of the day, and advances to that line. */
@@ -126,7 +126,7 @@ export function createFirstDay(zone: string): FirstDay {
       if (found !== null) return { day: found, inferred: false };
       const local = wallClock(zone, lastWrite) / 1000;
       const second = Math.max(0, dates.second);
-      // The last line is not newer than the file; allow some slack for different clocks.
+      // The last line is at most as new as the file; allow some slack for different clocks.
       const lastDay = Math.floor((local + 300 - second) / DAY_SECONDS);
       return { day: lastDay - dates.day, inferred: true };
     },
