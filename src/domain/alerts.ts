@@ -143,7 +143,7 @@ function heldUnit(message: string): Unit {
   return UNITS.find((unit) => message.startsWith(HELD[unit])) ?? "seats";
 }
 
-/** `hours`: how long the seats have been held; `limit`: the allowed time. */
+/** `hours` is how long the seats have been held, `limit` the allowed time. */
 export function heldMessage(
   who: string | null,
   feature: string | null,
@@ -160,7 +160,7 @@ export function daemonDownMessage(server: string | null, daemon: string | null):
   return `The daemon ${daemon ?? "?"} of ${server ?? "?"} is down`;
 }
 
-/** Without a feature, the manager counts denials per daemon only. */
+/** `feature` is null if the manager counts denials per daemon only. */
 export function deniedMessage(daemon: string | null, feature: string | null): string {
   return `Requests for ${feature ?? daemon ?? "?"} are denied`;
 }

@@ -117,18 +117,18 @@ export function countDenials(before: DenialCounters, picture: Counting) {
   return { counters: counters as DenialCounters, denied, changed };
 }
 
-/** Retries within this time and for the same reason share a row. Clients retry every 30 to 60 seconds. */
-export const RETRY_WINDOW_MS = 300_000;
 /**
- * A request counts as granted if it got seats at most GRANT_AHEAD_MS after the denial, or, from another
- * pool or server, at most GRANT_BACK_MS before the denial.
+ * Maximum time between attempts for the same reason that share a row. Clients retry every 30 to 60 seconds.
  */
+export const RETRY_WINDOW_MS = 300_000;
+/** Maximum time from a denial to the grant of the same request. */
 const GRANT_AHEAD_MS = 10_000;
+/** Maximum time from a grant by another pool or server to the denial of the same request. */
 const GRANT_BACK_MS = 2_000;
-/** How far the log of one server may lag behind the others. */
+/** Maximum delay of one server's log relative to the logs of the others. */
 const LATE_MS = 60_000;
 const KEEP_MS = RETRY_WINDOW_MS + LATE_MS;
-/** A queue entry whose end was never read counts as abandoned after this time. */
+/** Time after which a queue entry counts as abandoned if its end was never read. */
 const LONGEST_WAIT_MS = DAY_MS;
 
 export interface Attempt
@@ -140,7 +140,7 @@ export interface Attempt
 /** Attempts that share a row. All attempts update the same object. */
 export interface Episode {
   readonly denial: Denial;
-  /** The event of the episode was sent. An episode has one event, sent when its outcome is final. */
+  /** Whether the event of the episode was sent. An episode has one event, sent when its outcome is final. */
   readonly told: boolean;
   readonly times: readonly number[];
 }

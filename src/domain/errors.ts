@@ -39,12 +39,12 @@ export const ERROR_CODES = Object.keys(ERROR_STATUS) as readonly ErrorCode[];
 export type PollErrorCode = Extract<ErrorCode, `LICENSE_${string}` | "TIMEOUT">;
 
 interface ErrorOptions {
-  /** Never a stack trace, SQL, a key or a value from a request body. */
+  /** Text for the client. Must not contain a stack trace, SQL, a key or a value from a request body. */
   readonly details?: string | undefined;
-  /** Sent as `Retry-After`. */
+  /** Value of the header `Retry-After`. */
   readonly retryAfterSeconds?: number | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Logged, never sent. */
+  /** Original error, which is logged but never sent. */
   readonly cause?: unknown;
 }
 

@@ -82,7 +82,7 @@ export const ServerStatusEvent = event(
 );
 export type ServerStatusEvent = Static<typeof ServerStatusEvent>;
 
-/** `timestamp` is the event's; the denial happened at `deniedAt`. */
+/** `timestamp` is the time of the event, `deniedAt` the time of the denial. */
 export const DenialEvent = event("denial", "DenialEvent", "A request for seats was denied", {
   deniedAt: Timestamp,
   ...DenialFields,

@@ -129,7 +129,7 @@ export const HeatCellRecord = record("HeatCell", {
 });
 export type HeatCellRecord = Static<typeof HeatCellRecord>;
 
-/** Debug log, queue seen by polls only, or no source. */
+/** Sources of demand: the debug log, the queue as seen by polls, or none. */
 const DEMAND_SOURCES = ["log", "queue", "none"] as const;
 
 const DemandFields = {

@@ -8,7 +8,10 @@ import { AUDIENCES, type Audience, DENIAL_STATES, ROLES, type Role } from "./wor
 const ID_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789";
 const ID_LENGTH = 12;
 const SECRET_BYTES = 32;
-/** Larger random bytes are dropped, because they would make the first letters more frequent. */
+/**
+ * Number of byte values that are used. Larger bytes are dropped, because they would make the first letters
+ * more frequent.
+ */
 const FAIR_BYTES = 256 - (256 % ID_ALPHABET.length);
 
 const KEY = /^lmk_([a-z0-9]{12})_([A-Za-z0-9_-]{43})$/;
@@ -102,7 +105,7 @@ export interface KeyRecord extends NewKey {
 const MAX_NAME = 100;
 const SITE_NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 
-/** Returns the first problem of a requested key, or null. `ofSites`: this is a hub. */
+/** Returns the first problem of a requested key, or null. `ofSites` is true at a hub. */
 export function keyProblem(
   wanted: NewKey,
   now: number,

@@ -30,7 +30,7 @@ export const OutageRecord = record("Outage", {
 });
 export type OutageRecord = Static<typeof OutageRecord>;
 
-/** A period in which every poll found a server in the same state other than `up`. Epoch ms. */
+/** A period in which every poll found a server in the same state other than `up`. Times are epoch ms. */
 export interface Outage extends Pick<OutageRecord, "server" | "status" | "reason"> {
   readonly from: number;
   /** Null while ongoing. */

@@ -20,7 +20,7 @@ export interface ServerPicture
   extends Pick<Reading, "members" | "daemons" | "toolVersion" | "unparsedLines" | "unparsed"> {
   readonly server: MonitoredServer;
   readonly status: ServerStatus;
-  /** Outcome of the last poll; `failed` also means never polled. */
+  /** Outcome of the last poll; `failed` also before the first poll. */
   readonly state: DataState;
   readonly error: PollError | null;
   readonly collectedAt: number | null;
@@ -37,7 +37,7 @@ export interface ServerPicture
 export interface FeaturePicture
   extends Pick<FeatureReading, "daemon" | "name" | "total" | "used" | "unlimited" | "reservations">,
     Pick<FeatureReading, "unit" | "seatGroup" | "assigned" | "totals"> {
-  /** In a seat group, at most the seats that the group has left. */
+  /** Free seats; in a seat group, at most as many as the group has left. */
   readonly available: number | null;
   /** Reserved seats; part of `used` if the manager counts reserved seats as used. */
   readonly reserved: number | null;
@@ -54,10 +54,12 @@ export interface FeaturePicture
   readonly error: string | null;
   readonly collectedAt: number | null;
   readonly checkouts: readonly CheckoutPicture[];
-  /** Holders with open sessions that are missing from this cut reading. */
+  /** Holders of open sessions that are missing from the last reading, because it was cut. */
   readonly alsoHeldBy?: readonly Holder[];
   readonly queue: readonly QueuePicture[];
-  /** Consecutive good readings without this feature; the second removes it. */
+  /**
+   * Number of consecutive good readings without this feature. The second such reading removes the feature.
+   */
   readonly missed: number;
   /** 1 while `pools` come from the previous reading, because the last reading has none; else 0. */
   readonly missedPools: number;
@@ -83,7 +85,7 @@ export interface QueuePicture extends QueueReading {
 
 export interface PoolPicture extends PoolReading {
   /**
-   * The manager's pool number. Without a number, an id made of version, expiry, vendor string, kind and
+   * The manager's number of the pool, or else an id made of version, expiry, vendor string, kind and
    * ordinal.
    */
   readonly id: string;
@@ -95,7 +97,7 @@ export interface Snapshot {
   readonly servers: readonly ServerPicture[];
 }
 
-/** Columns after the key. */
+/** Columns of a feature's row, after its key. */
 export const FEATURE_COLUMNS = [
   ...(["daemon", "name", "total", "used", "available", "reserved", "queued", "unlimited"] as const),
   ...(["utilization", "shared", "expiresOn", "expiresAt", "permanent"] as const),

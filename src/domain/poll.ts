@@ -11,7 +11,7 @@ export interface PollError {
 
 /** Output of a poll with secrets masked. */
 export interface PollRaw {
-  /** For a request: method and URL. */
+  /** Command and arguments of the tool; for a request, method and URL. */
   readonly argv: readonly string[];
   /**
    * Exit code of the tool, or HTTP status of a request. Null if a signal ended the tool, or if killing it

@@ -6,7 +6,7 @@ import type { ManagerName, PartStatus, PoolKind, Unit } from "./words.ts";
  */
 export interface Reading {
   readonly manager: ManagerName;
-  /** Time in the output, usually from the clock of the host that runs the tool. */
+  /** Time printed in the output, usually from the clock of the host that runs the tool. */
   readonly reportTime: number | null;
   /** As printed, e.g. `v11.14.0.1` or `v12.2`. */
   readonly toolVersion: string | null;
@@ -37,9 +37,9 @@ export function emptyReading(manager: ManagerName): Reading {
 }
 
 export interface UnparsedLine {
-  /** From 1. */
+  /** Number of the line, from 1. */
   readonly line: number;
-  /** Cut at 500 characters. */
+  /** Text of the line, cut at 500 characters. */
   readonly text: string;
 }
 
@@ -69,9 +69,9 @@ export interface DaemonReading {
   readonly status: PartStatus;
   readonly version: string | null;
   readonly error: ToolError | null;
-  /** If printed (RLM). */
+  /** Port of the daemon, if printed (RLM). */
   readonly port?: number;
-  /** Counters since the daemon's start, if printed (RLM). Differences between polls are rates. */
+  /** Counters since the daemon's start, if printed (RLM). */
   readonly totals: DaemonTotals | null;
 }
 
@@ -135,7 +135,7 @@ export interface PoolReading {
   readonly expiry: Expiry;
 }
 
-/** All three null or false means unknown, which is not permanent. */
+/** If all three fields are null or false, the expiry is unknown, which is not the same as permanent. */
 export interface Expiry {
   /** `YYYY-MM-DD` as printed. */
   readonly expiresOn: string | null;
@@ -160,9 +160,9 @@ export interface CheckoutReading {
   readonly count: number;
   readonly handle: string | null;
   readonly pid: number | null;
-  /** Printed start with the year filled in; null if unknown. */
+  /** Printed start, with the missing year filled in; null if unknown. */
   readonly startedAt: number | null;
-  /** Seconds of linger or borrow left; 0 if able to linger but not lingering. */
+  /** Seconds of linger or borrow left; 0 if the checkout can linger but does not linger now. */
   readonly lingerSeconds: number | null;
   readonly borrowed: boolean;
   /** Index in the feature's `pools` of the pool that lists this line. */
@@ -197,7 +197,7 @@ export const RESERVATION_TYPES = [
   "internet",
   "project",
 ] as const;
-/** `other`: the name begins with the tool's own type word. */
+/** Types of reservations. With `other`, the name begins with the tool's own word for the type. */
 type ReservationType = (typeof RESERVATION_TYPES)[number] | "other";
 
 export interface ReservationReading {

@@ -9,9 +9,9 @@ export interface SchemaProblem {
   readonly kind: "missing" | "unknown" | "wrong";
   readonly path: KeyPath;
   readonly value: unknown;
-  /** The violated schema; for an unknown key, the schema of its object. */
+  /** The violated schema. For an unknown key, the schema of the object that has the key. */
   readonly schema: TSchema;
-  /** The expected form; for an unknown key, the known keys. */
+  /** The expected form. For an unknown key, the known keys. */
   readonly takes: string;
 }
 

@@ -12,7 +12,7 @@ export interface MonitoredServer {
   readonly manager: ManagerName;
   /** `27000@lic1,27000@lic2,27000@lic3`, or the path of a license file. */
   readonly address: string;
-  /** Start of the tool's argv; null: the manager's tool from $PATH. */
+  /** Command of the tool, with its first arguments; null means the manager's tool from $PATH. */
   readonly tool: readonly string[] | null;
   /** IANA zone of the times that the server prints. */
   readonly timezone: string;
@@ -20,13 +20,13 @@ export interface MonitoredServer {
   readonly timeoutMs: number;
   readonly enabled: boolean;
   readonly labels: Labels;
-  /** Its content replaces `{secret}` in the manager's steps. */
+  /** File whose content replaces `{secret}` in the manager's steps. */
   readonly secretFile: string | null;
-  /** PEM file of the HTTPS authorities to trust; null: the public ones. */
+  /** PEM file of the CAs to trust for HTTPS; null means the public CAs. */
   readonly caFile: string | null;
-  /** Encoding of the tool's output, as TextDecoder names it; null: detect it. */
+  /** Encoding of the tool's output, as TextDecoder names it; null means that it is detected. */
   readonly encoding: string | null;
-  /** The vendor's debug log, read for denials. */
+  /** Debug log of the vendor, which is read for denials. */
   readonly logFile: string | null;
   /** argv of a process that prints the log as it grows. */
   readonly logCommand: readonly string[] | null;

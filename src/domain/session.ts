@@ -20,7 +20,7 @@ export interface Session
   readonly server: string;
   readonly daemon: string;
   readonly feature: string;
-  /** As the tool reports it. */
+  /** Start of the checkout as the tool reports it. */
   readonly startedAt: number | null;
   /** When its seats begin to count, see {@link beginOf}. */
   readonly beganAt: number;
@@ -37,9 +37,9 @@ export interface Session
 
 /** Time of a reading. */
 export interface Sight {
-  /** Epoch ms. */
+  /** Time of the reading, epoch ms. */
   readonly at: number;
-  /** Null: the clock is trusted, see {@link Session.doubtMs}. */
+  /** Doubt about the clock, see {@link Session.doubtMs}; null means that the clock is trusted. */
   readonly doubtMs: number | null;
 }
 
@@ -53,7 +53,7 @@ export function sightAt(clockMs: number, aheadMs: number | null): Sight {
   return { at: clockMs + Math.max(0, -aheadMs), doubtMs: Math.abs(aheadMs) };
 }
 
-/** FlexNet prints starts by the minute. */
+/** Precision of printed starts: FlexNet prints no seconds. */
 export const START_RESOLUTION_MS = MINUTE_MS;
 
 /**
@@ -72,7 +72,7 @@ export function beginOf(
 ): number {
   if (startedAt === null || startedAt > firstSeenAt) return firstSeenAt;
   if (absentAt === null) return startedAt;
-  // The start is that of an earlier checkout: a seat that was returned and taken again keeps its old start.
+  // The start belongs to an earlier checkout: a seat that is returned and taken again keeps its old start.
   if (startedAt + START_RESOLUTION_MS <= absentAt) return firstSeenAt;
   return firstSeenAt - absentAt > 2 * intervalMs ? Math.max(startedAt, absentAt + intervalMs) : firstSeenAt;
 }
@@ -104,7 +104,7 @@ export function shownBegin(
   return beganAt - startedAt <= 2 * intervalMs + START_RESOLUTION_MS ? startedAt : beganAt;
 }
 
-/** A clock that is off by more than this is wrong. */
+/** Difference above which a clock counts as wrong. */
 export const WRONG_CLOCK_MS = DAY_MS;
 
 /**
@@ -157,7 +157,7 @@ export function durationSeconds(session: Session, now: number, intervalMs: numbe
   return Math.max(0, Math.floor((known - shownBegin(session, intervalMs)) / 1000));
 }
 
-/** Null if the manager does not name them. */
+/** User and host of a seat; null if the manager does not name them. */
 export type Holder = Pick<CheckoutReading, "user" | "host">;
 
 /** Returns a user as part of a key. NUL, which no tool prints in a name, means an unknown user. */
@@ -223,7 +223,7 @@ function isTakenAnew(session: Session, row: Pick<CheckoutReading, "startedAt">):
   return row.startedAt >= session.lastSeenAt - START_RESOLUTION_MS && row.startedAt > session.startedAt;
 }
 
-/** Rows to handle before the event loop gets a turn. */
+/** Number of rows to handle before the event loop gets a turn. */
 export const SLICE_ROWS = 1_000;
 
 /** A line and the open session that it continues; null if it starts a new one. */

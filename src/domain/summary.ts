@@ -15,7 +15,7 @@ import type { Holder } from "./session.ts";
 export interface Summary extends Omit<SummaryRecord, "alerts" | "expiries" | "collectedAt"> {
   /** The next {@link NEXT_EXPIRIES} pools to expire; expired ones come first. */
   readonly expiries: readonly PoolExpiry[];
-  /** The oldest of the servers' last good readings. */
+  /** Time of the oldest among the servers' last good readings. */
   readonly collectedAt: number | null;
 }
 

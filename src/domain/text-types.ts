@@ -5,7 +5,7 @@ import { Kind, type SchemaOptions, Type, TypeRegistry } from "@sinclair/typebox"
  */
 
 export interface TextRule<T = string> {
-  /** The expected form, for messages. */
+  /** The expected form, as messages name it. */
   readonly takes: string;
   /** Returns undefined if the text is malformed. */
   read(text: string): T | undefined;

@@ -12,11 +12,11 @@ export type PartStatus = (typeof PART_STATUSES)[number];
 export const DATA_STATES = ["ok", "partial", "stale", "failed"] as const;
 export type DataState = (typeof DATA_STATES)[number];
 
-/** Only a checkout holds seats; `assigned` is a person who may use one. */
+/** Kinds of users. Only a checkout holds seats; `assigned` is a person who may use a seat. */
 export const USER_KINDS = ["checkout", "reservation", "queued", "assigned"] as const;
 export type UserKind = (typeof USER_KINDS)[number];
 
-/** Different units are never added up. */
+/** Units of counts, which are never added up with each other. */
 export const UNITS = ["seats", "tokens", "credits"] as const;
 export type Unit = (typeof UNITS)[number];
 
@@ -55,7 +55,7 @@ export type LogSource = (typeof LOG_SOURCES)[number];
 /** Sources hidden from viewers, because they show who does what. */
 export const HIDDEN_FROM_VIEWERS: readonly LogSource[] = ["auth", "audit", "http"];
 
-/** One segment each, so that relative links work under any proxy prefix. */
+/** Paths of the page. Each is one segment, so that relative links work under any proxy prefix. */
 export const PAGE_PATHS = [
   ...(["features", "feature", "people", "person", "servers", "server", "alerts"] as const),
   ...(["history", "denials", "expiry", "outages", "wall", "admin", "logs", "signin"] as const),

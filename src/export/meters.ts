@@ -97,7 +97,10 @@ const OUTCOME_OF = {
   TIMEOUT: "timeout",
 } as const satisfies Record<PollErrorCode, string>;
 
-/** Bounds in seconds: tools usually answer in a tenth of a second, but may take up to ten minutes. */
+/**
+ * Bounds of the buckets in seconds. Tools usually answer in a tenth of a second, but may take up to ten
+ * minutes.
+ */
 const BOUNDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
 export function createPollMeter() {
@@ -143,7 +146,7 @@ export const SERVICE = {
   reloadedAt: gauge("licmond_config_last_reload_timestamp_seconds", "Time of the last reload."),
 } as const;
 
-/** Names follow the other Prometheus clients. */
+/** Names of the process metrics, as in other Prometheus clients. */
 export const PROCESS = {
   cpu: counter("process_cpu_seconds_total", "User and system CPU time of the daemon."),
   memory: gauge("process_resident_memory_bytes", "Resident memory of the daemon."),
@@ -153,7 +156,7 @@ export const PROCESS = {
   started: gauge("process_start_time_seconds", "Start time of the daemon."),
 } as const;
 
-/** Null values are unknown. */
+/** State of the daemon for its metrics. Null values are unknown. */
 export interface ServiceView {
   readonly build: BuildInfo;
   readonly firing: readonly { readonly rule: AlertRule; readonly severity: Severity }[];
@@ -161,10 +164,10 @@ export interface ServiceView {
   readonly streams: { readonly sse: number; readonly websocket: number };
   readonly eventLoopLagMs: number | null;
   readonly databaseBytes: number | null;
-  /** 0–100. */
+  /** Used share of the disk, 0–100. */
   readonly disk: number | null;
   readonly lastReload: { readonly at: number; readonly outcome: "applied" | "refused" } | null;
-  /** Epoch ms. */
+  /** Start of the daemon, epoch ms. */
   readonly startedAt: number;
   readonly process: ProcessMetrics;
 }

@@ -140,7 +140,7 @@ export const SERVER = {
   daemonRemovals: ofDaemon("license_daemon_removals_total", "Removals"),
 } as const;
 
-/** Features emitted between pauses, in which other work can run. */
+/** Number of features emitted per step. Other work can run between steps. */
 const FEATURES_A_STEP = 50;
 
 /**

@@ -9,7 +9,10 @@ import { type Day, MAX_FACTS, MAX_PACKED_BYTES, MAX_UNPACKED_BYTES, type Push } 
 import type { States } from "./states.ts";
 
 const SLICE_FACTS = 250;
-/** Maximum characters of facts, states and days in one push, well below the limit of an unpacked push. */
+/**
+ * Maximum number of characters of facts, states and days in one push, well below the limit of an unpacked
+ * push.
+ */
 const CHARS = { facts: 2_500_000, states: 2_000_000, days: 700_000 };
 
 export interface Batch {
@@ -57,7 +60,7 @@ export function createBatches(deps: BatchDeps) {
   /** Sequence numbers of facts that are too large for a push. */
   const tooLarge = new Set<number>();
 
-  /** Reads the facts above `cursor` as JSON. Each step of `shrink` halves the maximum number. */
+  /** Reads the facts above `cursor` as JSON. Each step of `shrink` halves the limits. */
   async function readFacts(cursor: number, shrink: number) {
     const texts: string[] = [];
     const rows = onceEach(outbox.page(cursor, MAX_FACTS >> shrink));

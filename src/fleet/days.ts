@@ -173,7 +173,7 @@ export function createDayReader(store: Store, people: People) {
   }
 
   return {
-    /** `usersSent`: highest user number that the hub knows. */
+    /** `usersSent` is the highest user number that the hub knows. */
     *parts({ day, whole }: Pick<DueDay, "day" | "whole">, usersSent: number): Generator<Day> {
       if (day === NO_DAY) {
         const openAfter = (last: SessionRow | null) => open(last?.id ?? Number.MIN_SAFE_INTEGER, ROWS);

@@ -40,8 +40,8 @@ type EventFact = Extract<Fact, { kind: "event" }>;
 export type FactReader = ReturnType<typeof createFactReader>;
 
 /**
- * Reads the current facts of outbox rows. Undefined: retention deleted the row. Null: the fact must not
- * leave the site.
+ * Reads the current facts of outbox rows. A fact is undefined if retention has deleted its row, and null if
+ * it must not leave the site.
  */
 export function createFactReader({ sqlite, read }: Pick<Store, "sqlite" | "read">, people: People) {
   const session = sqlite.query<SessionRow, [number]>(`SELECT ${SESSION_ROW} FROM sessions WHERE id = ?`);

@@ -11,7 +11,10 @@ export interface OutboxRow {
   readonly key: string | number;
 }
 
-/** A day that must be sent to the hub. `whole`: with the rows of all tables, not only the packed ones. */
+/**
+ * A day that must be sent to the hub. `whole`: with the rows of all tables, otherwise only with the packed
+ * ones.
+ */
 export interface DueDay {
   readonly day: number;
   readonly whole: boolean;
@@ -29,7 +32,7 @@ const KINDS = new Map(
   (Object.keys(RECORDED) as Recorded[]).map((name): [string, Recorded] => [RECORDED[name], name]),
 );
 
-/** Rows deleted per transaction; takes about 1 ms. */
+/** Number of rows deleted per transaction, which takes about 1 ms. */
 const TRIM_ROWS = 5_000;
 
 /**

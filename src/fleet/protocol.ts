@@ -41,7 +41,7 @@ const MAX_STATES = 10_000;
 const MAX_DAYS = 2_000;
 export const MAX_PACKED_BYTES = 1024 * 1024;
 export const MAX_UNPACKED_BYTES = 8 * 1024 * 1024;
-/** Maximum time between pushes; after three missed heartbeats the site is silent. */
+/** Maximum time between pushes. A site counts as silent after three missed heartbeats. */
 export const HEARTBEAT_MS = 10_000;
 
 /** Instance of the hello that `licmond check` sends. The hub stores nothing of such a hello. */
@@ -302,7 +302,7 @@ export const STATE_SCHEMAS = {
         }),
       ),
     ),
-    /** Sessions that ended earlier are no longer kept; 0 = all are kept. */
+    /** Time before which ended sessions are no longer kept; 0 = all are kept. */
     sessionsFrom: Count,
   }),
 };
@@ -378,7 +378,7 @@ export const Push = Type.Object({
    */
   head: Count,
   waitingSince: nullable(Time),
-  /** Days still to come; null = no past day is missing. */
+  /** Number of days still to come; null = no past day is missing. */
   daysLeft: nullable(Count),
   /** First push of a process. Asks for the cursor, has no content and changes nothing. */
   hello: Type.Boolean(),

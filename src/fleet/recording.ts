@@ -97,8 +97,8 @@ const triggers = (logs: boolean): readonly (readonly [when: string, work: string
     `AFTER DELETE ON packed_days WHEN ${IS_AHEAD("OLD.day * 86400000")}`,
     mark("OLD.day * 86400000", "hub", "hub_rows"),
   ],
-  // After a late session, the hub must drop its packed day. Days with deleted sessions are not sent again:
-  // the hub keeps its own.
+  // After a late session, the hub must drop the packed day of that session. Days with deleted sessions are
+  // not sent again, because the hub may keep sessions that the site has deleted.
   [
     `AFTER INSERT ON dirty WHEN NEW.kind = 'held' AND NEW.at >=
        ifnull((SELECT value FROM event_marks WHERE name = 'deleted_sessions'), 0)`,

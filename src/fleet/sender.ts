@@ -13,7 +13,10 @@ const SEND_TIMEOUT_MS = 60_000;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = MINUTE_MS;
 const STOP_GRACE_MS = 2_000;
-/** How long acknowledged facts are kept: a hub whose database fails over may lose its last commits. */
+/**
+ * Time for which acknowledged facts are kept, because a hub whose database fails over may lose its last
+ * commits.
+ */
 const KEEP_MS = HOUR_MS;
 
 type Failed = keyof typeof WORDS;
@@ -210,7 +213,7 @@ export function createSender(deps: SenderDeps) {
     allFailures++;
     state = as;
     problem = why;
-    // Random half of the delay: many sites may have lost the same hub.
+    // Randomize half of the delay, because many sites may have lost the same hub.
     return longest * (0.5 + deps.random() / 2);
   }
 

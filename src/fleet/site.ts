@@ -15,7 +15,9 @@ import { HEARTBEAT_MS } from "./protocol.ts";
 import { createSender, type Talk } from "./sender.ts";
 import { createStates } from "./states.ts";
 
-/** At least 32 bytes in base64 or hex; an HMAC with a shorter key could be brute-forced. */
+/**
+ * Pattern of a key of at least 32 bytes in base64 or hex. An HMAC with a shorter key could be brute-forced.
+ */
 const KEY = /^[A-Za-z0-9+/_-]{43,1024}={0,2}$/;
 
 export const MAKE_KEY = "openssl rand -base64 32";

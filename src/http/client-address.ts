@@ -1,11 +1,11 @@
 import { type IpNetwork, isWithin, parseIp, parseNetwork } from "../config/ip-address.ts";
 
-/** Stands for the address of a request from a Unix socket. */
+/** Placeholder for the address of a request from a Unix socket. */
 export const NO_ADDRESS = "local";
 
 /**
- * Determines the address of a request's client. `peer`: address of the connection's other end. `trusted`:
- * `http.trusted_proxies`, addresses and networks whose X-Forwarded-For is used.
+ * Determines the address of a request's client. `peer` returns the address of the connection's other end.
+ * `trusted` are the addresses and networks (`http.trusted_proxies`) whose X-Forwarded-For is used.
  */
 export function createClientAddress(
   peer: (request: Request) => string | null,

@@ -57,7 +57,7 @@ export interface HttpDeps {
   readonly execute: Pick<Executor, "enabled" | "list">;
   readonly keys: Pick<Keys, "verify" | "touch" | "count" | "list" | "get"> &
     Later<Pick<Keys, "create" | "revoke">> & {
-      /** Allows keys with the role `site`. */
+      /** Whether keys may have the role `site`. */
       readonly ofSites?: boolean;
     };
   readonly signIns: Pick<SignIns, "verify" | "touch" | "list"> &
@@ -82,7 +82,7 @@ export interface HttpDeps {
   /** A worker builds the answers, so the event loop never waits for the database. */
   readonly history: Pick<HistoryClient<HistoryAnswers>, "query">;
   readonly alerts: Pick<AlertEngine, "counts"> & {
-    /** `by`: the caller's name. `caller`: for the audit trail of the site that a hub asks. */
+    /** `by` is the caller's name. A hub passes `caller` to the site, for its audit trail. */
     acknowledge(id: number, by: string, comment: string | null, caller: KeyRecord): Promise<HandledHere>;
     silence(id: number, until: number, comment: string | null, caller: KeyRecord): Promise<HandledHere>;
   };
@@ -91,7 +91,7 @@ export interface HttpDeps {
   meters(emit: Emit): void;
 }
 
-/** `of`: at a hub, the alert's site and its id there. */
+/** `of` is set at a hub: the alert's site, and the alert's id at that site. */
 export type HandledHere = Handled & {
   readonly of?: { readonly site: string; readonly siteId: number | null };
 };

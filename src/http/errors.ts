@@ -15,7 +15,7 @@ export function reasonOf(status: number): string {
   return status === 413 ? "Content Too Large" : InvertedStatusMap[status as keyof typeof InvertedStatusMap];
 }
 
-/** Counted when the client disconnects before the answer; never sent. */
+/** Status that is counted when the client disconnects before the answer. Never sent. */
 const CLIENT_GONE = 499;
 
 /**

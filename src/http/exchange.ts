@@ -13,15 +13,18 @@ import { createRouteTable, type KnownRoute } from "./route-table.ts";
 import { kindOf } from "./without-key.ts";
 
 const CLIENT_ID = /^[A-Za-z0-9._-]{1,128}$/;
-/** For the API; documents send their own policy instead. */
+/** Headers of all answers. The policy is for the API; documents send their own instead. */
 const ALWAYS = {
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
 };
-/** Keeps shared caches from mixing up keys and formats. */
+/** Headers of the API's answers. They keep shared caches from mixing up keys and formats. */
 const OF_API = { "cache-control": "private, no-cache", vary: "Accept, X-API-Key, Authorization, Cookie" };
-/** One day only, because it applies to all ports of the host, where license managers may have plain pages. */
+/**
+ * Header of answers over TLS. The time is short, because it applies to all ports of the host, where license
+ * managers may have plain pages.
+ */
 const OVER_TLS = { "strict-transport-security": "max-age=86400" };
 
 /** Parts of the root app that the gate needs. */
@@ -36,9 +39,9 @@ export interface Exchange {
   readonly path: string;
   /** As sent, without `?`. May contain an `api_key`: never log it. */
   readonly query: string;
-  /** Monotonic, ms. */
+  /** Monotonic start time, ms. */
   readonly startedAt: number;
-  /** Null for an unknown path. */
+  /** Route of the path; null if the path is unknown. */
   readonly route: KnownRoute | null;
   /** Address of the client, also behind trusted proxies; an IPv6 network instead of an address. */
   readonly address: string;
@@ -53,7 +56,7 @@ export interface Exchange {
   /** The browser's sign-in; null if a key or a socket identified the caller. */
   signIn: SignIn | null;
   readonly ofSite: OfSite;
-  /** At a hub: sites named by the query, if it names no servers or labels. */
+  /** At a hub: sites named by the query, if the query names no servers or labels. */
   sites?: readonly string[];
   /** The action that the route is about to take. If it fails, the gate adds it to the audit trail. */
   acting: { readonly message: string; readonly fields: LogFields } | null;

@@ -40,7 +40,7 @@ const wantsPage = ({ path, request: { method, headers } }: Pick<Exchange, "path"
   !/^\/(api|stream|ws)(\/|$)/.test(path) &&
   (headers.get("accept") ?? "").includes("text/html");
 
-/** Body limit of routes without a key. */
+/** Maximum size of a body on routes without a key. */
 const OPEN_BODY_BYTES = 4096;
 /**
  * Creates the gate: one hook before the router. The gate creates the exchange and checks the request in
@@ -132,7 +132,7 @@ export function createGate(
     // Health, ping, docs and the page's files use no bucket.
     const isUnknown = caller === null || kindOf(caller.id) === "public";
     if (access !== "open" && isUnknown) limits.drawOfAddress(exchange);
-    // 3: path and method. Elysia would answer 404 to all three.
+    // 3: path and method. Elysia would answer 404 even if only the method is wrong.
     if (route === null) {
       const what = shown(exchange.path);
       throw new ApiError("NOT_FOUND", `Unknown ${what}; /swagger lists all paths.`);

@@ -6,19 +6,19 @@ import type { Exchange } from "./exchange.ts";
 import { kindOf } from "./without-key.ts";
 
 export interface Rate {
-  /** Maximum burst. */
+  /** Maximum number of requests in a burst. */
   readonly capacity: number;
-  /** Refill rate. */
+  /** Number of requests that the bucket regains per minute. */
   readonly perMinute: number;
 }
 
 interface Bucket {
   /**
-   * An integer, so that counting is exact: a request takes {@link REQUEST} units, and each millisecond adds
-   * `perMinute` units.
+   * Content of the bucket. An integer, so that counting is exact: a request takes {@link REQUEST} units,
+   * and each millisecond adds `perMinute` units.
    */
   level: number;
-  /** Epoch ms of the last refill. */
+  /** Time of the last refill, epoch ms. */
   at: number;
 }
 

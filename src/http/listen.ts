@@ -19,7 +19,7 @@ const HARD_CAP_BYTES = Number.MAX_SAFE_INTEGER;
 /** TLS 1.2 with forward secrecy and authenticated encryption; Bun would also offer CBC and RSA key exchange. */
 const CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20";
 /**
- * Bun closes connections after this time without traffic. Requests that wait for polls, and streams,
+ * Time without traffic after which Bun closes a connection. Requests that wait for polls, and streams,
  * disable this limit.
  */
 const IDLE_TIMEOUT_SECONDS = 30;
@@ -33,7 +33,7 @@ export const SERVING = { development: false, maxRequestBodySize: HARD_CAP_BYTES 
 export type Listening = ReturnType<typeof listen>;
 
 interface ListenSettings extends Pick<HttpSettings, "host" | "port"> {
-  /** Null means plain HTTP. */
+  /** Certificate and key; null means plain HTTP. */
   readonly tls?: Pick<TlsMaterial, "cert" | "key" | "clientCa"> | null;
 }
 
@@ -75,7 +75,7 @@ export async function stopServers(servers: readonly Server<unknown>[], graceMs: 
   await Promise.all(servers.map((server) => server.stop(true)));
 }
 
-/** `tries`: test first whether the port is free. */
+/** Opens the port. `tries`: tests first whether the port is free. */
 function open(
   app: AnyElysia,
   { host, port, tls }: Required<ListenSettings>,

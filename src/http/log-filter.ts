@@ -3,7 +3,7 @@ import { LOG_LEVELS, LOG_SOURCES } from "../domain/words.ts";
 import { wordsOf } from "../store/log-words.ts";
 import { names, single, wordList } from "./query.ts";
 
-/** Each word of a search costs a scan of every line. */
+/** Maximum number of words in a search, because each word costs a scan of every line. */
 const MAX_WORDS = 20;
 const WORDS = textRule(`at most ${MAX_WORDS} different words`, (value) => wordsOf(value).length <= MAX_WORDS);
 

@@ -6,7 +6,7 @@ import { type Parameter, single } from "./query.ts";
 
 const EPOCH_MS = /^\d{12,14}$/;
 const ISO = /^(\d{4}-\d\d-\d\d)(?:[T ]([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:[.,](\d{1,9}))?)?(.*))?$/i;
-/** A `+` in a query arrives as a blank. */
+/** Matches a UTC offset. A `+` in a query arrives as a blank. */
 const OFFSET = /^([+ -])(0\d|1[0-4])(?::?([0-5]\d))?$/;
 
 const EARLIEST = Date.parse("0000-01-01T00:00:00Z");
@@ -34,7 +34,7 @@ export function timezone(description: string): Parameter<string> {
 export const startTime = (description: string) => time(description, "-7d");
 export const endTime = (description: string) => time(description, "now");
 
-/** Epoch ms; null means open. */
+/** A range in epoch ms; null means open. */
 export interface OpenRange {
   readonly start: number | null;
   readonly end: number | null;
@@ -62,7 +62,7 @@ export function openRange(
 /** Parses `start` and `end`. Throws INVALID_QUERY. */
 export type ReadRange<R> = (start: string | undefined, end: string | undefined, now: number) => R;
 
-/** A longer range is a typing error. */
+/** Maximum length of a range. A longer range is a typing error. */
 const MAX_RANGE_MS = 20 * 366 * DAY_MS;
 
 /** Parses a range; by default it ends now and lasts `days`. */

@@ -127,7 +127,7 @@ export function single<T>({ takes, read }: TextRule<T>, options: SchemaOptions):
 
 const MAX_ITEMS = 1000;
 
-/** Declares a parameter that may be repeated; `split`: commas separate items too. */
+/** Declares a parameter that may be repeated. With `split`, commas separate items, too. */
 export function list<T>(
   { takes, read }: TextRule<T>,
   items: SchemaOptions,
@@ -186,7 +186,7 @@ interface Bounds {
   readonly maximum: number;
 }
 
-/** Decimal digits only. */
+/** Declares an integer, in decimal digits only. */
 export function integer(description: string, bounds: Bounds, absent?: number): Parameter<number> {
   const takes = `an integer from ${bounds.minimum} to ${bounds.maximum}`;
   const example = absent ?? within(bounds, 100);
@@ -195,7 +195,7 @@ export function integer(description: string, bounds: Bounds, absent?: number): P
   return single(numeric(takes, /^-?\d{1,16}$/, bounds), options);
 }
 
-/** Plain decimals only (`12`, `12.5`). */
+/** Declares a number, as a plain decimal only (`12`, `12.5`). */
 export function decimal(description: string, bounds: Bounds): Parameter<number> {
   const takes = `a number from ${bounds.minimum} to ${bounds.maximum} in plain decimals`;
   const options = { ...bounds, type: "number", description, example: within(bounds, 80) };
@@ -264,14 +264,14 @@ export const FORMAT = {
   bom: flag("CSV begins with a byte-order mark, which Excel needs to read it as UTF-8."),
 };
 
-/** Lists of the live snapshot are complete without a limit. */
+/** Parameters of live lists, which are complete without a limit. */
 export const LIVE_LIST = {
   limit: integer("Maximum number of rows. Default: all.", ROWS),
   offset: OFFSET,
   ...FORMAT,
 };
 
-/** Stored lists have 100 rows by default. */
+/** Parameters of stored lists, which have 100 rows by default. */
 export const STORED_LIST = {
   limit: integer("Maximum number of rows.", ROWS, 100),
   offset: OFFSET,
@@ -283,7 +283,7 @@ export function storedPage({ limit = 100, offset = 0 }: Values<typeof STORED_LIS
 }
 
 const LONGEST = 100;
-/** A key, whole or in part, or only its secret: 43 characters of base64url. */
+/** Matches a key, whole or in part, or only its secret: 43 characters of base64url. */
 const KEY_LIKE = /lmk_[A-Za-z0-9_-]*|[A-Za-z0-9_-]{43,}/g;
 
 /**

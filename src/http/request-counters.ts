@@ -12,9 +12,9 @@ export const REQUESTS = {
   ),
 } as const;
 
-/** Clients may send any method, but labels need a bounded set. */
+/** Methods with their own label. Clients may send any method, but labels need a bounded set. */
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
-/** Seconds. */
+/** Bounds of the buckets in seconds. */
 const BOUNDS = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10];
 
 export type RequestCounters = ReturnType<typeof createRequestCounters>;

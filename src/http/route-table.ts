@@ -2,20 +2,23 @@ import type { AnyElysia } from "elysia";
 import Memoirist from "memoirist";
 import { PERMISSIONS, type Permission } from "../domain/keys.ts";
 
-/** Open to everyone, or to keys with this permission. */
+/** Access to a route: for everyone, or for keys with this permission. */
 export type Access = "open" | Permission;
 
 /** A path with the gate's settings. */
 export interface KnownRoute {
   readonly path: string;
-  /** By method (HEAD as GET), in the order of `Allow`. */
+  /** Access by method (HEAD as GET), in the order of the header `Allow`. */
   readonly access: Map<string, Access>;
-  /** Accepts `?api_key=`: clients of streams, sockets and the calendar cannot set headers. */
+  /**
+   * Whether `?api_key=` is accepted, because clients of streams, sockets and the calendar cannot set
+   * headers.
+   */
   keyInQuery: boolean;
   takesBody: boolean;
-  /** The query has `server` but no `site`. */
+  /** Whether the query has `server` but no `site`. */
   isOfServers: boolean;
-  /** Null means the configured limit. */
+  /** Maximum size of the body; null means the configured limit. */
   maxBodyBytes: number | null;
 }
 

@@ -41,7 +41,10 @@ export function setCookie(
 export const endedCookie = (installationId: string, exchange: Exchange) =>
   setCookie(installationId, exchange, "", 0);
 
-/** The page's first requests get 204 without a sign-in, because browsers log errors to their console. */
+/**
+ * Answer 204 to the page's first requests without a sign-in. It is not an error, because browsers log
+ * errors to their console.
+ */
 export const NOBODY = { description: "Not signed in; only for requests with `X-Licmond: page`" };
 export function isFirstRead({ request, route }: Exchange): boolean {
   const isEither = route?.path === "/api/me" || route?.path === "/api/picture";

@@ -96,7 +96,7 @@ export function closestWords(names: readonly string[]): string {
 
 export type Join = (head: string, parts: readonly string[], tail: string) => Answer;
 
-/** Limit of cached answers. */
+/** Maximum size of all cached answers. */
 const MAX_KEPT_BYTES = 64 * 1024 * 1024;
 
 interface Kept extends Answer {

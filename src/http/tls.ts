@@ -9,7 +9,7 @@ export type TlsFiles = NonNullable<Config["http"]["tls"]>;
 
 /** Contents of the files, checked to belong together. */
 export interface TlsMaterial extends TlsFiles {
-  /** Epoch ms, of the first certificate in the chain. */
+  /** Start of validity of the first certificate in the chain, epoch ms. */
   readonly validFrom: number;
   readonly validTo: number;
 }

@@ -9,7 +9,7 @@ import { type Audience, ROLES } from "../domain/words.ts";
  */
 
 const KINDS = ["socket", "proxy", "public"] as const;
-/** Key ids contain no dash. */
+/** Returns the kind of a caller by its id. The ids of keys contain no dash. */
 export function kindOf(id: string): (typeof KINDS)[number] | "key" {
   return KINDS.find((kind) => id.startsWith(`${kind}-`)) ?? "key";
 }

@@ -134,7 +134,7 @@ async function start(frame: Frame): Promise<Started> {
   return { host: name, port, activeKeys: access.keys.count() };
 }
 
-/** How often to look even without a notification, because a lost connection loses notifications. */
+/** Interval of looks that need no notification, because a lost connection loses notifications. */
 const LOOK_MS = 1_000;
 /**
  * Minimum time between looks under load: 300 sites notify thirty times a second. An idle hub looks at once.

@@ -8,7 +8,7 @@ import { LOCK, LOCKS } from "./database/migrate.ts";
 import type { Partitioned, Partitions } from "./database/partitions.ts";
 import { dropEvents } from "./streams/publish.ts";
 
-/** How long steps wait for their packed day, which arrives late from a site that was offline. */
+/** Maximum time that steps wait for their packed day, which arrives late from a site that was offline. */
 const STEPS_MS = 30 * DAY_MS;
 
 type FirstDays = ReturnType<typeof firstDays>;

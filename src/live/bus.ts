@@ -9,7 +9,10 @@ import { type Clock, iso, type Timers } from "../domain/time/clock.ts";
 import type { Audience } from "../domain/words.ts";
 import type { Events } from "../store/events.ts";
 
-/** An id counts as its event's time if it differs from the clock by at most this much. */
+/**
+ * Maximum lead of an id over the clock. With a larger lead, the id (epoch ms) is not used as the time of
+ * its event.
+ */
 const TRUSTED_AHEAD_MS = 1_000;
 /** Number of ids reserved at a time. This makes one small write a second under load, and none when idle. */
 const RESERVE_STEP = 1_000;
@@ -66,14 +69,14 @@ export function createIds({ clock, start, reserve, onAhead }: IdsDeps) {
 /** Longest wait from the first poll or event of a group until the group is committed. */
 export const GROUP_COMMIT_MS = 20;
 
-/** How often a group is retried while another program keeps the store busy. */
+/** Interval at which a group is retried while another program keeps the store busy. */
 export const BUSY_RETRY_MS = 100;
 
 export interface Published {
   readonly id: number;
   readonly event: StoredEvent | MetricsEvent | PictureNotice;
   readonly json: string;
-  /** False for metrics and pictures, and for events that the store could not save. */
+  /** False for metrics and pictures, and for events that the store could not keep. */
   readonly stored: boolean;
   /** Returns the remaining fields of a picture for an audience, as JSON without braces. */
   readonly patch?: (audience: Audience) => string;

@@ -16,7 +16,7 @@ import { createServers } from "../store/servers.ts";
 import type { Bus } from "./bus.ts";
 import { createTracker } from "./sessions.ts";
 
-/** Longest wait until a deadline is checked again, because the wall clock may jump while a timer runs. */
+/** Maximum time until a deadline is checked again, because the wall clock may jump while a timer runs. */
 const MAX_WAIT_MS = MINUTE_MS;
 
 /** A change of one server's picture by a poll, by age, or by a new config. */
@@ -37,8 +37,8 @@ interface LiveDeps {
   readonly orderIds?: (ids: number[]) => number[];
   readonly clock: Clock;
   /**
-   * Returns by how many ms the clock is ahead of the stored time; negative means behind, null means not in
-   * doubt.
+   * Returns by how many ms the clock is ahead of the stored time. Negative means behind, null means that
+   * the clock is trusted.
    */
   readonly clockAheadMs?: () => number | null;
   readonly timers: Timers;

@@ -2,7 +2,7 @@ import type { MetricsEvent } from "../domain/events.ts";
 import type { Clock, Timers } from "../domain/time/clock.ts";
 import type { Bus, Published } from "./bus.ts";
 
-/** Shortest time between two samples, regardless of the number of clients. */
+/** Minimum time between two samples, regardless of the number of clients. */
 const SAMPLE_SPACING_MS = 250;
 /** Time between two samples that are kept for clients that resume; samples are kept for an hour. */
 const RING_STEP_MS = 10_000;

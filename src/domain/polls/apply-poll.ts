@@ -8,8 +8,8 @@ import { packageGroup, poolOf, seatGroups, sharedSets } from "./seat-groups.ts";
 import { isAnswered, isUnreadable, serverStatus, worstOfEach } from "./server-status.ts";
 
 /**
- * Consecutive good readings without a feature that remove it. One is not enough: cut output can look
- * complete.
+ * Number of consecutive good readings without a feature after which the feature is removed. One is not
+ * enough, because cut output can look complete.
  */
 const MISSED_UNTIL_REMOVED = 2;
 
@@ -87,7 +87,10 @@ export function applyPoll(
   };
 }
 
-/** Returns when the numbers become stale: 2 × interval + timeout after the last good reading. Null: never. */
+/**
+ * Returns when the numbers become stale: 2 × interval + timeout after the last good reading. Returns null
+ * if they never do.
+ */
 export function staleDeadline(picture: ServerPicture): number | null {
   if (picture.collectedAt === null || picture.state === "stale" || picture.state === "failed") return null;
   return picture.collectedAt + longestSilence(picture.server);

@@ -22,8 +22,8 @@ import { secondOccurrence } from "../time/zone.ts";
 const PARTIAL_READINGS = 3;
 const PARTIAL_MISSES = 2;
 /**
- * How long to remember when the seats of a removed feature were last absent, because the feature may return
- * with the same seats.
+ * Time for which to remember when the seats of a removed feature were last absent, because the feature may
+ * return with the same seats.
  */
 const GONE_KNOWN_MS = DAY_MS;
 
@@ -43,14 +43,14 @@ interface FeatureTracking {
   readonly open: readonly OpenSession[];
   /** Last reading in which the feature was complete, so seats missing from it were absent. */
   readonly readAt: number | null;
-  /** Consecutive complete readings in which the feature was partial. */
+  /** Number of consecutive readings that were not cut and in which the feature was partial. */
   readonly partialRun: number;
   /** The server or the daemon was seen down since `readAt`. */
   readonly seenDown: boolean;
   /**
    * Lines of `open` in the last reading; null if that reading was not complete. If set, all open sessions
-   * were seen at `readAt`, even if their `lastSeenAt` is older: most polls find the same lines and make no
-   * new session objects.
+   * were seen at `readAt`. Their `lastSeenAt` may be older, because most polls find the same lines and make
+   * no new session objects.
    */
   readonly shown: readonly CheckoutPicture[] | null;
   /** The lines from which `shown` was made. */
@@ -59,7 +59,10 @@ interface FeatureTracking {
 
 interface OpenSession {
   readonly session: Session;
-  /** For each of the last {@link PARTIAL_READINGS} partial readings, newest last: was the seat missing? */
+  /**
+   * Whether the seat was missing, for each of the last {@link PARTIAL_READINGS} partial readings, newest
+   * last.
+   */
   readonly misses: readonly boolean[];
 }
 

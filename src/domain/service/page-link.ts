@@ -1,11 +1,11 @@
 import type { PagePath } from "../words.ts";
 
-/** Mail programs and browsers reject longer links. */
+/** Maximum length of a link. Mail programs and browsers reject longer links. */
 const LONGEST = 2_000;
 
 /**
- * Returns the public address of a page. `base` is `http.public_url`, including a proxy's prefix. Returns null
- * without it, or if names make the link too long. Names are percent-encoded.
+ * Returns the public address of a page. `base` is `http.public_url`, including a proxy's prefix. Returns
+ * null without a `base`, or if names make the link too long. Names are percent-encoded.
  */
 export function pageLink(
   base: string | null,

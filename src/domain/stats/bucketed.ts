@@ -11,10 +11,12 @@ export const INTERVALS = ["5m", "1h", "1d"] as const;
 export type Interval = (typeof INTERVALS)[number];
 
 const WIDTH_MS = { "5m": 300_000, "1h": 3_600_000, "1d": 86_400_000 } as const;
-/** `auto` picks the smallest interval with at most this many buckets. */
+/** Maximum number of buckets for `auto`, which picks the smallest interval that stays below it. */
 const AUTO_BUCKETS = 400;
 
-/** Returns how many buckets [start, end) touches, without making them: a range may be absurdly long. */
+/**
+ * Returns how many buckets [start, end) touches, without making them, because a range may be absurdly long.
+ */
 export function bucketCount(interval: Interval, start: number, end: number): number {
   const width = WIDTH_MS[interval];
   // Days of another time zone than UTC may add one bucket.
@@ -26,9 +28,9 @@ export function autoInterval(start: number, end: number): Interval {
 }
 
 /**
- * Returns the edges of the buckets that [start, end) touches, ascending: the first at or before `start`, the
- * last at or after `end`; bucket i is [edges[i], edges[i + 1]). Hours and 5-minute buckets are aligned to
- * UTC.
+ * Returns the edges of the buckets that [start, end) touches, ascending. The first edge is at or before
+ * `start`, the last at or after `end`. Bucket i is [edges[i], edges[i + 1]). Hours and 5-minute buckets are
+ * aligned to UTC.
  */
 export function bucketEdges(interval: Interval, start: number, end: number, zone: string): number[] {
   if (interval === "1d") return dayEdges(start, end, zone);
@@ -41,8 +43,8 @@ export function bucketEdges(interval: Interval, start: number, end: number, zone
 export type Point = Omit<Static<typeof SeriesPoint>, "timestamp"> & { readonly at: number };
 
 /**
- * Sums steps by bucket, or rollups that each lie within one bucket. `edges`: from `bucketEdges`. Spans may
- * come in any order; ascending ones are found without a search.
+ * Sums steps by bucket, or rollups that each lie within one bucket. `edges` are those of `bucketEdges`.
+ * Spans may come in any order; ascending spans are found without a search.
  */
 export function createBucketed(edges: readonly number[]) {
   const buckets: (UsageSums | undefined)[] = [];

@@ -22,7 +22,10 @@ export function localSpans(zone: string, start: number, end: number): LocalSpan[
   return spans;
 }
 
-/** Returns the zone's midnights around [start, end); if clocks skip midnight, the day's first moment. */
+/**
+ * Returns the zone's midnights around [start, end). If clocks skip midnight, uses the first moment of the
+ * day.
+ */
 export function dayEdges(start: number, end: number, zone: string): number[] {
   let day = inZone(zone, start).startOfDay();
   const edges = [day.epochMilliseconds];
@@ -34,8 +37,8 @@ export function dayEdges(start: number, end: number, zone: string): number[] {
 }
 
 /**
- * Returns the calendar days from today to the last day in the server's zone: 0 means today is the last day,
- * negative means expired. Null without a date.
+ * Returns the number of calendar days from today to the last day of a license, in the server's zone: 0 on
+ * the last day, negative after it. Returns null if the expiry has no date.
  */
 export function daysLeft({ expiresOn }: Expiry, zone: string, now: number): number | null {
   if (expiresOn === null) return null;

@@ -16,11 +16,14 @@ export interface UnmetRequest {
 /** Seats held plus seats requested, if known. */
 export interface AskedSeats {
   readonly histogram: Histogram;
-  /** For each request without a free seat, the seats held and requested including it, ascending. */
+  /**
+   * For each request that found no free seat, the number of seats held and requested, including its own;
+   * ascending.
+   */
   readonly levels: readonly number[];
 }
 
-/** A client that is denied once counts as requesting seats for at least this time. */
+/** Minimum time for which a denied request counts as demand. */
 const LEAST_MS = 1_000;
 
 /**
@@ -58,8 +61,8 @@ export function demandOf(
     const { used, queued } = step;
     if (used !== null && queued !== null) {
       queuedMs += queued * (to - from);
-      // Right after a logged denial, the denied user may be the one who waits, so do not count the request
-      // again.
+      // Do not count the request again: right after a logged denial, the denied user may be the one who
+      // waits.
       const isNew = deniedSeats === 0 && from - deniedAt > RETRY_WINDOW_MS;
       if (queued > queuedBefore && isNew) growths.push(levelOf(step));
       queuedBefore = queued;

@@ -65,7 +65,7 @@ export function histogramOfRollup({ groups }: Pick<Rollup, "groups">): Map<numbe
   return histogram;
 }
 
-/** Nearest rank, weighted by time. */
+/** Returns a quantile by nearest rank, weighted by time. */
 function quantile(histogram: Histogram, share: number): number | null {
   const rising = [...histogram].sort(([a], [b]) => a - b);
   const covered = rising.reduce((sum, [, ms]) => sum + ms, 0);
@@ -91,7 +91,7 @@ export function timeAtLeast(histogram: Histogram): (seats: number) => number {
   return (seats) => sums[firstWhere(levels.length, (place) => (levels[place] ?? 0) < seats) - 1] ?? 0;
 }
 
-/** Never rounds up to 100: 99.997 % is not all. */
+/** Returns a ratio in percent. Never rounds up to 100, because 99.997 % is not all. */
 export function percentOf(ratio: number | null): number | null {
   if (ratio === null) return null;
   const percent = Math.round(ratio * 10_000) / 100;
@@ -107,7 +107,9 @@ export function seatHours(seatMs: number): number {
   return fourDecimals(seatMs / HOUR_MS);
 }
 
-/** Six decimals show half a minute of a year. The share of an empty range is 0. */
+/**
+ * Returns a share with six decimals, which show half a minute of a year. The share of an empty range is 0.
+ */
 export function shareOf(part: number, whole: number): number {
   return whole > 0 ? Math.round((part / whole) * 1_000_000) / 1_000_000 : 0;
 }

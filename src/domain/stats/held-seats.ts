@@ -4,7 +4,7 @@ import { firstWhere } from "./spans.ts";
 
 export type HeldSession = Omit<Session, "id" | "display" | "qualifier" | "version" | "handle" | "startedAt">;
 
-/** Known time in which seats were held: [from, to), epoch ms. */
+/** A span [from, to) in which seats are known to have been held. Times are epoch ms. */
 export interface Holding {
   readonly from: number;
   readonly to: number;
@@ -55,12 +55,12 @@ export interface Asked {
   readonly intervals: Readonly<Record<string, number>>;
 }
 
-/** For servers that are no longer in the config. */
+/** Assumed poll interval of servers that are no longer in the config. */
 export const DEFAULT_INTERVAL_MS = 60_000;
 
 export type Holdings = ReturnType<typeof holdingsAt>;
 
-/** Returns the holdings for displayed durations; with `gaps`, those for seat-hours. */
+/** Returns functions for the holdings of sessions: for displayed durations, or with `gaps` for seat-hours. */
 export function holdingsAt(
   lastReadings: ReadonlyMap<string, number>,
   { now, intervals }: Asked,
@@ -127,7 +127,10 @@ export interface HeldSum extends FeatureId {
   readonly seatMs: number;
 }
 
-/** By server, ascending: times without readings, after the first reading. The last one may have no end. */
+/**
+ * Times without readings after a server's first reading, by server, ascending. The last one may have no
+ * end.
+ */
 export type Gaps = ReadonlyMap<string, readonly Holding[]>;
 
 /**

@@ -11,11 +11,11 @@ export interface UsageSums {
   peakUsed: number | null;
   /** Covered time with a known total above 0, the base of utilization. */
   ratedMs: number;
-  /** (used / total of that moment) × ms. */
+  /** Sum of used / total × ms, with the counts of each moment. */
   utilizationMs: number;
-  /** Seats issued in the last covered moment; null when unlimited or unknown. */
+  /** Number of seats issued in the last covered moment; null if unlimited or unknown. */
   total: number | null;
-  /** Epoch ms; null without coverage. */
+  /** End of the last covered time, epoch ms; null without coverage. */
   coveredUntil: number | null;
 }
 

@@ -1,7 +1,7 @@
 import type { Series, Step } from "../history.ts";
 import { poolOf, seatSets, sumOfKnown } from "../polls/seat-groups.ts";
 
-/** Visits each step of a series with its time [from, to); steps of zero length are skipped. */
+/** Visits each step of a series with its time [from, to). Skips steps of zero length. */
 export function eachSpan(
   { steps, start, end }: Pick<Series, "steps" | "start" | "end">,
   visit: (step: Step, from: number, to: number) => void,
@@ -56,7 +56,10 @@ export function sumOfSeries(
   return { steps, start, end };
 }
 
-/** Returns the steps of all series in time order; `isLast`: none follows at the same time. */
+/**
+ * Returns the steps of all series in time order. `isLast` is true for the last of several steps at one
+ * time.
+ */
 function changesOf(series: readonly Pick<Series, "steps">[]) {
   const changes = series
     .flatMap(({ steps }, index) => steps.map((step) => ({ step, index, isLast: true })))

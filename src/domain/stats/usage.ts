@@ -21,10 +21,10 @@ export interface UsageGroup {
   readonly keys: Readonly<Partial<Record<UsageKey, string | null>>>;
   readonly heldSeatHours: number;
   readonly sessions: number;
-  /** Most seats held at one moment. Seats returned at a moment are free at that moment. */
+  /** Maximum number of seats held at one moment. Seats returned at a moment are free at that moment. */
   readonly peakHeld: number;
   readonly uniqueUsers: number;
-  /** Epoch ms: when seats were last held, at most the end of the range. */
+  /** When seats were last held, at most the end of the range. Epoch ms. */
   readonly lastUsedAt: number;
 }
 
@@ -46,7 +46,7 @@ interface Group {
 
 const NOTHING_HELD = { seatMs: 0, sessions: 0, peak: 0, lastAt: 0, held: 0, latest: -1 };
 
-/** Null for keys of people and days. */
+/** Returns the server, daemon or name of a feature; null for other keys. */
 export const nameOf: OfFeature = (key, feature) => feature[key as keyof FeatureId] ?? null;
 
 /** Returns the names that identify a group. A feature is identified by server, daemon and name. */

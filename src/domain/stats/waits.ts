@@ -13,8 +13,8 @@ export interface FullTime {
 }
 
 /**
- * Shorter gaps in the readings do not end a full time: a server that does not answer gives out no seats
- * either.
+ * Maximum gap in the readings that does not end a full time, because a server that does not answer gives
+ * out no seats either.
  */
 export const BRIDGED_MS = HOUR_MS;
 
@@ -49,7 +49,10 @@ export const LEAST_STRETCHES = 30;
 
 export type Waits = Omit<WaitsRecord, keyof FeatureId | "coverage">;
 
-/** `lengths`: full times of one feature in time order, ms. A cut full time counts up to its last reading. */
+/**
+ * Computes the waits of a feature. `lengths` are its full times in time order, ms. A cut full time counts
+ * up to its last reading.
+ */
 export function waitsOf(lengths: readonly number[]): Waits {
   const told = { count: lengths.length, fullSeconds: seconds(sumOf(lengths)) };
   if (lengths.length < LEAST_STRETCHES)

@@ -36,7 +36,7 @@ export interface Clock {
 export const systemClock: Clock = { now: () => Date.now() };
 
 export interface Timers {
-  /** The returned function cancels the call. */
+  /** Calls `run` after `ms` unless the returned function is called before. */
   after(ms: number, run: () => void): () => void;
 }
 

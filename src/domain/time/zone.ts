@@ -119,7 +119,7 @@ function utc(year: number, month: number, day: number, hour = 0, minute = 0, sec
   return date.getTime();
 }
 
-/** Tools print minutes, polls take time, and synchronized hosts differ by less. */
+/** Maximum difference between clocks that agree: tools print minutes, and polls take time. */
 const TOLERANCE_MS = 3 * MINUTE_MS;
 /** Zone offsets in minutes that are not whole hours, including daylight saving time (tz database 2025b). */
 const ODD_OFFSETS = new Set([-570, -210, -150, 210, 270, 330, 345, 390, 525, 570, 630, 765, 825]);
@@ -130,7 +130,7 @@ interface PollClocks {
   readonly reportTime: number | null;
   /** Latest start of a checkout by the server's clock, read in `zone`. */
   readonly latestStart: number | null;
-  /** When this host sent the query, and when it got the answer. */
+  /** When this host sent the query, and when it received the answer. */
   readonly askedAt: number;
   readonly answeredAt: number;
   /** The configured zone of the server. */

@@ -30,7 +30,7 @@ export interface SeriesSample {
   readonly value: number | typeof STALE;
 }
 
-/** Encodes a WriteRequest with samples of one time, epoch ms. */
+/** Encodes a WriteRequest of samples that all have the time `at`, epoch ms. */
 export function encodeRequest(samples: readonly SeriesSample[], at: number): Uint8Array<ArrayBuffer> {
   const time = key(2, VARINT) + varint(at);
   const series = samples.map(({ labels, value }) => {

@@ -27,14 +27,14 @@ export const REMOTE_WRITE = {
   ),
 } as const;
 
-/** Samples per request, as in Prometheus. */
+/** Maximum number of samples per request, as in Prometheus. */
 const SAMPLES_A_REQUEST = 2_000;
 const SEND_TIMEOUT_MS = 30_000;
 const FIRST_PAUSE_MS = 1_000;
 export const LONGEST_PAUSE_MS = 60_000;
-/** Time for the running request when the daemon stops. */
+/** Maximum time that the running request may take when the daemon stops. */
 const STOP_GRACE_MS = 2_000;
-/** Size limit of the queue; the oldest requests are dropped first. */
+/** Maximum size of the queue. The oldest requests are dropped first. */
 const MAX_WAITING_BYTES = 32 * 1024 * 1024;
 
 export interface WriterSettings extends WriteTarget {
@@ -145,7 +145,7 @@ export function createWriter(deps: WriterDeps) {
     const fields = { error: why, failures: failuresInARow, waiting: samples() };
     const tell = failuresInARow === 1 ? log.warn : log.debug;
     tell("Cannot write metrics; retrying", fields);
-    // Randomize half of the pause: many daemons may have lost the same receiver.
+    // Randomize half of the pause, because many daemons may have lost the same receiver.
     return Math.max(pause * (0.5 + deps.random() / 2), retryAfterMs ?? 0);
   }
 
@@ -190,7 +190,7 @@ export function createWriter(deps: WriterDeps) {
       emit(REMOTE_WRITE.waiting, NO_LABELS, samples());
       emitKnown(emit, REMOTE_WRITE.lastSent, NO_LABELS, seconds(lastSentAt));
     },
-    /** Gives the running request a short time. The queue is lost. */
+    /** Stops the writer. The running request gets a short time to finish; the queue is lost. */
     async stop(): Promise<void> {
       stopped = true;
       untilTick.end();

@@ -26,11 +26,14 @@ export interface Pseudonyms {
   readonly rows: WeakMap<readonly CheckoutPicture[], readonly CheckoutPicture[]>;
 }
 
-/** 64 bits: among a million names, the odds that any two get the same pseudonym are 1 in 40 million. */
+/**
+ * Length of a pseudonym: 64 bits. Among a million names, the odds that any two get the same pseudonym are 1
+ * in 40 million.
+ */
 const HEX_DIGITS = 16;
-/** 52 bits, which a number represents exactly. */
+/** Length of the hex number that replaces an id: 52 bits, which a number represents exactly. */
 const NUMBER_DIGITS = 13;
-/** Cache limit; a site has far fewer names. */
+/** Maximum number of cached pseudonyms. A site has far fewer names. */
 const MAX_KEPT = 100_000;
 
 /**
@@ -181,7 +184,7 @@ function holder({ user, host }: Holder, pseudonyms: Pseudonyms): Holder {
 function reservedName({ type, name }: ReservationReading, pseudonyms: Pseudonyms): string {
   if (type === "user") return pseudonyms.user(name);
   if (type === "host" || type === "internet") return pseudonyms.host(name);
-  // A name of any other type may be that of a person.
+  // A reservation of any other type may name a person.
   return "not shown";
 }
 

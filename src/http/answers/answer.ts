@@ -24,7 +24,9 @@ export function responseOf({ body, headers }: Answer): Response {
   return new Response(body, { headers: { ...headers } });
 }
 
-/** Smaller answers fit into one packet, so compression gains nothing. */
+/**
+ * Minimum size of an answer to compress. Smaller answers fit into one packet, so compression gains nothing.
+ */
 export const LEAST_BYTES = 1_400;
 
 /** Sends an answer, gzipped on another thread if the client accepts that. `zip` may use a cache. */
@@ -59,7 +61,7 @@ export async function zipped({ body, headers }: Answer): Promise<Answer> {
   };
 }
 
-/** Gzipped bytes need their own strong tag (RFC 9110, 8.8.3.3). */
+/** Returns the tag of the gzipped bytes, which need their own strong tag (RFC 9110, 8.8.3.3). */
 export function tagOfZipped(etag: string): string {
   return etag.replace(/"$/, '-gzip"');
 }
@@ -73,8 +75,8 @@ export interface Formatted {
 }
 
 /**
- * Site of the rows of an answer. Null: this is a hub, where each server id begins with its site. Undefined:
- * rows have no site, because no fleet is configured.
+ * Site of the rows of an answer. Null at a hub, where each server id begins with its site. Undefined if no
+ * fleet is configured, because rows then have no site.
  */
 export type OfSite = string | null | undefined;
 

@@ -73,7 +73,7 @@ const pageBelow = (folder: string) => `<!doctype html>
 </html>
 `;
 
-/** `validatorUrl: null`: the badge would ask validator.swagger.io. */
+/** `validatorUrl: null` removes a badge that would ask validator.swagger.io. */
 const INIT = `const address = new URL("../json", document.currentScript.src);
 const base = new URL("..", address).href;
 
@@ -108,7 +108,7 @@ window.ui = SwaggerUIBundle({
   dom_id: "#swagger-ui",
   deepLinking: true,
   validatorUrl: null,
-  // It would keep the key in localStorage.
+  // `true` would keep the key in localStorage.
   persistAuthorization: false,
   onComplete: () => window.ui.authActions.authorize(kept()),
   tryItOutEnabled: true,

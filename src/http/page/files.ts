@@ -4,7 +4,7 @@ import { buildPage, type Encoding } from "../../../scripts/lib/page.ts";
 export interface PageFile {
   readonly name: string;
   readonly type: string;
-  /** The same for all encodings. */
+  /** Tag of the file, the same for all encodings. */
   readonly etag: string;
   readonly forms: Readonly<Record<Encoding, Blob>>;
 }

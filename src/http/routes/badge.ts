@@ -14,7 +14,7 @@ const QUERY = queryOf({
   daemon: text("Name of the daemon.", "siliqd"),
   feature: required(text("Name of the feature.", "Schema_Editor")),
 });
-/** Seconds that a wiki may cache the image. */
+/** Number of seconds for which a wiki may cache the image. */
 const MAX_AGE = 30;
 
 type Shown = Pick<

@@ -120,14 +120,14 @@ interface AllDayEvent {
 
 interface Calendar {
   readonly name: string;
-  /** `-//…//…//EN`, RFC 5545 3.7.3. */
+  /** Identifies the program that made the calendar: `-//…//…//EN` (RFC 5545 3.7.3). */
   readonly productId: string;
   /** Time at which the events were known, epoch ms: DTSTAMP of each (3.8.7.2). */
   readonly stamp: number;
   readonly events: readonly AllDayEvent[];
 }
 
-/** Octets of a line without its CRLF (3.1). */
+/** Maximum length of a line in octets, without its CRLF (3.1). */
 const MAX_OCTETS = 75;
 const encoder = new TextEncoder();
 

@@ -16,7 +16,7 @@ import { queryOf, STORED_LIST, shown, sortBy, storedPage } from "../query.ts";
 import { keyRecord } from "../records.ts";
 import type { RouteDeps } from "./deps.ts";
 
-/** Time that a request waits for another program's database lock. */
+/** Maximum time that a request waits for another program's database lock. */
 const PATIENCE = { patienceMs: () => 5_000 };
 
 const CONFIRM = Type.Optional(

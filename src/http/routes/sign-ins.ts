@@ -20,7 +20,7 @@ import { browserOf, cookieName, cookieOf, endedCookie, NOBODY, requirePage, setC
 import { kindOf } from "../without-key.ts";
 import type { RouteDeps } from "./deps.ts";
 
-/** Time that a request waits for another program's database lock. */
+/** Maximum time that a request waits for another program's database lock. */
 const PATIENCE = { patienceMs: () => 5_000 };
 
 const Credentials = fields({

@@ -122,7 +122,7 @@ const Heatmap = record("Heatmap", {
   ...RangeFields,
 });
 
-/** `keys`: allowed values of `group_by` for usage. */
+/** `keys` are the allowed values of `group_by` for usage. */
 export function statisticsRoutes(
   { reader, settings, live }: RouteDeps,
   keys: typeof FLEET_USAGE_KEYS | typeof USAGE_KEYS = USAGE_KEYS,

@@ -35,7 +35,10 @@ const SSE_PATHS: readonly (readonly [string, StreamName])[] = [
   ["/stream/combined", "combined"],
 ];
 
-/** Time for the pending bytes of an ended stream: a client that never reads would keep its connection forever. */
+/**
+ * Maximum time for the pending bytes of an ended stream. Without it, a client that never reads would keep
+ * its connection forever.
+ */
 const LINGER_SECONDS = 10;
 
 /** Serves server-sent events, and WebSockets with the same parameters and objects. */

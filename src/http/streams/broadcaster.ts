@@ -8,7 +8,10 @@ import type { EventRow, Events } from "../../store/events.ts";
 import { type Chunk, chunkOf, type EncodedEvent, type EventEncoder, ownChunk } from "./encode.ts";
 import type { StreamFilter } from "./stream-filter.ts";
 
-/** Share of the budget that remains in use after a cut, so that the next cut is not due at once. */
+/**
+ * Share of the budget that remains in use after a cut. It is below 1, so that the next cut is not due at
+ * once.
+ */
 const LEFT_SHARE = 3 / 4;
 
 /**
@@ -21,7 +24,7 @@ export function createSendBudget<R extends { waiting(): number; readonly tookAt:
   cut: (slowest: readonly R[], bytes: number) => void,
   nextTurn: (work: () => void) => void = setImmediate,
 ) {
-  /** Upper bound: the last count and everything sent since. */
+  /** Upper bound of the waiting bytes: those of the last count, and all bytes sent since. */
   let most = 0;
   let isDue = false;
 
@@ -52,9 +55,9 @@ export function createSendBudget<R extends { waiting(): number; readonly tookAt:
   };
 }
 
-/** Clients with more waiting bytes are disconnected and may resume. */
+/** Maximum number of waiting bytes of a client. With more, the client is disconnected and may resume. */
 const MAX_WAITING_BYTES = 1024 * 1024;
-/** A replay pauses at this many waiting bytes. */
+/** Number of waiting bytes at which a replay pauses. */
 export const REPLAY_WAITING_BYTES = 32 * 1024;
 
 export const ENDINGS = {
@@ -70,7 +73,7 @@ export interface Carrier {
   readonly kind: "sse" | "websocket";
   /** Bytes that the client has not taken yet. */
   waiting(): number;
-  /** Returns the number of bytes. */
+  /** Sends a chunk and returns its number of bytes. */
   send(chunk: Chunk): number;
   close(reason: Ending): void;
 }
@@ -139,7 +142,7 @@ interface BroadcasterDeps {
   /** Returns false once the key or sign-in is revoked or expired. */
   readonly keyHolds: (id: string) => boolean;
   readonly encoder: EventEncoder;
-  /** Limit of waiting bytes of all clients (`limits.stream_buffers`). */
+  /** Maximum number of waiting bytes of all clients (`limits.stream_buffers`). */
   readonly bufferBytes: () => number;
   readonly log: Pick<Log, "warn">;
   readonly every?: typeof repeat;
@@ -164,11 +167,11 @@ export interface StreamsPort {
 }
 
 export const HEARTBEAT_MS = 15_000;
-/** Keeps proxies from closing a quiet stream. WebSockets have pings. */
+/** Comment that keeps proxies from closing a quiet stream. WebSockets have pings. */
 const HEARTBEAT = ownChunk(":\n\n");
-/** EventSource drops an event without data. */
+/** Heartbeat as an event. It has data, because EventSource drops an event without data. */
 const HEARTBEAT_EVENT = ownChunk('event: heartbeat\ndata: {"type":"heartbeat"}\n\n', { type: "heartbeat" });
-/** A revocation ends streams within 5 s. */
+/** Interval at which keys are checked, so that a revocation ends streams within 5 s. */
 export const KEY_CHECK_MS = 2_500;
 
 export type Broadcaster = ReturnType<typeof createBroadcaster>;

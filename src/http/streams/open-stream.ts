@@ -9,17 +9,17 @@ import { type Carrier, createClient, type StreamClient, type StreamsPort } from 
 import { chunkOf, comment, ownChunk } from "./encode.ts";
 import { createStreamFilter, type StreamName, type Wanted } from "./stream-filter.ts";
 
-/** Events per read of a replay: a millisecond or two of work. */
+/** Maximum number of events per read of a replay, a millisecond or two of work. */
 const PAGE_EVENTS = 200;
-/** The first page is smaller, because the size of events is not known yet. */
+/** Number of events in the first read. It is smaller, because the size of events is not known yet. */
 const FIRST_PAGE_EVENTS = 20;
-/** Bytes sent at once by a replay, unless one event is longer. */
+/** Maximum number of bytes that a replay sends at once, unless the first event is longer. */
 const PAGE_BYTES = 16 * 1024;
 /** Maximum number of streams per sign-in. All pages of a browser share one stream. */
 const STREAMS_OF_SIGN_IN = 8;
-/** Reconnect delay of browsers, ms. */
+/** Field that sets the reconnect delay of browsers, ms. */
 const RETRY = "retry: 3000\n\n";
-/** Seconds before retrying when all streams are in use. */
+/** Value of `Retry-After` in seconds when all streams are in use. */
 const FULL_RETRY_SECONDS = 5;
 
 export type Opening = ReturnType<typeof openStream>;
@@ -105,7 +105,7 @@ async function resume(
   // Samples are kept for an hour; older ones are not reported as missing.
   const gaps = () => (stream === "metrics" ? [] : gapsBehind(history, after, only));
   const newest = broadcaster.lastPublished();
-  // A client may send an id newer than any event; report that.
+  // Report an id newer than any event, which a client may send.
   const ahead = after > newest ? [`${after} is ahead of the newest event ${newest}: live events follow`] : [];
   const notes = [...ahead, ...gaps()];
   const tell = (note: string) => client.send(ownChunk(comment(note), notice(note)));

@@ -5,7 +5,7 @@ import { ownChunk } from "./encode.ts";
 import type { Opening } from "./open-stream.ts";
 import { LOG_PARAMETERS, STREAM_QUERIES, type StreamQuery, type Wanted } from "./stream-filter.ts";
 
-/** Clients may send little and must keep reading. */
+/** Limits of WebSockets. Clients may send little and must keep reading. */
 export const SOCKETS = {
   idleTimeout: 60,
   sendPings: true,
@@ -17,7 +17,7 @@ export const SOCKETS = {
 
 const MAX_MESSAGES_PER_SECOND = 20;
 
-/** RFC 6455 7.4.1, and the IANA registry for 1013. */
+/** Close codes (RFC 6455 7.4.1, and the IANA registry for 1013). */
 const POLICY = 1008;
 const CLOSE_CODES: Readonly<Record<Ending, number>> = {
   shutdown: 1001,

@@ -19,7 +19,7 @@ import { createJudge } from "./site-rules.ts";
 const EVERY_MS = 5_000;
 
 interface HubAlertDeps {
-  /** A separate connection, because it holds the lock. */
+  /** Separate connection to PostgreSQL, because it holds the lock. */
   readonly connection: Pool;
   readonly directory: Pick<Directory, "snapshot" | "isSilent">;
   readonly config: () => Pick<Config, "alerts" | "http" | "maintenance" | "notifications">;
@@ -108,7 +108,7 @@ interface HubWork {
 }
 
 interface OneHubWorkDeps {
-  /** A single connection that holds the lock. If the connection is lost, another hub takes over. */
+  /** The single connection that holds the lock. If the connection is lost, another hub takes over. */
   readonly connection: Pool;
   readonly lock: number;
   readonly everyMs: number;

@@ -18,11 +18,14 @@ export interface SiteLook {
   readonly waitingFacts: number;
   readonly clockOffsetMs: number | null;
   readonly version: string | null;
-  /** Address of accepted pushes. The next two describe the last push by another process. */
+  /**
+   * Address of the process whose pushes are accepted. The next two fields describe the last push by another
+   * process.
+   */
   readonly address: string | null;
   readonly refusedAt: number | null;
   readonly refusedAddress: string | null;
-  /** Facts set aside within {@link REFUSED_MS}. */
+  /** Number of facts that were set aside within {@link REFUSED_MS}. */
   readonly refusedFacts: number;
   readonly refusedReason: string | null;
 }
@@ -44,13 +47,16 @@ interface SiteRule {
   look(site: SiteLook, now: number, hubVersion: string): SiteFinding | null | "unknown";
 }
 
-/** How long an alert about facts that were set aside fires after the last such fact. */
+/** Time for which an alert about facts that were set aside fires after the last such fact. */
 const REFUSED_MS = 24 * HOUR_MS;
 const BEHIND_MINUTES = 10;
 const CLOCK_SECONDS = 60;
-/** A site is supported if it is at most this many minor versions older than the hub. */
+/** Maximum number of minor versions that a site may be behind the hub. */
 const OLDER_MINORS = 2;
-/** Longer than the minute after which a refused process retries. */
+/**
+ * Time for which a refused push counts as recent. It is longer than the minute after which a refused
+ * process retries.
+ */
 const CLONE_MS = 90_000;
 
 const finding = (
@@ -142,7 +148,7 @@ function numbersOf(version: string): { readonly major: number; readonly minor: n
   return major === undefined ? null : { major: Number(major), minor: Number(minor) };
 }
 
-/** If more time than this passes between two looks, conditions count as new. */
+/** Maximum time between two looks. After a longer time, conditions count as new. */
 const GAP_MS = 60_000;
 
 export type Judge = ReturnType<typeof createJudge>;

@@ -34,7 +34,7 @@ export function alertOf({
 
 export const ownerOf = ({ site, site_id }: AlertAtHubRow) => ({ site, siteId: whole(site_id) });
 
-/** Epochs of sites begin at 1. */
+/** Epoch of the hub's own alerts. Epochs of sites begin at 1. */
 const NO_EPOCH = 0;
 
 export type News = AlertNews<Alert & { readonly site: string }>;
@@ -48,7 +48,7 @@ export async function publish(tx: Sql, row: AlertAtHubRow, change: AlertChange, 
   return { alert: { ...own, site: row.site }, change };
 }
 
-/** How long a request waits for the site that the alert belongs to. */
+/** Maximum time that a request waits for the site that the alert belongs to. */
 const WAIT_MS = 20_000;
 const OVER: Partial<Record<ErrorCode, "unknown" | "resolved">> = {
   NOT_FOUND: "unknown",

@@ -14,7 +14,7 @@ import type { Pool } from "../database/connect.ts";
 import { partsOf } from "../lists/conditions.ts";
 import type { Directory } from "../lists/directory.ts";
 
-/** A command expires if its site has not fetched it within this time. */
+/** Time after which a command expires if its site has not fetched it. */
 const EXPIRY_MS = 5 * MINUTE_MS;
 const RETRY_SECONDS = 30;
 

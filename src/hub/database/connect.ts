@@ -6,8 +6,8 @@ export type Sql = SQL | TransactionSQL;
 export type Pool = SQL;
 
 /**
- * Connections per hub for pushes and reads. More would not help, because PostgreSQL runs one query per
- * processor.
+ * Maximum number of connections per hub for pushes and reads. More would not help, because PostgreSQL runs
+ * one query per processor.
  */
 const CONNECTIONS = 12;
 
@@ -15,7 +15,7 @@ const CONNECTIONS = 12;
 export function openPool(
   { database, passwordFile }: NonNullable<Config["hub"]>,
   max = CONNECTIONS,
-  // Limited, because the address may lead to another machine after a failover.
+  // Maximum lifetime of a connection, because the address may lead to another machine after a failover.
   lifetimeSeconds = 600,
 ): Pool {
   const url = new URL(database);

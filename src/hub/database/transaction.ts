@@ -9,7 +9,7 @@ const CANCELED = "57014";
 export interface Question {
   readonly sql: Sql;
   readonly now: number;
-  /** Sessions that ended earlier are deleted at the hub; 0 = none is deleted. */
+  /** Time before which ended sessions are deleted at the hub; 0 = none is deleted. */
   readonly keptFrom: number;
   readonly checkpoint: () => void;
 }

@@ -17,7 +17,7 @@ import type { SiteMarks } from "./sites.ts";
 
 /** Maximum number of features per question, since answers are built in memory. */
 const MAX_FEATURES = 100_000;
-/** Maximum number of open scratch databases, up to 1 MB each. */
+/** Maximum number of open scratch databases, each of up to 1 MB. */
 const OPEN_SITES = 64;
 const COLLECT_AFTER = 20;
 

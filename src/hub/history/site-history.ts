@@ -15,9 +15,12 @@ import { inPages, readRows } from "./pages.ts";
 import { overlapping } from "./sessions.ts";
 import type { SiteMarks } from "./sites.ts";
 
-/** Packed feature days per slice of the scratch database, for each kind; some hundred bytes each. */
+/**
+ * Number of packed feature days of each kind that the scratch database holds at a time; some hundred bytes
+ * each.
+ */
 const SLICE_DAYS = 1_000;
-/** The same for rollups, which are computed for one site at a time. */
+/** The same number for rollups, which are computed for one site at a time. */
 const ROLLUP_DAYS = 4_000;
 
 type Days = readonly [first: number, last: number];

@@ -8,11 +8,11 @@ import { SILENT_MS } from "../push/take-push.ts";
 /** State of a site's history at the hub. Times are epoch ms, days are days since 1970-01-01 UTC. */
 export interface SiteMarks {
   readonly site: string;
-  /** Facts after this time are unknown: coverage and sessions of a silent site end here. */
+  /** Time up to which facts are known. Coverage and sessions of a silent site end here. */
   readonly knownAt: number;
   readonly isSilent: boolean;
   readonly people: Audience | null;
-  /** Sessions that ended earlier are not kept; 0 = all are kept. */
+  /** Time before which ended sessions are not kept; 0 = all are kept. */
   readonly sessionsFrom: number;
   readonly samplesFrom: number | null;
   readonly hoursFrom: number | null;

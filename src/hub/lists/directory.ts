@@ -34,7 +34,7 @@ export type Directory = ReturnType<typeof createDirectory>;
 export function createDirectory(pool: Pool, clock: Clock) {
   let sites = new Map<string, SiteRow>();
   let heads = new Map<string, Known>();
-  /** All transactions with lower ids had finished at the last look. */
+  /** Id below which all transactions had finished at the last look. */
   let since = "0";
   let snapshot: Snapshot = { version: 0, servers: [] };
   let silent = "";

@@ -65,7 +65,7 @@ export async function expiringPools(
 }
 
 function lastDay(zone: string, days: number, now: number): string {
-  // The number of days since 1970-01-01 is the negated number of days left until then.
+  // `daysLeft` of 1970-01-01 is the negated number of days since then.
   const epoch = { expiresOn: "1970-01-01", expiresAt: 0, permanent: false };
   const today = -(daysLeft(epoch, zone, now) ?? 0);
   return new Date((today + days) * DAY_MS).toISOString().slice(0, 10);

@@ -32,7 +32,7 @@ import { type SitesDeps, siteRecords } from "../routes/sites.ts";
 /** Approximate number of lines, of 100 bytes each, per server and per feature. */
 const SERVER_LINES = 24;
 const FEATURE_LINES = 12;
-/** About 25 MB of text. Features beyond this limit are left out and counted. */
+/** Maximum number of lines, about 25 MB of text. Features beyond this limit are left out and counted. */
 const MAX_LINES = 250_000;
 const SERVERS_A_STEP = 20;
 

@@ -14,9 +14,9 @@ interface NewEvent {
   readonly at: number;
   readonly level?: string;
   readonly source?: string;
-  /** The site's id. */
+  /** Id of the server at the site. */
   readonly server: string | null;
-  /** The site's id of the related alert. */
+  /** Id of the related alert at the site. */
   readonly alert?: number;
   /** All other fields except `site`, with the hub's ids. */
   readonly fields: object;
@@ -107,7 +107,7 @@ export async function eventsOf(
 const isPublished = ({ id, change, announced }: SessionFact) =>
   id >= 0 && (change === "ended" || (change === "opened" && announced));
 
-/** Interval of a server whose picture has not arrived yet. */
+/** Assumed poll interval of a server whose picture has not arrived yet. */
 const USUAL_INTERVAL_MS = 60_000;
 
 async function intervalsOf(

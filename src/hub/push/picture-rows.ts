@@ -6,7 +6,7 @@ import { pick } from "../../http/records.ts";
 
 /** Value of `collected_at` for a feature that was never read. Null means that the server's time applies. */
 export const NEVER = -1;
-/** Sorts after all known places. */
+/** Place of a row whose place is not known yet. Sorts after all known places. */
 const LAST = 2_147_483_647;
 
 function insertInto(table: string, columns: readonly string[], feature = "feature"): string {

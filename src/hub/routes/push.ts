@@ -12,8 +12,9 @@ import { isAway, sqlState } from "../database/connect.ts";
 import { HUB } from "../metrics/exposition.ts";
 import { type Batch, readBatch, readPacked } from "../push/batch.ts";
 
-/** Number of pushes processed at once, and number of pushes that may wait. Further pushes get a 429. */
+/** Maximum number of pushes processed at once. */
 const AT_ONCE = 8;
+/** Maximum number of pushes that wait. Further pushes get a 429. */
 const WAITING = 64;
 const RETRY_SECONDS = 2;
 

@@ -9,7 +9,10 @@ import { unpackEvents } from "../push/new-events.ts";
 import { giveIds, publish, type StreamState, streamState } from "./publish.ts";
 
 const READ_EVENTS = 500;
-/** An id counts as its event's time if it is at most this far ahead of the clock. */
+/**
+ * Maximum lead of an id over the clock. With a larger lead, the id (epoch ms) is not used as the time of
+ * its event.
+ */
 const TRUSTED_AHEAD_MS = 1_000;
 
 interface FeedDeps {

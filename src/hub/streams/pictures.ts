@@ -11,7 +11,10 @@ import { SILENT_MS } from "../push/take-push.ts";
 import type { Feed } from "./feed.ts";
 
 const GROUP = 20;
-/** Maximum number of features and rows that are kept in memory to compute differences; about 1 KB each. */
+/**
+ * Maximum number of features and rows that are kept in memory to compute differences. Each takes about 1
+ * KB.
+ */
 const MAX_KEPT_ROWS = 40_000;
 
 interface ServerRow {
