@@ -68,7 +68,7 @@ export function denialRecord(denial: Denial): DenialRecord {
 
 interface Counted {
   readonly daemon: string;
-  /** Null if the manager counts denials per daemon only. */
+  /** Name of the feature; null if the manager counts denials per daemon only. */
   readonly feature: string | null;
   readonly count: number;
 }
@@ -149,7 +149,7 @@ interface OpenEpisode extends Episode {
   denial: Denial;
   told: boolean;
   readonly times: number[];
-  /** The request is queued; further requests of this user belong to it. */
+  /** Whether the request is queued. Further requests of this user then belong to it. */
   waits: boolean;
 }
 

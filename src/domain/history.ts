@@ -29,9 +29,9 @@ type NullableId = Partial<Readonly<Record<keyof FeatureId, string | null>>>;
 
 /** Unit of a feature's counts, and the seat group that it belongs to. */
 export interface Shared {
-  /** Absent means seats. */
+  /** Unit of the counts; absent means seats. */
   readonly unit?: Unit;
-  /** Null or absent: no seat group. */
+  /** Seat group of the feature; null or absent means none. */
   readonly seatGroup?: string | null;
 }
 
@@ -40,9 +40,9 @@ export interface CountedFeature extends FeatureId, Shared {}
 /** Counts that hold from `at` to the next step. */
 export interface Step {
   readonly at: number;
-  /** Null if unlimited or unknown. */
+  /** Number of seats; null if unlimited or unknown. */
   readonly total: number | null;
-  /** Null in a gap. */
+  /** Number of seats in use; null in a gap. */
   readonly used: number | null;
   readonly reserved: number | null;
   readonly queued: number | null;

@@ -22,7 +22,7 @@ export type RandomBytes = (n: number) => Uint8Array;
 export const systemRandom: RandomBytes = (n) => crypto.getRandomValues(new Uint8Array(n));
 
 export interface KeyParts {
-  /** `[a-z0-9]{12}` */
+  /** Public id: `[a-z0-9]{12}`. */
   readonly id: string;
   /** 43 characters of base64url: 32 random bytes. */
   readonly secret: string;
@@ -96,7 +96,9 @@ export interface KeyRecord extends NewKey {
   readonly state: KeyState;
   readonly createdAt: number;
   readonly revokedAt: number | null;
-  /** Null if never used. May be a few seconds old if another process uses the key. */
+  /**
+   * Time of the last use; null if never used. It may be a few seconds old if another process uses the key.
+   */
   readonly lastUsedAt: number | null;
   /** Set for callers without a key while `[page] public` is `counts`. */
   readonly countsOnly?: boolean;

@@ -33,7 +33,7 @@ export type OutageRecord = Static<typeof OutageRecord>;
 /** A period in which every poll found a server in the same state other than `up`. Times are epoch ms. */
 export interface Outage extends Pick<OutageRecord, "server" | "status" | "reason"> {
   readonly from: number;
-  /** Null while ongoing. */
+  /** End of the period; null while ongoing. */
   readonly until: number | null;
 }
 

@@ -27,7 +27,7 @@ export interface ServerPicture
   readonly lastPollAt: number | null;
   readonly nextPollAt: number | null;
   readonly pollDurationMs: number | null;
-  /** The last good reading ended inside a block, or at the size limit. */
+  /** Whether the last good reading ended inside a block, or at the size limit. */
   readonly cut: boolean;
   readonly reachability: readonly MemberReachability[];
   /** In the tool's order; (daemon, name) is unique. */
@@ -41,7 +41,7 @@ export interface FeaturePicture
   readonly available: number | null;
   /** Reserved seats; part of `used` if the manager counts reserved seats as used. */
   readonly reserved: number | null;
-  /** Requested seats. */
+  /** Number of requested seats in the queue. */
   readonly queued: number | null;
   /** Percent with two decimals; null if unlimited or unknown. */
   readonly utilization: number | null;
@@ -69,9 +69,9 @@ export interface FeaturePicture
 export interface CheckoutPicture extends CheckoutReading {
   /** Id of the open session. */
   readonly session?: number;
-  /** At a hub: the session's id at its site. */
+  /** Id of the session at its site; only set at a hub. */
   readonly siteSession?: number;
-  /** First reading with this checkout, epoch ms. */
+  /** Time of the first reading with this checkout, epoch ms. */
   readonly firstSeenAt?: number;
   /** Start of the displayed duration, epoch ms; see `shownBegin`. */
   readonly beganAt?: number;
@@ -79,7 +79,7 @@ export interface CheckoutPicture extends CheckoutReading {
 
 /** Tools do not print when a request was queued. */
 export interface QueuePicture extends QueueReading {
-  /** First reading with this entry, epoch ms; absent in pictures from older versions. */
+  /** Time of the first reading with this entry, epoch ms; absent in pictures from older versions. */
   readonly firstSeenAt?: number;
 }
 

@@ -3,7 +3,7 @@ import type { Reading } from "./reading.ts";
 
 export interface PollError {
   readonly code: PollErrorCode;
-  /** Describes the error, and how to fix it if known. */
+  /** Describes the error, and the fix if known. */
   readonly message: string;
   /** The tool's output, cut at 2,000 characters. */
   readonly details: string | null;
@@ -22,7 +22,7 @@ export interface PollRaw {
   readonly signal: string | null;
   readonly stdout: Uint8Array;
   readonly stderr: Uint8Array;
-  /** The output exceeded the limit; `stdout` has at most its first 1 MiB. */
+  /** Whether the output exceeded the limit; `stdout` then has at most the first 1 MiB. */
   readonly truncated: boolean;
 }
 
@@ -42,9 +42,12 @@ export interface PollOutcome {
   readonly startedAt: number;
   readonly finishedAt: number;
   readonly durationMs: number;
-  /** Null if nothing was run or recognized. */
+  /** Result of the poll; null if nothing was run or recognized. */
   readonly reading: Reading | null;
-  /** Null if the reading is usable. If the query as a whole failed, both `error` and `reading` may be set. */
+  /**
+   * Error of the poll; null if the reading is usable. If the query as a whole failed, both `error` and
+   * `reading` may be set.
+   */
   readonly error: PollError | null;
   readonly raw: PollRaw;
   readonly reachability: readonly MemberReachability[];

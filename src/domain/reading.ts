@@ -19,13 +19,16 @@ export interface Reading {
   /** Unrecognized non-blank lines. The count is exact; the list has the first {@link MAX_UNPARSED_KEPT}. */
   readonly unparsedLines: number;
   readonly unparsed: readonly UnparsedLine[];
-  /** The text ended inside a block, or before the manager's end mark. */
+  /** Whether the text ended inside a block, or before the manager's end mark. */
   readonly cut: boolean;
-  /** An unrecognized line outside of feature blocks: any part of the reading may be incomplete. */
+  /**
+   * Set if there is an unrecognized line outside of feature blocks. Any part of the reading may then be
+   * incomplete.
+   */
   readonly stray?: true;
-  /** At least one line belongs to this manager; false means LICENSE_PARSE_ERROR. */
+  /** Whether at least one line belongs to this manager. False means LICENSE_PARSE_ERROR. */
   readonly recognised: boolean;
-  /** Why nothing could be read: one sentence with a full stop. */
+  /** Reason why nothing could be read: one sentence with a full stop. */
   readonly problem?: string;
 }
 
@@ -82,19 +85,19 @@ export interface DaemonTotals {
 }
 
 export interface FeatureReading {
-  /** Daemon that owns the feature; "" if the output names none. */
+  /** Daemon that owns the feature; empty if the output names none. */
   readonly daemon: string;
   readonly name: string;
-  /** Absent means seats. */
+  /** Unit of the counts; absent means seats. */
   readonly unit?: Unit;
-  /** Seats shared with other features of the server; absent means none. */
+  /** Group of features of the server that share seats; absent means none. */
   readonly seatGroup?: string;
-  /** Null if unlimited or unknown. */
+  /** Number of seats; null if unlimited or unknown. */
   readonly total: number | null;
-  /** As the tool reports it, reservations included. */
+  /** Number of seats in use as the tool reports it, including reservations. */
   readonly used: number | null;
   readonly unlimited: boolean;
-  /** If set, the counts are null. */
+  /** The tool's error for the feature. If set, the counts are null. */
   readonly error: ToolError | null;
   readonly pools: readonly PoolReading[];
   readonly checkouts: readonly CheckoutReading[];
@@ -107,10 +110,10 @@ export interface FeatureReading {
   /** Reserved seats, if the manager prints a sum (RLM); absent means the sum of `reservations`. */
   readonly reserved?: number | null;
   readonly consistency: Consistency;
-  /** The text ended inside this block, or one of its lines was not recognized. */
+  /** Whether the text ended inside this block, or one of its lines was not recognized. */
   readonly cut: boolean;
   /**
-   * The feature is known only from a license file (the table of `lmstat -i`). If its server answered
+   * Set if the feature is known only from a license file (the table of `lmstat -i`). If the server answered
    * without the feature, `cut` is true.
    */
   readonly fromFile?: true;
@@ -137,9 +140,9 @@ export interface PoolReading {
 
 /** If all three fields are null or false, the expiry is unknown, which is not the same as permanent. */
 export interface Expiry {
-  /** `YYYY-MM-DD` as printed. */
+  /** Last day of the license as printed, `YYYY-MM-DD`. */
   readonly expiresOn: string | null;
-  /** Last millisecond of that day in the server's zone. */
+  /** Last millisecond of `expiresOn` in the server's zone. */
   readonly expiresAt: number | null;
   readonly permanent: boolean;
 }
@@ -148,15 +151,15 @@ export const UNKNOWN_EXPIRY: Expiry = Object.freeze({ expiresOn: null, expiresAt
 export const PERMANENT: Expiry = Object.freeze({ expiresOn: null, expiresAt: null, permanent: true });
 
 export interface CheckoutReading {
-  /** Null if the tool prints no name. */
+  /** User of the seats; null if the tool prints no name. */
   readonly user: string | null;
   readonly host: string | null;
   readonly display: string | null;
   /** Text after the display: product, client PID, `feature=…`. */
   readonly qualifier: string | null;
-  /** As requested by the client, e.g. `v61.9`. */
+  /** Version that the client requested, e.g. `v61.9`. */
   readonly version: string | null;
-  /** Seats held, at least 1. */
+  /** Number of seats held, at least 1. */
   readonly count: number;
   readonly handle: string | null;
   readonly pid: number | null;
@@ -211,12 +214,12 @@ export interface ReservationReading {
 export interface AssignedReading {
   readonly user: string;
   readonly host: string | null;
-  /** Null if the manager does not print it. */
+  /** Start of the assignment; null if the manager does not print it. */
   readonly since: number | null;
 }
 
 export interface QueueReading
   extends Pick<CheckoutReading, "user" | "host" | "display" | "qualifier" | "version" | "handle" | "pool"> {
-  /** Requested seats. */
+  /** Number of requested seats. */
   readonly count: number;
 }

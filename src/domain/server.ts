@@ -4,7 +4,7 @@ export type Labels = Readonly<Record<string, string>>;
 
 /** A configured license server, with defaults applied. A FlexNet triad is one server with three members. */
 export interface MonitoredServer {
-  /** `^[a-z0-9][a-z0-9._-]{0,63}$` */
+  /** Id of the server, matching `^[a-z0-9][a-z0-9._-]{0,63}$`. */
   readonly id: string;
   /** Site of the fleet; absent without a fleet. */
   readonly site?: string;
@@ -28,7 +28,7 @@ export interface MonitoredServer {
   readonly encoding: string | null;
   /** Debug log of the vendor, which is read for denials. */
   readonly logFile: string | null;
-  /** argv of a process that prints the log as it grows. */
+  /** Command and arguments of a process that prints the log as it grows. */
   readonly logCommand: readonly string[] | null;
 }
 

@@ -22,7 +22,7 @@ export interface Session
   readonly feature: string;
   /** Start of the checkout as the tool reports it. */
   readonly startedAt: number | null;
-  /** When its seats begin to count, see {@link beginOf}. */
+  /** When the seats of the session begin to count, see {@link beginOf}. */
   readonly beganAt: number;
   readonly firstSeenAt: number;
   readonly lastSeenAt: number;
@@ -44,9 +44,9 @@ export interface Sight {
 }
 
 /**
- * Returns the time of a reading. `aheadMs`: how far the clock is ahead of the stored time (negative:
- * behind; null: the clock is trusted). A clock that is behind is corrected, because time does not go back.
- * A clock that is ahead is not corrected, because it may be right: the host may have been off.
+ * Returns the time of a reading. `aheadMs` is how far the clock is ahead of the stored time: negative if it
+ * is behind, null if the clock is trusted. A clock that is behind is corrected, because time does not go
+ * back. A clock that is ahead is not corrected, because it may be right: the host may have been off.
  */
 export function sightAt(clockMs: number, aheadMs: number | null): Sight {
   if (aheadMs === null) return { at: clockMs, doubtMs: null };
@@ -58,11 +58,11 @@ export const START_RESOLUTION_MS = MINUTE_MS;
 
 /**
  * Returns when a session's seats begin to count. If the reading before the first one did not show the
- * session, the seats count from the first reading, as the feature's counts do: from the reported start, a
- * seat that changes hands would count for both users, because the old session lasts until the reading
- * without it. After a gap in the readings, the old session counts until one interval after it was last
- * seen, and the new one from then on. If no reading showed an absence, the reported start is used unless it
- * is later than the first reading.
+ * session, the seats count from the first reading, as the feature's counts do. The old session of a seat
+ * that changes hands lasts until the reading without it, so the reported start of the new session would
+ * count the seat twice. After a gap in the readings, the old session counts until one interval after it was
+ * last seen, and the new one from then on. If no reading showed an absence, the reported start is used
+ * unless it is later than the first reading.
  */
 export function beginOf(
   startedAt: number | null,

@@ -144,8 +144,8 @@ export const SERVER = {
 const FEATURES_A_STEP = 50;
 
 /**
- * Emits all metrics of one server in short steps. Omits data that is not current, because a repeated number looks fresh;
- * states, times and expiry dates are always emitted. `of`: labels of every sample.
+ * Emits all metrics of one server in short steps. Omits data that is not current, because a repeated number
+ * looks fresh; states, times and expiry dates are always emitted. `of` has the labels of every sample.
  */
 export function* emitServer(picture: ServerPicture, emit: Emit, of: Labels = []): Generator<void> {
   const { server, features, status, state } = picture;
@@ -209,7 +209,10 @@ function emitParts(picture: ServerPicture, server: Labels, emit: Emit): void {
   }
 }
 
-/** Returns the first part of each name: tools may print a part twice, and a duplicate series is an error. */
+/**
+ * Returns the first part of each name, because tools may print a part twice and a duplicate series is an
+ * error.
+ */
 function byName<Part extends { readonly host: string; readonly port: number | null }>(
   parts: readonly Part[],
 ): Map<string, Part> {

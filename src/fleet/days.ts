@@ -142,8 +142,8 @@ export function createDayReader(store: Store, people: People) {
   }
 
   /**
-   * Returns the packed `held` row of a day. A row that is too large is left out; the hub computes it from
-   * the day's sessions.
+   * Returns the packed `held` row of a day. Leaves out a row that is too large; the hub then computes the
+   * row from the day's sessions.
    */
   function heldOf(day: number): Day {
     const data = held(packedKey("held", day))[0]?.data ?? null;

@@ -167,8 +167,8 @@ export function createOutbox(store: Store, random: RandomBytes) {
       });
     },
     /**
-     * Sets how facts name people from now on. Returns true after a change, which begins a new epoch: the
-     * hub gets everything again.
+     * Sets how facts name people from now on, and returns whether this is a change. A change begins a new
+     * epoch, so the hub gets everything again.
      */
     speakOf(people: string, now: number): boolean {
       const before = text("people");

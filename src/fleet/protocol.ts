@@ -102,7 +102,7 @@ export const StatusRow = Type.Object({
 });
 export type StatusRow = Static<typeof StatusRow>;
 
-/** `told`: the outcome is final, and the site has published the event. */
+/** `told` is true if the outcome is final and the site has published the event. */
 export const DenialRow = Type.Object({
   id: Type.Integer(),
   server: Name,
@@ -136,8 +136,8 @@ const fact = <const Kind extends string, Fields extends TProperties>(kind: Kind,
  */
 export const FACT_SCHEMAS = {
   /**
-   * `announced`: false for seats that a server's first reading found in use; the site published no `checkout`
-   * event. `changed`: the count, handle or start changed.
+   * `announced` is false for seats that a server's first reading found in use, because the site published
+   * no `checkout` event for them. The change `changed` means that the count, handle or start changed.
    */
   session: fact("session", {
     change: words(["opened", "changed", "ended"]),
@@ -155,9 +155,9 @@ export const FACT_SCHEMAS = {
     queued: Seats,
     unlimited: Type.Boolean(),
   }),
-  /** Identified by server and `from`. */
+  /** A period of coverage. Identified by server and `from`. */
   coverage: fact("coverage", CoverageRow.properties),
-  /** Identified by server and `from`. */
+  /** A period of one status. Identified by server and `from`. */
   status: fact("status", StatusRow.properties),
   denial: fact("denial", DenialRow.properties),
   /**
@@ -166,8 +166,8 @@ export const FACT_SCHEMAS = {
    */
   event: fact("event", { id: Count, event: Type.Union([AlertEvent, ServerStatusEvent, LogEvent]) }),
   /**
-   * Outcome of a hub command. `code` is an API error code. `begun`: the command is running and will not be
-   * started again; another fact with its outcome follows.
+   * Outcome of a hub command. `code` is an API error code. The outcome `begun` means that the command is
+   * running and will not be started again; another fact with the final outcome follows.
    */
   outcome: fact("outcome", {
     command: Type.String(),
@@ -261,9 +261,9 @@ export const STATE_SCHEMAS = {
     servers: Type.Array(Name),
   }),
   /**
-   * The newest picture of a server. `from`: number of the picture that `features` and `gone` are relative
-   * to; null = this picture is complete. If the hub has a picture with another number, it lists the server
-   * in `wanted` of its answer.
+   * The newest picture of a server. `from` is the number of the picture to which `features` and `gone` are
+   * relative; null means that this picture is complete. If the hub has a picture with another number, the
+   * hub lists the server in `wanted` of its answer.
    */
   picture: state("picture", {
     server: Name,
@@ -274,7 +274,7 @@ export const STATE_SCHEMAS = {
     gone: Type.Array(Key),
     /** All features in the order of the tool; null = in the order of the picture `from`. */
     order: nullable(Type.Array(Key)),
-    /** More parts of this picture follow. The `from` of the next part is the `to` of this part. */
+    /** Whether more parts of this picture follow. The `from` of the next part is the `to` of this part. */
     more: Type.Boolean(),
   }),
   /** All alerts that are firing; alerts missing here are not firing. */
@@ -344,7 +344,7 @@ const dayOf = <Table extends DayTable>(table: Table) =>
     table: Type.Literal(table),
     /** Days since 1970-01-01 UTC. */
     day: DayNumber,
-    /** Part 0 replaces all rows of this table and day; further parts add to them. */
+    /** Number of the part. Part 0 replaces all rows of this table and day; further parts add to them. */
     part: Count,
     rows: Type.Array(DAY_ROWS[table]),
   });
@@ -373,7 +373,7 @@ export const Push = Type.Object({
   gap: Type.Boolean(),
   sentAt: Time,
   /**
-   * `head`: the site's newest fact. `waitingSince`: the time of the oldest fact after `to`. Both show how
+   * `head` is the site's newest fact, `waitingSince` the time of the oldest fact after `to`. Both show how
    * far the hub is behind.
    */
   head: Count,
@@ -389,7 +389,10 @@ export const Push = Type.Object({
   begins: Type.Boolean(),
   /** Former name of the site. On a hello, the hub gives the site the data of that name in the same epoch. */
   formerly: Type.Optional(SiteName),
-  /** Last push of a process; the next process need not wait for silence. */
+  /**
+   * Set in the last push of a process, so that the next process need not wait until the site counts as
+   * silent.
+   */
   stops: Type.Optional(Type.Boolean()),
   /**
    * How long the hub may hold its answer until it has a command. Absent if the site has more to push or is
@@ -397,8 +400,8 @@ export const Push = Type.Object({
    */
   holdMs: Type.Optional(Count),
   /**
-   * With `notify = "hub"`: the site notified people itself of alerts that fired before this, because the hub
-   * was unreachable.
+   * With `notify = "hub"`: time up to which the site itself sent the notifications of new alerts, because
+   * the hub was unreachable.
    */
   toldUntil: Type.Optional(Time),
   facts: Type.Array(Type.Object({ kind: Type.String(), seq: Type.Integer({ minimum: 1 }) }), {
@@ -451,7 +454,9 @@ export type Command = Static<typeof Command>;
 export const Answer = Type.Object({
   cursor: Count,
   commands: Type.Array(Command),
-  /** Servers whose pictures do not match the hub's; the hub wants complete ones. */
+  /**
+   * Servers for which the hub wants complete pictures, because the sent ones do not match those of the hub.
+   */
   wanted: Type.Array(Name),
   retryAfterMs: Type.Optional(Count),
 });

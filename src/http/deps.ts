@@ -74,7 +74,10 @@ export interface HttpDeps {
     sample(): HostSample;
   };
   readonly logs: {
-    /** Deletes stored lines before `before` (null = now) except audit lines, in small steps; returns how many. */
+    /**
+     * Deletes stored lines before `before` (null = now) except audit lines, in small steps. Returns the
+     * number of deleted lines.
+     */
     clear(before: number | null): Promise<number>;
   };
   /** Whether denials of each server can be seen, in the order of the config. */
@@ -125,7 +128,7 @@ interface DaemonPort {
   counters(): Pick<Metrics, "polls" | "parseProblems" | "streamClients"> & Metrics["process"];
   reload(): {
     readonly outcome: "applied" | "refused";
-    /** One line per problem, without secrets; empty if the config was applied. */
+    /** Problems of the config, one line each, without secrets; empty if the config was applied. */
     readonly problems: readonly string[];
     /** Settings that only a restart applies. */
     readonly needRestart: readonly string[];
@@ -136,7 +139,7 @@ interface DaemonPort {
 export interface DaemonStatus
   extends Pick<Status, "uptimeSeconds" | "configFile" | "streams" | "eventLoopLagMs"> {
   readonly startedAt: number;
-  /** Null outside a fleet. */
+  /** State of the fleet; null outside a fleet. */
   readonly fleet: FleetStatus | null;
   readonly lastReload: (Omit<NonNullable<Status["lastReload"]>, "at"> & { readonly at: number }) | null;
   readonly database: Omit<Status["database"], "oldestSampleAt" | "backups"> & {

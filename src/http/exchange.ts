@@ -13,7 +13,7 @@ import { createRouteTable, type KnownRoute } from "./route-table.ts";
 import { kindOf } from "./without-key.ts";
 
 const CLIENT_ID = /^[A-Za-z0-9._-]{1,128}$/;
-/** Headers of all answers. The policy is for the API; documents send their own instead. */
+/** Headers of all answers. Documents replace the policy, which is for the API, by their own. */
 const ALWAYS = {
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
@@ -33,21 +33,21 @@ export type Root = Pick<AnyElysia, "routes" | "server">;
 /** State of one request, created by the gate. */
 export interface Exchange {
   readonly request: Request;
-  /** The client's id or a UUIDv7. */
+  /** Id of the request: the client's id, or else a UUIDv7. */
   readonly id: string;
-  /** Percent-encoded as sent, without query. */
+  /** Path, percent-encoded as sent, without the query. */
   readonly path: string;
-  /** As sent, without `?`. May contain an `api_key`: never log it. */
+  /** Query as sent, without `?`. May contain an `api_key`, so never log it. */
   readonly query: string;
   /** Monotonic start time, ms. */
   readonly startedAt: number;
   /** Route of the path; null if the path is unknown. */
   readonly route: KnownRoute | null;
-  /** Address of the client, also behind trusted proxies; an IPv6 network instead of an address. */
+  /** Address of the client, also behind trusted proxies. A network instead of an address for IPv6. */
   readonly address: string;
   /** The daemon's origin as the client sees it, with TLS of a trusted proxy; null without a valid Host. */
   readonly origin: string | null;
-  /** A trusted proxy sent the request. */
+  /** Whether a trusted proxy sent the request. */
   readonly isProxied: boolean;
   /** Listener that accepted the request; null without one. */
   readonly listener: Server<unknown> | null;

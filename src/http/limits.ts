@@ -110,9 +110,9 @@ export function createLimits({ clock, quotas, settings }: Pick<HttpDeps, "clock"
       drawFrom(ofAddresses, exchange.address, rate, exchange, "without a valid key from this address");
     },
     /**
-     * Draws on the key's bucket and quotas; each request counts once. A sign-in (`signIn`: its id)
-     * has its own bucket with the key's rate and no quotas, so browsers cannot use up a shared key. Throws
-     * RATE_LIMIT_EXCEEDED or QUOTA_EXCEEDED.
+     * Draws on the key's bucket and quotas; each request counts once. `signIn` is the id of a sign-in,
+     * which has its own bucket with the key's rate and no quotas, so browsers cannot use up a shared key.
+     * Throws RATE_LIMIT_EXCEEDED or QUOTA_EXCEEDED.
      */
     drawOfKey(exchange: Exchange, caller: KeyRecord, signIn: string | null = null): void {
       const { burst, requestsPerMinute, dailyQuota, monthlyQuota } = settings().limits;

@@ -16,7 +16,10 @@ import { socketCaller } from "./without-key.ts";
  * instead. Bun does not buffer unread bodies (tried: 300 MB, memory flat).
  */
 const HARD_CAP_BYTES = Number.MAX_SAFE_INTEGER;
-/** TLS 1.2 with forward secrecy and authenticated encryption; Bun would also offer CBC and RSA key exchange. */
+/**
+ * Ciphers of TLS 1.2 with forward secrecy and authenticated encryption. Bun would also offer CBC and RSA
+ * key exchange.
+ */
 const CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20";
 /**
  * Time without traffic after which Bun closes a connection. Requests that wait for polls, and streams,
@@ -52,9 +55,9 @@ export function listen(app: AnyElysia, { host, port, tls = null }: ListenSetting
     /** The actual port if the settings say 0. */
     port: real,
     /**
-     * Uses a new certificate for new connections; only for a port with TLS. Bun's reload does not change TLS, so the
-     * port is opened again before the old listener closes. Open requests, streams and sockets keep the old
-     * certificate; only a connection in its handshake may be reset.
+     * Uses a new certificate for new connections. Must only be called for a port with TLS. Bun's reload
+     * does not change TLS, so the port is opened again before the old listener closes. Open requests,
+     * streams and sockets keep the old certificate; only a connection in its handshake may be reset.
      */
     renew(material: TlsMaterial): void {
       const next = open(app, { host, port: real, tls: material }, false);
@@ -75,7 +78,7 @@ export async function stopServers(servers: readonly Server<unknown>[], graceMs: 
   await Promise.all(servers.map((server) => server.stop(true)));
 }
 
-/** Opens the port. `tries`: tests first whether the port is free. */
+/** Opens the port. If `tries`, tests first whether the port is free. */
 function open(
   app: AnyElysia,
   { host, port, tls }: Required<ListenSettings>,

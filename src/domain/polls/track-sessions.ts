@@ -31,8 +31,8 @@ const GONE_KNOWN_MS = DAY_MS;
 export interface Tracking {
   readonly features: ReadonlyMap<string, FeatureTracking>;
   /**
-   * False until the first good reading. Its seats may have been taken long before, so they cause no
-   * checkout events.
+   * False until the first good reading. Seats in that reading may have been taken long before, so they
+   * cause no checkout events.
    */
   readonly begun: boolean;
   /** Configuration at the last poll. */
@@ -41,11 +41,14 @@ export interface Tracking {
 
 interface FeatureTracking {
   readonly open: readonly OpenSession[];
-  /** Last reading in which the feature was complete, so seats missing from it were absent. */
+  /**
+   * Time of the last reading in which the feature was complete. Seats missing from that reading were
+   * absent.
+   */
   readonly readAt: number | null;
   /** Number of consecutive readings that were not cut and in which the feature was partial. */
   readonly partialRun: number;
-  /** The server or the daemon was seen down since `readAt`. */
+  /** Whether the server or the daemon was seen down since `readAt`. */
   readonly seenDown: boolean;
   /**
    * Lines of `open` in the last reading; null if that reading was not complete. If set, all open sessions
@@ -99,8 +102,8 @@ export interface Released {
 
 /**
  * Restores the sessions that an earlier process left open, with the features of its last picture.
- * `released`: features whose sessions ended because the server was removed. If their seats are still held,
- * new sessions begin, no earlier than that end.
+ * `released` has the features whose sessions ended because the server was removed. If seats of such a
+ * feature are still held, new sessions begin, no earlier than the end of the old ones.
  */
 export function resumeTracking(
   open: readonly Session[],
@@ -165,10 +168,10 @@ export interface Tracked {
 }
 
 /**
- * Compares a poll's picture with the open sessions. A feature that was not read closes nothing; a partial
- * feature closes seats missing from two of its last three complete readings; an `ok` feature closes every
- * missing seat. `aheadMs`: how far the clock may be ahead, see {@link sightAt}. Yields regularly, because a
- * site may hold 50,000 seats.
+ * Compares a poll's picture with the open sessions. A feature that was not read closes no sessions. A
+ * partial feature closes seats that are missing from two of its last three complete readings. An `ok`
+ * feature closes every missing seat. `aheadMs` is how far the clock may be ahead, see {@link sightAt}.
+ * Yields regularly, because a site may hold 50,000 seats.
  */
 export function* trackSessions(
   before: Tracking,

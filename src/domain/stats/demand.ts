@@ -98,9 +98,9 @@ const NOTHING = { deniedRequests: null, deniedSeats: null, queuedRequests: null,
 export const UNKNOWN_DEMAND = { demand: { ...NOTHING, knownFrom: "none" }, asked: null } as const;
 
 /**
- * Returns the changes that requests make. `seats`: change in denied seats. `asks`: seats requested at the
- * start of a request, 0 at its end. Queued requests change no `seats`, because steps already contain their
- * seats.
+ * Returns the changes that requests make. `seats` is the change in denied seats. `asks` is the number of
+ * seats requested at the start of a request, 0 at its end. Queued requests change no `seats`, because steps
+ * already contain their seats.
  */
 function edgesOf(requests: readonly UnmetRequest[]) {
   return requests

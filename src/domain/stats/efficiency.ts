@@ -12,9 +12,10 @@ const NEAR = 5;
 const SHARES = [-0.5, -0.25, -0.2, -0.1, 0.1, 0.2, 0.25];
 
 /**
- * Computes how well seats were used. `levels`: for each session that began in the range, the seats in use
- * including that session, ascending; null if unknown. `total` is the current number of seats; if it is
- * unlimited or unknown (null), `whatIf` is empty. `asked`: null if demand beyond the seats is unknown.
+ * Computes how well seats were used. `levels` has, for each session that began in the range, the seats in
+ * use including that session, ascending; it is null if unknown. `total` is the current number of seats. If
+ * it is unlimited or unknown (null), `whatIf` is empty. `asked` is null if demand beyond the seats is
+ * unknown.
  */
 export function efficiencyOf(
   histogram: Histogram,
@@ -67,7 +68,8 @@ function above(rising: readonly number[], limit: number): number {
 
 /**
  * Returns the seats in use, ascending: one number for each session of a feature that begins in [start,
- * end), including that session. Uses the step at its first reading; in a gap, adds up the open sessions.
+ * end), including that session. Uses the step at the session's first reading. In a gap, adds up the open
+ * sessions.
  */
 export function levelsAtBegin(
   sessions: readonly (Holding & { readonly count: number; readonly firstSeenAt: number })[],

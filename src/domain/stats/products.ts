@@ -3,15 +3,15 @@ import { globPattern } from "../plain-text.ts";
 
 export interface Product {
   readonly name: string;
-  /** `server/daemon/feature`, each with `*` and `?`. */
+  /** Patterns `server/daemon/feature`, in which each part may contain `*` and `?`. */
   readonly features: readonly string[];
   /** Cost of one seat a year; null if not configured. */
   readonly costPerSeatYear: number | null;
-  /** ISO 4217; null without a cost. */
+  /** Currency of the cost (ISO 4217); null without a cost. */
   readonly currency: string | null;
 }
 
-/** Returns the first product that matches, so that no seat counts twice; null if none matches. */
+/** Returns the first product that matches, so that no seat counts twice. Returns null if none matches. */
 type ProductOf = (feature: FeatureId) => string | null;
 
 export function createProductOf(products: readonly Product[]): ProductOf {

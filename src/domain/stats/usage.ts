@@ -59,7 +59,7 @@ export function groupNames(by: readonly UsageKey[]): NameKey[] {
  * Groups the sessions of a range, which come in parts in time order without a gap. `zone` is the zone of
  * the days; `ofFeature` returns the group of a feature. Features that are not `isCounted` add sessions but
  * no seats. Features that are `isLeftOut` add nothing, because their seats are also seats of another
- * feature. Null: all features count, or none is left out. Seat-hours exclude `gaps`.
+ * feature. If these functions are null, all features count and none is left out. Seat-hours exclude `gaps`.
  */
 export function createUsage(
   by: readonly UsageKey[],

@@ -8,7 +8,7 @@ export function nextTurn(): Promise<void> {
   return new Promise((resume) => setImmediate(resume));
 }
 
-/** `now`: a monotonic clock in ms. */
+/** `now` returns the time of a monotonic clock in ms. */
 export function createSlices(
   now: () => number = () => performance.now(),
   turn: () => Promise<void> = nextTurn,

@@ -174,10 +174,10 @@ const ENOUGH_POLLS = 5;
 const LONGEST_INTERVAL_MS = 10 * MINUTE_MS;
 
 /**
- * Returns the zone that a server's new checkouts suggest: in the right zone, a new checkout is at most as
- * old as the gap between two polls. `least`: age of the youngest new checkout when first seen, ms; `polls`:
- * number of polls with new checkouts. Returns null if the configured zone fits, or if the polls prove
- * nothing.
+ * Returns the zone that a server's new checkouts suggest. In the right zone, a new checkout is at most as
+ * old as the gap between two polls. `least` is the age of the youngest new checkout when it was first seen,
+ * in ms. `polls` is the number of polls with new checkouts. Returns null if the configured zone fits, or if
+ * the polls prove nothing.
  */
 export function zoneSkewByAges(
   { least, polls }: { readonly least: number; readonly polls: number },

@@ -83,7 +83,10 @@ export function createSeriesTracker() {
   let written: ReadonlySet<ByteText> = new Set();
   const names = new Map<string, ByteText>();
 
-  /** Gathers the samples of one time into `into`, step by step; ended series come last. `external` labels are added unless a series has one of that name, as in Prometheus. */
+  /**
+   * Gathers the samples of one time into `into`, step by step. Ended series come last. `external` labels
+   * are added unless a series has a label of the same name, as in Prometheus.
+   */
   return function* gather(
     snapshot: Snapshot,
     service: (emit: Emit) => void,
@@ -189,7 +192,7 @@ async function readToken(file: string): Promise<SecretRead> {
   return { problem: "must contain exactly one token" };
 }
 
-/** Returns the start of an error answer: Prometheus names the rejected sample. */
+/** Returns the start of an error answer, in which Prometheus names the rejected sample. */
 async function wordsOf(response: Response, token: string | null): Promise<string> {
   try {
     const reader = response.body?.getReader();

@@ -140,7 +140,7 @@ export function takesEncoding(acceptEncoding: string | null, encoding: "gzip" | 
   return liked > 0 && liked >= preference(header, "identity", EXACT);
 }
 
-/** How closely a range matches: the exact type, its family (`text/*`), or any. */
+/** Values for how closely a range matches: the exact type, its family (`text/*`), or any. */
 const EXACT = 3;
 const FAMILY = 2;
 const ANYTHING = 1;

@@ -13,7 +13,7 @@ export function sortOf<F extends string>(sort: F | `-${F}` | undefined): SortBy<
 type Field<R extends object> = keyof R & string;
 
 export interface ListKind<R extends object> {
-  /** `features` in `{ "features": [...] }`. */
+  /** Name of the list in the answer, e.g. `features` in `{ "features": [...] }`. */
   readonly plural: string;
   readonly record: TSchema;
   /** Fields that identify a row and break ties. */
@@ -47,8 +47,8 @@ interface Page extends Formatted {
 }
 
 /**
- * Formats a page of sorted rows; `total` rows matched. `beside`: further fields of the JSON answer. `columns`: the
- * CSV's columns, if not all.
+ * Formats a page of sorted rows. `total` is the number of rows that matched. `beside` has further fields of
+ * the JSON answer. `columns` are the columns of the CSV, if not all.
  */
 export function rowsAnswer(
   plural: string,

@@ -60,7 +60,7 @@ const KEPT: ReadonlySet<string> = new Set(
   ].flatMap((line) => line.split(" ")),
 );
 
-/** Converts TypeBox's JSON Schema to OpenAPI 3.0. `closed`: objects reject additional fields. */
+/** Converts TypeBox's JSON Schema to OpenAPI 3.0. If `closed`, objects reject additional fields. */
 type SchemaOf = (schema: unknown, closed?: boolean) => Json;
 
 function schemasInto(components: Map<string, Json>, vocabularies: ReadonlyMap<string, string>): SchemaOf {

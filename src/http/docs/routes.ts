@@ -3,7 +3,10 @@ import style from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import script from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import { type Answer, send, valueAnswer } from "../answers/answer.ts";
 
-/** Swagger UI sets inline styles and data: images; scripts come from this origin only. */
+/**
+ * Content security policy of the page. Swagger UI sets inline styles and `data:` images; scripts come from
+ * this origin only.
+ */
 const PAGE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
   "connect-src 'self'; font-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";

@@ -98,7 +98,7 @@ type Answered = Response | Promise<Response>;
  * Routes, schemas and documentation are the same for both.
  */
 export interface Lists {
-  /** The answers cover several sites. */
+  /** Whether the answers cover several sites. */
   readonly ofSites: boolean;
   licenses(exchange: Exchange, query: ListQuery<"licenses">): Answered;
   features(exchange: Exchange, query: ListQuery<"features">): Answered;

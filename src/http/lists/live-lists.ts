@@ -20,7 +20,7 @@ const FEATURES: ListKind<FeatureRecord> = {
   record: FeatureRecord,
   identity: ["server", "daemon", "name"],
 };
-/** Longest holders first. */
+/** Order in which the longest holders come first. */
 const BY_START = { field: "startedAt", descending: false } as const;
 const USERS: ListKind<UserRecord> = {
   plural: "users",

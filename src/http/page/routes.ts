@@ -18,7 +18,7 @@ const policyFor = (ancestors: readonly string[], script: string) =>
   `trusted-types licmond; frame-ancestors ${ancestors.join(" ") || "'none'"}`;
 /** Hidden, because the document describes the API alone. */
 const PUBLIC = { detail: { hide: true, "x-permission": "open" } };
-/** The only script with a fixed name. */
+/** Name of the worker's script, the only script with a fixed name. */
 const WORKER = "stream-worker.js";
 
 interface Page {

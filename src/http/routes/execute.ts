@@ -35,8 +35,8 @@ type CommandAsked = Static<typeof Body>;
 export interface CommandPort {
   readonly ofSites: boolean;
   /**
-   * Checks a request. Throws ApiError if the caller may not run the command. `shown`: fields of the answer
-   * that are known before the command runs.
+   * Checks a request. Throws ApiError if the caller may not run the command. `shown` has the fields of the
+   * answer that are known before the command runs.
    */
   plan(
     exchange: Exchange,

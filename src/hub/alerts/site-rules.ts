@@ -35,7 +35,7 @@ interface SiteFinding {
   readonly message: string;
   readonly value: number | null;
   readonly threshold: number | null;
-  /** Start of the condition; null = when this hub first saw it. */
+  /** Start of the condition; null means when this hub first saw the condition. */
   readonly since: number | null;
 }
 

@@ -175,9 +175,9 @@ export function createRescan(
 
 const failureOf = (code: string, message: string) => ({ code: errorCodeOf(code), message, details: null });
 
-/** Default time limit of a command; a site's config may have another. */
+/** Default time limit of a command. A site's config may have another. */
 const DEFAULT_MS = 120_000;
-/** Additional time for the way to the site and back. */
+/** Additional time for the way of a command to the site, and of its outcome back. */
 const TRAVEL_MS = 20_000;
 
 /** Runs commands on license servers through their sites. Their output never leaves the site. */

@@ -85,7 +85,7 @@ export function createFleetSource(
 
   const all = createConditions();
   all.oneOf("site", [...marks.keys()]);
-  /** Reads coverage of all sites; their condition replaces the `@` in the text. */
+  /** Reads coverage of all sites. The condition for the sites replaces the `@` in the text. */
   const readCoverage = (text: string) =>
     readRows(
       question,

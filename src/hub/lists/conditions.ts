@@ -14,13 +14,13 @@ export function createConditions() {
     use,
     add: (condition: string) => void all.push(condition),
     /**
-     * Matches any of these texts; null = no condition. An array parameter lets the planner see its
+     * Matches any of these texts; null means no condition. An array parameter lets the planner see its
      * contents.
      */
     oneOf(expression: string, list: readonly string[] | null | undefined): void {
       if (list != null) all.push(`${expression} = ANY(${use(list)}::text[])`);
     },
-    /** Matches any of these server ids; null = no condition. */
+    /** Matches any of these server ids; null means no condition. */
     servers(alias: string | null, ids: readonly string[] | null): void {
       if (ids === null) return;
       const of = alias === null ? "" : `${alias}.`;

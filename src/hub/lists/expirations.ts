@@ -13,7 +13,7 @@ import { createConditions, type ListAsked, orderBy, partsOf, readPage } from "./
 type Asked = ListAsked<"expirations", keyof ExpirationRecord> &
   OpenRange & { readonly days: number | null; readonly permanent: boolean };
 
-/** Returns a page of expiring pools. `heads`: the chosen servers. */
+/** Returns a page of expiring pools. `heads` are the chosen servers. */
 export async function expirationPage(pool: Pool, asked: Asked, heads: readonly ServerPicture[], now: number) {
   const conditions = createConditions();
   const { use, add, oneOf } = conditions;
@@ -48,7 +48,7 @@ export async function expirationPage(pool: Pool, asked: Asked, heads: readonly S
   return { total, rows: expirationRecords(rows.map(poolExpiry), heads, now) };
 }
 
-/** Returns the pools that expire first; `servers` null = all servers. */
+/** Returns the pools that expire first. `servers` is null for all servers. */
 export async function expiringPools(
   pool: Pool,
   servers: readonly string[] | null,

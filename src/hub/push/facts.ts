@@ -41,7 +41,7 @@ const columnsOf = (list: string) =>
 
 /**
  * Builds an upsert of rows with the columns in `list`. By default the JSON field of a column `started_at`
- * is `startedAt`; `of` names another field. `key`: the columns that identify a row.
+ * is `startedAt`; `of` names another field. `key` lists the columns that identify a row.
  */
 export function upsert(table: string, key: string, list: string): string {
   const columns = columnsOf(list);
@@ -148,7 +148,7 @@ const LAST_SEEN = `
 const SESSIONS_GONE = `DELETE FROM sessions WHERE site = $1 AND epoch = $3 AND site_id IN (${IDS})`;
 const OPEN_GONE = `DELETE FROM open_sessions WHERE site = $1 AND epoch = $3 AND site_id IN (${IDS})`;
 
-/** Stores sessions; maps the site's ids to the hub's. */
+/** Stores sessions. Returns a map from the site's ids to the hub's ids. */
 export async function storeSessions(
   tx: Sql,
   origin: Origin,

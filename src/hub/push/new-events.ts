@@ -8,7 +8,7 @@ import { type Sql, whole } from "../database/connect.ts";
 type FactOf<Kind extends Fact["kind"]> = Extract<Fact, { readonly kind: Kind }>;
 type SessionFact = FactOf<"session">;
 
-/** An event to publish. `at`: epoch ms by the site's clock. */
+/** An event to publish. `at` is epoch ms by the site's clock. */
 interface NewEvent {
   readonly type: string;
   readonly at: number;

@@ -1,6 +1,6 @@
 /**
- * Sums over the features of a server; seats are counted per set (`domain/polls/seat-groups.ts`). All but
- * the first four exclude failed features.
+ * Sums over the features of a server. Seats are counted per set (`domain/polls/seat-groups.ts`). All but
+ * the first four fields exclude failed features.
  */
 export interface Sums {
   readonly features: number;
@@ -15,7 +15,7 @@ export interface Sums {
   readonly unlimited: number;
   readonly queued: number;
   readonly reserved: number;
-  /** `sets`: number of sets with a limit. `setsInUse`: number of these sets whose use is known. */
+  /** `sets` is the number of sets with a limit, `setsInUse` the number of these sets whose use is known. */
   readonly sets: number;
   readonly setsInUse: number;
   readonly seats: number;

@@ -108,8 +108,8 @@ function cursorOf(site: SiteRow | null, batch: Batch, now: number): number | Ref
     return "instance";
   if (site?.epoch !== batch.epoch) return batch.begins ? batch.from - 1 : "epoch";
   const cursor = Number(site.cursor);
-  // A late push that arrives after a newer one: refuse its days and states, which are older than the stored
-  // facts.
+  // A late push that arrives after a newer one: refuse its days and states, because they are older than the
+  // stored facts.
   if (batch.to < cursor && batch.days.length + batch.states.length > 0) return { cursor };
   return batch.from > cursor + 1 && !batch.gap && !batch.hello ? { cursor } : cursor;
 }
@@ -198,7 +198,7 @@ async function takeOver(pool: Pool, { site, formerly, epoch }: Batch, now: numbe
     }[] = await tx`SELECT * FROM sites WHERE site IN (${site}, ${formerly}) ORDER BY site FOR UPDATE`;
     const old = rows.find((row) => row.site === formerly);
     const own = rows.find((row) => row.site === site);
-    // Move nothing if the site has already pushed under the new name: keep that data.
+    // If the site has already pushed under the new name, keep the data of the new name and move nothing.
     if (old?.epoch !== epoch || (own !== undefined && own.epoch !== null)) return true;
     if (old.stopped_at === null && now - (whole(old.last_push_at) ?? 0) < silentMs) return false;
     await tx`DELETE FROM sites WHERE site = ${site}`;
