@@ -12,8 +12,8 @@ export interface OutboxRow {
 }
 
 /**
- * A day that must be sent to the hub. `whole`: with the rows of all tables, otherwise only with the packed
- * ones.
+ * A day that must be sent to the hub. If `whole`, the rows of all tables are sent, otherwise only the
+ * packed tables.
  */
 export interface DueDay {
   readonly day: number;

@@ -11,7 +11,7 @@ export const INTERVALS = ["5m", "1h", "1d"] as const;
 export type Interval = (typeof INTERVALS)[number];
 
 const WIDTH_MS = { "5m": 300_000, "1h": 3_600_000, "1d": 86_400_000 } as const;
-/** Maximum number of buckets for `auto`, which picks the smallest interval that stays below it. */
+/** Maximum number of buckets for `auto`, which picks the smallest interval that needs no more. */
 const AUTO_BUCKETS = 400;
 
 /**

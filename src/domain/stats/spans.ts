@@ -57,7 +57,7 @@ export function sumOfSeries(
 }
 
 /**
- * Returns the steps of all series in time order. `isLast` is true for the last of several steps at one
+ * Returns the steps of all series in time order. `isLast` is false if another step follows at the same
  * time.
  */
 function changesOf(series: readonly Pick<Series, "steps">[]) {

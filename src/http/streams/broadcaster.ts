@@ -167,7 +167,9 @@ export interface StreamsPort {
 }
 
 export const HEARTBEAT_MS = 15_000;
-/** Comment that keeps proxies from closing a quiet stream. WebSockets have pings. */
+/**
+ * Comment of an event stream that keeps proxies from closing a quiet stream. WebSockets have pings instead.
+ */
 const HEARTBEAT = ownChunk(":\n\n");
 /** Heartbeat as an event. It has data, because EventSource drops an event without data. */
 const HEARTBEAT_EVENT = ownChunk('event: heartbeat\ndata: {"type":"heartbeat"}\n\n', { type: "heartbeat" });

@@ -20,7 +20,7 @@ import { type Directory, sumOf } from "../lists/directory.ts";
 import type { Sums } from "../push/sums.ts";
 import { isSilent } from "../push/take-push.ts";
 
-/** Time for which facts may wait until their site counts as behind. */
+/** Time for which facts may wait before their site counts as behind. */
 const BEHIND_MS = 60_000;
 
 const SITES: ListKind<SiteRecord> = { plural: "sites", record: SiteRecord, identity: ["site"] };
