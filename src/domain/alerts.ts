@@ -100,7 +100,7 @@ export interface Alert
   readonly resolvedAt: number | null;
   readonly acknowledgedAt: number | null;
   readonly silencedUntil: number | null;
-  /** When each notification target was last notified about the alert, by target id. */
+  /** Time at which each notification target was last notified about the alert, by target id. */
   readonly told: Readonly<Record<string, number>>;
 }
 

@@ -142,7 +142,7 @@ export function createOutbox(store: Store, random: RandomBytes) {
   }
 
   /**
-   * Drops the backlog. Days since `since` are sent whole instead; earlier rows that may have changed are
+   * Drops the backlog. Days since `since` are sent whole instead. Earlier rows that may have changed are
    * sent in their current state.
    */
   function drop(since: number, now: number): void {

@@ -12,7 +12,7 @@ type SiteState = Omit<Extract<State, { kind: "site" }>, "kind">;
 type Known = Extract<State, { kind: "known" }>;
 
 interface Shown {
-  /** Null until all parts of the picture have been sent. */
+  /** The sent picture; null until all parts of the picture have been sent. */
   readonly picture: ServerPicture | null;
   readonly number: number;
   readonly features: ReadonlyMap<string, FeatureState>;

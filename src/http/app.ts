@@ -64,7 +64,7 @@ function apiRoutes(http: AppDeps, limits: Limits, counters: RequestCounters, aud
   return sharedRoutes(deps, { lists: createLiveLists(deps) }).use(rawRoutes(deps));
 }
 
-/** Implementations behind the shared routes; those of a daemon by default. */
+/** Implementations behind the shared routes. Defaults to those of a daemon. */
 interface Implementations {
   readonly lists: Lists;
   readonly metrics?: MetricsSource;

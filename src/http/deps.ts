@@ -65,7 +65,10 @@ export interface HttpDeps {
   /** 8 hex digits that identify this installation. */
   readonly installationId: string;
   readonly quotas: Pick<Quotas, "take">;
-  /** The route caches the result for 1 s. Must not throw: a check reports its failure. */
+  /**
+   * Returns the health of the daemon, which the route caches for 1 s. Must not throw: a check reports its
+   * failure.
+   */
   health(): HealthChecks | Promise<HealthChecks>;
   readonly host: {
     info(): HostInfo;
@@ -90,7 +93,7 @@ export interface HttpDeps {
     silence(id: number, until: number, comment: string | null, caller: KeyRecord): Promise<HandledHere>;
   };
   readonly daemon: DaemonPort;
-  /** Emits the daemon's own metrics, including those of requests; called once per scrape. */
+  /** Emits the daemon's own metrics, including those of requests. Called once per scrape. */
   meters(emit: Emit): void;
 }
 
@@ -112,7 +115,7 @@ export interface HttpSettings
     Config["http"],
     "host" | "port" | "publicUrl" | "tls" | "maxBodyBytes" | "corsOrigins" | "trustedProxies"
   > {
-  /** Total time limit of a rescan or refresh. */
+  /** Maximum duration of a rescan or refresh as a whole. */
   readonly rescanTimeoutMs: number;
   readonly timezone: string;
   readonly ofSite?: OfSite;

@@ -196,7 +196,7 @@ export function createGate(
     return { caller: isRead ? publicCaller(page, exchange.address) : null, check: null };
   }
 
-  /** 4: caller */
+  /** 4: caller. Throws the error for a request without a caller. */
   function refused(check: Found["check"], exchange: Exchange): never {
     // Ended sign-ins are normal and not logged.
     if (check !== null && check.outcome !== "valid" && check.outcome !== "ended") {

@@ -43,8 +43,8 @@ export interface OpenRange {
 const PARAMETERS = { start: "start", end: "end" };
 
 /**
- * Parses a range; the end is exclusive, but a bare date includes its whole day. Throws INVALID_QUERY unless start is
- * before end.
+ * Parses a range. The end is exclusive, but a bare date includes its whole day. Throws INVALID_QUERY unless
+ * start is before end.
  */
 export function openRange(
   start: string | undefined,

@@ -48,7 +48,7 @@ TypeRegistry.Set<TObject<Record<string, Parameter<unknown>>>>(
   ({ properties }, sent) => sent instanceof QueryRead || readingOf(properties, sent as Sent).wrong === null,
 );
 
-/** Elysia checks a query, then decodes it: parse the sent values once. */
+/** Readings by sent values, which are parsed once although Elysia first checks and then decodes a query. */
 const readings = new WeakMap<Sent, { values: QueryRead; wrong: string | null }>();
 
 /** Returns the values and the first parameter that is unknown or invalid. */

@@ -28,7 +28,7 @@ export function createRequestCounters(now: () => number = () => performance.now(
     begun() {
       lastAt = now();
     },
-    /** Milliseconds since the last request; Infinity before the first. */
+    /** Returns the milliseconds since the last request; Infinity before the first. */
     unaskedMs: () => now() - lastAt,
     /** `route` is the pattern, e.g. `/api/licenses/servers/:id`; null for an unknown path. */
     count(sent: string, route: string | null, status: number, durationMs: number) {

@@ -107,11 +107,9 @@ interface Kept extends Answer {
 export type Answers = ReturnType<typeof createAnswers>;
 
 /**
- * Each process counts versions from the start, so add a random part to keep tags of different processes
- * apart.
+ * Creates a cache of answers. Tags have a random part, because each process counts versions from the start.
  */
 export function createAnswers() {
-  // Each process counts versions from the start, so a random part keeps tags of different runs apart.
   const run = Bun.randomUUIDv7().slice(-12);
   const kept = new Map<string, Kept>();
   let keptBytes = 0;

@@ -50,7 +50,7 @@ export function readTls({ cert, key, clientCa }: TlsFiles): TlsMaterial {
   };
 }
 
-/** Warns if the certificate has expired, is not valid yet, or expires soon; null otherwise. */
+/** Returns a warning if the certificate has expired, is not valid yet, or expires soon; null otherwise. */
 export function certificateWarning(
   { validFrom, validTo }: Pick<TlsMaterial, "validFrom" | "validTo">,
   now: number,

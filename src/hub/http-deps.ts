@@ -44,8 +44,8 @@ export function hubDepsOf(parts: HubParts): HubAppDeps {
     collector: { ...collectorPort(directory), rescan: createRescan(parts.commands, directory) },
     pictures: { anonymous: parts.anonymous },
     streams: streams.port,
-    // Only sites know the commands of their configs; a hub knows the commands that every license manager
-    // has.
+    // A hub knows only the commands that every license manager has. The commands of a config are known only
+    // to its site.
     execute: {
       enabled: true,
       list: () => [
@@ -95,7 +95,7 @@ async function databaseHealth(pool: Pool): Promise<HealthCheck> {
     if (row.fixed) return { status: "unhealthy", message: "The database is read-only" };
     return { status: "healthy", message: "The database is responding" };
   } catch {
-    // The log has the reason; this text is public.
+    // Do not name the reason, because this text is public. The log has the reason.
     return { status: "unhealthy", message: "The database is not responding" };
   } finally {
     clearTimeout(timer);

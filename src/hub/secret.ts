@@ -4,7 +4,7 @@ import type { Pool, Sql } from "./database/connect.ts";
 const SECRET_BYTES = 32;
 
 /**
- * Returns the secret from which hubs derive pseudonyms. The first hub creates the secret; sites never get
+ * Returns the secret from which hubs derive pseudonyms. The first hub creates the secret. Sites never get
  * it.
  */
 export async function hubSecret(pool: Pool): Promise<Uint8Array> {

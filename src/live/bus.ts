@@ -21,7 +21,7 @@ type Ids = ReturnType<typeof createIds>;
 
 interface IdsDeps {
   readonly clock: Clock;
-  /** Highest id that an earlier process reserved and may have used; 0 for a new store. */
+  /** Highest id that an earlier process has reserved and may have used; 0 for a new store. */
   readonly start: number;
   /** Records durably that ids up to `highest` may be used. Must not throw: the store reports its failures. */
   readonly reserve: (highest: number) => void;
@@ -66,7 +66,7 @@ export function createIds({ clock, start, reserve, onAhead }: IdsDeps) {
   };
 }
 
-/** Longest wait from the first poll or event of a group until the group is committed. */
+/** Maximum wait from the first poll or event of a group until the group is committed. */
 export const GROUP_COMMIT_MS = 20;
 
 /** Interval at which a group is retried while another program keeps the store busy. */
@@ -239,7 +239,10 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
     emit: (input: EventInput): void => enqueue({ work: null, events: [encoded(input, true)], done: null }),
     /** Publishes a metrics sample: the sample takes an id and a place in the order, but is not stored. */
     sample: (event: Omit<MetricsEvent, "id" | "timestamp">): void => publish(encoded(event, false)),
-    /** Publishes a picture event, which is not stored either; `patch` is called when a client needs it. */
+    /**
+     * Publishes a picture event, which is not stored either. `patch` is called when a client needs the
+     * patch.
+     */
     pass: (notice: Omit<PictureNotice, "id" | "timestamp">, patch: (audience: Audience) => string): void =>
       publish({ ...encoded(notice, false), patch }),
     /**

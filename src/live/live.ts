@@ -31,9 +31,9 @@ interface LiveDeps {
   readonly store: Store;
   readonly commit: Bus["commit"];
   readonly servers: readonly MonitoredServer[];
-  /** Records the counts of each poll; absent means counts are not kept. */
+  /** Records the counts of each poll. If absent, counts are not kept. */
   readonly recorder?: Pick<Recorder, "look">;
-  /** Reorders the ids of new sessions; absent means they follow the tool's rows. */
+  /** Reorders the ids of new sessions. If absent, the ids follow the tool's rows. */
   readonly orderIds?: (ids: number[]) => number[];
   readonly clock: Clock;
   /**

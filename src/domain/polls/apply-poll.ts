@@ -153,7 +153,7 @@ function layOver(
   const known = new Map(before.map((feature) => [featureKey(feature.daemon, feature.name), feature]));
   const daemonStatus = new Map(worstOfEach(reading.daemons).map((daemon) => [daemon.name, daemon.status]));
   const isUp = (daemon: string) => (daemonStatus.get(daemon) ?? "up") === "up";
-  /** Returns a feature that is missing from this reading; null if it was missing too often. */
+  /** Returns a feature that is missing from this reading, or null if it was missing too often. */
   const missedOnce = (feature: FeaturePicture): FeaturePicture | null => {
     const missed = feature.missed + (!reading.cut && isUp(feature.daemon) ? 1 : 0);
     return missed < MISSED_UNTIL_REMOVED ? staleFeature(feature, missed) : null;

@@ -12,8 +12,8 @@ const HOURS = 24;
 export type Heatmap = ReturnType<typeof createHeatmap>;
 
 /**
- * Sums steps or hourly rollups by hour of the week over [start, end). Spans and sums must lie within it;
- * ascending ones are fastest.
+ * Sums steps or hourly rollups by hour of the week over [start, end). All spans and sums must lie within
+ * this range; ascending ones are fastest.
  */
 export function createHeatmap(zone: string, start: number, end: number) {
   const edges: number[] = [];

@@ -197,8 +197,8 @@ export function createUsage(
         const [low, high] = [Math.max(from, dayFrom), Math.min(to, dayTo)];
         const ofDay = groupsOf[day];
         if (low >= high || ofDay === undefined) continue;
-        // Called once per holder and day: here, `getOrInsertComputed` would take longer than everything
-        // else.
+        // `getOrInsertComputed` would take longer than everything else, because this runs once per holder
+        // and day.
         const groupOf = (holder: number): Group => {
           const key = keyOf(holder);
           const known = ofDay.get(key);

@@ -124,8 +124,8 @@ export function anonymousPicture(picture: ServerPicture, pseudonyms: Pseudonyms)
 }
 
 /**
- * Returns the picture for callers that see no people: also without labels and vendor strings, which describe the
- * site.
+ * Returns the picture for callers that see no people. It is also without labels and vendor strings, which
+ * describe the site.
  */
 export function limitedPicture(picture: ServerPicture, pseudonyms: Pseudonyms): ServerPicture {
   const anonymous = anonymousPicture(picture, pseudonyms);
@@ -205,7 +205,7 @@ export function anonymousEvent(event: StoredEvent | string, pseudonyms: Pseudony
   const named = (typeof event === "string" ? JSON.parse(event) : event) as Exclude<StoredEvent, LogEvent>;
   if (named.type === "alert") return JSON.stringify(anonymousAlert(named));
   if (named.type === "server_status") {
-    // Hide the reason of a daemon's state: unlike other reasons, it is a text of the tool.
+    // Hide the reason of a daemon's state, because it is a text of the tool, unlike other reasons.
     return JSON.stringify({ ...named, reason: named.daemon === null ? named.reason : null });
   }
   return JSON.stringify({

@@ -12,7 +12,7 @@ import { retryOf } from "./error-notes.ts";
 interface RouteDoc<Q extends Definition, P extends TObject, B extends TObject> {
   readonly description?: string;
   readonly keyInQuery?: boolean;
-  /** Body limit of a route that reads the body itself. */
+  /** Maximum size of the body, for a route that reads the body itself. */
   readonly maxBodyBytes?: number;
   readonly params?: P;
   readonly requestHeaders?: Readonly<Record<string, Described>>;

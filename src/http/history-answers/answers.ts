@@ -78,7 +78,7 @@ interface NamesAsked {
 interface UnknownName {
   readonly what: "daemon" | "feature";
   readonly name: string;
-  /** Closest names first. */
+  /** Closest known names, the closest first. */
   readonly closest: readonly string[];
 }
 
@@ -140,7 +140,7 @@ function anonymousPage(read: Reader, asked: DenialQuery, pseudonyms: Pseudonyms)
   });
   const { sort, limit, offset } = asked;
   if (sort?.field !== "user" && sort?.field !== "host") {
-    // Reasons are hidden, so sorting by them must not reveal their order; sort by time instead.
+    // Reasons are hidden, so the order of the rows must not reveal them. Sort by time instead.
     const order = sort?.field === "reason" ? ({ field: "timestamp", descending: false } as const) : sort;
     const { rows, total } = denialPage(read, { ...named, sort: order });
     return { rows: rows.map(masked), total };

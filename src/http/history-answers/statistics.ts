@@ -85,7 +85,7 @@ export async function efficiencyAnswer(
 
 export const FIGURES = ["heldSeatHours", "sessions", "peakHeld", "uniqueUsers", "lastUsedAt", "unit"];
 
-/** Returns the key columns of groups; a feature also has server and daemon. */
+/** Returns the key columns of groups. A feature also has its server and daemon. */
 export function keyColumns(by: readonly UsageKey[]): readonly UsageKey[] {
   return by.includes("feature") ? ["server", "daemon", ...by] : by;
 }

@@ -53,8 +53,8 @@ export function createRouteDeps(
 ): RouteDeps {
   const snapshotFor = createSnapshotFor(deps);
   const reader = createHistoryReader(deps, snapshotFor);
-  // Inherit the dependencies instead of copying them: in `licmond openapi` they are a proxy that lists no
-  // names.
+  // Inherit the dependencies instead of copying them, because in `licmond openapi` they are a proxy that
+  // lists no names.
   const inherited: AppDeps = Object.create(deps);
   return Object.assign(inherited, { limits, audit, requests, snapshotFor, answers: createAnswers(), reader });
 }

@@ -25,7 +25,7 @@ const FILTER = {
 };
 const LINES = queryOf({ ...FILTER, ...SITE, ...FORMAT }).schema;
 
-/** Returns the queries of the log; only logs of several sites take `site`. */
+/** Returns the queries of the log. Only logs of several sites take `site`. */
 function logQueries(ofSites: boolean) {
   const site = (ofSites ? SITE : {}) as typeof SITE;
   const lines = integer("Number of last matching lines.", { minimum: 1, maximum: 10_000 }, 100);
@@ -108,8 +108,8 @@ export function logRoutes({ clock, logs, audit, reader }: RouteDeps, checkSites:
       "/api/logs/clear",
       async ({ request, exchange, body }) => {
         const at = body.before === undefined ? null : (parseTime(body.before, clock.now())?.at ?? null);
-        // Lift the time limit of silent connections: many lines are deleted in many small steps, so that
-        // other requests do not wait.
+        // Lift the time limit of silent connections, because many lines are deleted in many small steps so
+        // that other requests do not wait.
         exchange.listener?.timeout(request, 0);
         // If it fails, some lines may already be deleted.
         exchange.acting = { message: "Logs were cleared", fields: { before: iso(at) } };

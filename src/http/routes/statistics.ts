@@ -248,7 +248,7 @@ export function statisticsRoutes(
     );
 }
 
-/** Returns named features without counts; only their sessions and denials are known. */
+/** Returns the named features without counts; only their sessions and denials are known. */
 function uncountedOf(
   servers: readonly ServerPicture[],
   named: { readonly features: readonly string[] | null; readonly daemons: readonly string[] | null },

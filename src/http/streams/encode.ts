@@ -44,7 +44,7 @@ function encodedEvent(row: EventRow, text: (parts: Parts) => string) {
         // Use a picture's row, which has the server, so that its text need not be made.
         return JSON.parse(row.type === "picture" ? row.json : text(part)) as Subject;
       }),
-    /** `asMessage`: one frame named `message`. */
+    /** If `asMessage`, returns one frame named `message`. */
     frames: (parts: Parts, asMessage: boolean): string =>
       (asMessage ? ["message"] : namesOf(parts)).map((name) => frame(name, parts)).join(""),
   };

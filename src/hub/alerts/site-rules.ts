@@ -11,7 +11,7 @@ import { type AlertAtHubRow, type News, publish } from "./stored-alerts.ts";
 export interface SiteLook {
   readonly site: string;
   readonly lastPushAt: number | null;
-  /** When the site announced its shutdown; null once the site has pushed again. */
+  /** Time at which the site announced its shutdown; null once the site has pushed again. */
   readonly stoppedAt: number | null;
   /** Time of the site's oldest waiting fact, by the site's clock; null = no fact is waiting. */
   readonly waitingSince: number | null;
@@ -41,7 +41,7 @@ interface SiteFinding {
 
 interface SiteRule {
   readonly rule: SiteRuleName;
-  /** How long the condition must last before it fires. */
+  /** Time for which the condition must last before it fires. */
   readonly patienceMs: number;
   /** Returns null if all is well. The result `unknown` neither fires nor resolves an alert. */
   look(site: SiteLook, now: number, hubVersion: string): SiteFinding | null | "unknown";

@@ -16,7 +16,7 @@ import { isSilent } from "../push/take-push.ts";
 interface SiteRow {
   readonly site: string;
   readonly lastPushAt: number | null;
-  /** When the site announced its shutdown; null once the site has pushed again. */
+  /** Time at which the site announced its shutdown; null once the site has pushed again. */
   readonly stoppedAt: number | null;
   readonly allow: readonly string[];
 }

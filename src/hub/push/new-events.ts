@@ -124,7 +124,7 @@ async function intervalsOf(
 
 /**
  * Builds the event with the values at its poll. The fact of an opened session may already contain the end
- * of the session; the event leaves it out.
+ * of the session, which is left out of the event.
  */
 function sessionEvent(site: string, fact: SessionFact, session: number, intervalMs: number): NewEvent {
   const { change, daemon, feature, user, host, version, count, handle, firstSeenAt } = fact;
@@ -192,10 +192,11 @@ const KNOWN_AS_TOLD = `
   JOIN denials d ON d.site = $1 AND d.epoch = $2 AND d.site_id = r.id AND d.at = r.at WHERE d.told`;
 
 /**
- * Packs checkouts and checkins: 60 bytes per event instead of 450. Each event is a line: type, tab, JSON
- * without `type` and `id`.
+ * Packs checkouts and checkins: 60 bytes per event instead of 450. Each event is a line with its type, a
+ * tab, and its JSON without `type` and `id`.
  */
 
+/** Maximum number of events in one packed row. */
 const MAX_PACKED = 200;
 const LEVEL = 1;
 

@@ -66,7 +66,7 @@ const SERVERS = `
 
 /**
  * Applies the newest state of alerts, which may be ahead of the facts. An alert that no longer fires is
- * resolved now; its real end arrives later as a fact.
+ * resolved now. The real end of the alert arrives later as a fact.
  */
 export async function settleAlerts(tx: Sql, origin: Origin, now: number): Promise<void> {
   const { site, epoch } = origin;

@@ -128,7 +128,7 @@ async function store(
   const origin: Origin = { site: batch.site, epoch };
   const reached = Math.max(cursor, batch.to);
   const news = batch.facts.filter(({ seq }) => seq > cursor);
-  // In a new epoch people may have other names, so forget the old ones; the site sends them again.
+  // In a new epoch people may have other names, so forget the old names. The site sends them again.
   if (epoch !== site.epoch_no) await tx`DELETE FROM last_seen WHERE site = ${batch.site}`;
   const refused = batch.refused.filter(({ seq }) => seq === null || seq > cursor);
   // Store waiting items before newer items of the same kinds.

@@ -18,7 +18,7 @@ const TRUSTED_AHEAD_MS = 1_000;
 interface FeedDeps {
   readonly pool: Pool;
   readonly partitions: Partitions;
-  /** Reports whether there are clients; without clients, no events are read. */
+  /** Reports whether there are clients. Without clients, no events are read. */
   readonly isWatched: () => boolean;
   readonly licenses: () => MetricsEvent["licenses"];
   readonly wake: () => void;
@@ -55,7 +55,7 @@ export async function createFeed({ pool, partitions, isWatched, licenses, wake }
   async function tellUpTo(id: number): Promise<void> {
     while (last < id && isWatched()) {
       const rows = await readEvents(pool, last, id, READ_EVENTS);
-      // Update `last` before telling clients: new clients are live from `last` on.
+      // Update `last` before telling clients, because new clients are live from `last` on.
       last = rows.length < READ_EVENTS ? id : (rows.at(-1)?.id ?? id);
       if (rows.length > 0) tell(rows.map(publishedRow));
     }

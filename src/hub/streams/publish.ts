@@ -7,7 +7,7 @@ import type { Partitions } from "../database/partitions.ts";
 const ROUND_ROWS = 500;
 
 export interface StreamState {
-  /** The highest assigned id; all events up to it are readable. */
+  /** The highest assigned id. All events up to this id are readable. */
   readonly last: number;
   /** The highest id that retention has deleted; 0 = none. */
   readonly deleted: number;
@@ -85,8 +85,8 @@ export async function giveIds(pool: Pool, count: number): Promise<number> {
 const IS_AUDIT = "type = 'log' AND source = 'audit'";
 
 /**
- * Deletes the events of days before `day`; audit lines only before `auditDay`. Stores the highest deleted
- * id, so that clients that resume below it learn of the gap.
+ * Deletes the events of days before `day`, but audit lines only before `auditDay`. Stores the highest
+ * deleted id, so that clients that resume below it learn of the gap.
  */
 export async function dropEvents(
   pool: Pool,
