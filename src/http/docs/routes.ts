@@ -111,7 +111,7 @@ window.ui = SwaggerUIBundle({
   dom_id: "#swagger-ui",
   deepLinking: true,
   validatorUrl: null,
-  // `true` would keep the key in localStorage.
+  // If true, the page would keep the key in localStorage.
   persistAuthorization: false,
   onComplete: () => window.ui.authActions.authorize(kept()),
   tryItOutEnabled: true,
