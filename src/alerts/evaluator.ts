@@ -208,8 +208,8 @@ export function createEvaluation(
       else happen(TOTALS_CHANGED, change, subject, "raised");
     }
     const lines = picture.unparsedLines;
-    // If every line is recognized, the usual number becomes 0: any unrecognized line is unusual from then
-    // on.
+    // If every line is recognized, the usual number becomes 0, so that any unrecognized line is unusual
+    // from then on.
     const usual = lines === 0 ? 0 : (baseline?.unparsed ?? lines);
     see(UNPARSED, { server, lines, usual }, server, THE_SERVER);
     if (!isSame || usual !== baseline?.unparsed) baselines.set(server, { ...counted, unparsed: usual });

@@ -35,7 +35,10 @@ export function createSettings({ overrides, ...general }: Config["alerts"]): Set
 
 export type InMaintenance = (server: string, at: number) => boolean;
 
-/** `zone` is the zone of the host, see {@link isOpen}. */
+/**
+ * Creates a function that reports whether a server is in a maintenance window. `zone` is the zone of the
+ * host, see {@link isOpen}.
+ */
 export function createMaintenance(windows: readonly MaintenanceWindow[], zone = hostZone): InMaintenance {
   const list = windows.map((window) => ({ window, isServer: nameMatcher(window.servers) }));
   return (server, at) => list.some(({ window, isServer }) => isServer(server) && isOpen(window, at, zone()));

@@ -17,9 +17,12 @@ export interface Watch {
 }
 
 interface Run {
-  /** Consecutive observations at this level or worse, capped at the number that the rule needs. */
+  /** Number of consecutive observations at this level or worse, capped at the number that the rule needs. */
   readonly above: number;
-  /** Consecutive observations below this level, capped in the same way. Either this or `above` is 0. */
+  /**
+   * Number of consecutive observations below this level, capped in the same way. Either this or `above` is
+   * 0.
+   */
   readonly below: number;
   /** Start of the current run of observations, epoch ms. */
   readonly since: number;
@@ -32,9 +35,9 @@ interface Run {
 export type Patience = "seats" | "poll" | "none";
 
 export interface Needs {
-  /** Consecutive observations required to fire or rise, at least 1. */
+  /** Number of consecutive observations required to fire or rise, at least 1. */
   readonly failures: number;
-  /** Consecutive observations required to resolve, at least 1. */
+  /** Number of consecutive observations required to resolve, at least 1. */
   readonly recoveries: number;
   /**
    * Minimum duration of the condition before the alert fires. The alert resolves after twice this time

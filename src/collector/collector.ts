@@ -41,7 +41,7 @@ export type CollectorStatus = ReturnType<Collector["status"]>;
 const SLOW_SHARE = 0.25;
 
 const UNPOLLED = {
-  /** Consecutive failed polls, and the time of the first one. */
+  /** Number of consecutive failed polls, and the time of the first one. */
   failures: 0,
   failingSince: null as number | null,
   last: null as { readonly startedAt: number; readonly finishedAt: number } | null,
@@ -49,7 +49,7 @@ const UNPOLLED = {
   askedAt: null as number | null,
   /** True if the last poll timed out: the next one may occupy its slot for as long. */
   hangs: false,
-  /** Null while no poll is scheduled. */
+  /** Time of the next poll, epoch ms; null while no poll is scheduled. */
   nextPollAt: null as number | null,
   raw: (async () => null) as () => Promise<PollRaw | null>,
 };

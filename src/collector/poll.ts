@@ -227,7 +227,7 @@ interface Output {
 export function createOutputMemory() {
   let last: Output | null = null;
 
-  /** `truncated`: the output may be cut. */
+  /** Reads an output; `truncated` means that it may be cut. */
   return async function read(
     bytes: Uint8Array,
     parser: () => ReadingParser | TextParser,

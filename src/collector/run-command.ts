@@ -12,9 +12,9 @@ const MAX_BESIDE_BYTES = 1024 * 1024;
 
 export interface CommandRequest {
   readonly argv: readonly string[];
-  /** Added to the scrubbed environment. */
+  /** Variables that are added to the scrubbed environment. */
   readonly env: Readonly<Record<string, string>>;
-  /** Null = no limit. */
+  /** Maximum duration; null = no limit. */
   readonly timeoutMs: number | null;
   /** Receives stdout in chunks instead of keeping it. Reading pauses while the promise is pending. */
   readonly onStdout?: (chunk: Uint8Array) => Promise<void> | undefined;
@@ -25,12 +25,12 @@ export interface CommandRequest {
   readonly answersOn?: "stdout" | "stderr";
   /** Maximum size of the answer in bytes; default 16 MiB. */
   readonly maxBytes?: number;
-  /** Kill a command that exceeds the limit (default), or discard the rest. */
+  /** Whether to kill a command that exceeds the limit (default) or to discard the rest. */
   readonly onOverflow?: "kill" | "discard";
   readonly signal?: AbortSignal;
   /**
-   * Also kills processes that left the command's group (setsid). Do not set it for a command that starts a
-   * service.
+   * Whether to kill also processes that left the command's group (setsid). Do not set it for a command that
+   * starts a service.
    */
   readonly endEscaped?: boolean;
 }

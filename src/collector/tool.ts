@@ -21,7 +21,7 @@ export type StartReason = keyof typeof WHY_NOT;
 /** Why a tool could not start, for the administrator. */
 export interface StartFailure {
   readonly reason: StartReason;
-  /** Null if no file was found. */
+  /** Path of the file; null if no file was found. */
   readonly path: string | null;
   /** One sentence with its full stop. */
   readonly message: string;

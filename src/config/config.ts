@@ -27,9 +27,9 @@ export function buildConfig(file: ConfigFile, environment: Environment) {
       host: http.host ?? "127.0.0.1",
       /** False if no host is set; then only this host can connect, which `serve` and `check` point out. */
       isHostSet: http.host !== undefined,
-      /** 0 = any free port. */
+      /** Port to listen on; 0 = any free port. */
       port: http.port ?? 8080,
-      /** Null: use the address of the request. */
+      /** Public URL of the page; null = use the address of the request. */
       publicUrl: http.public_url ?? null,
       tls:
         cert === undefined || key === undefined
@@ -156,18 +156,18 @@ export const ALERT_DEFAULTS = {
   /** Percentages of a feature's seats in use from which an alert is a warning or critical. */
   usageWarning: 90,
   usageCritical: 100,
-  /** A full feature is critical only if a request is queued or was denied. */
+  /** If true, a full feature is critical only if a request is queued or was denied. */
   criticalNeedsDemand: false,
   /**
    * Minimum duration of a shortage before its alert fires. The alert resolves after twice this time without
    * a shortage.
    */
   forMs: ms("15m"),
-  /** Days before an expiry on which an alert fires. */
+  /** Numbers of days before an expiry at which an alert fires. */
   expiryDays: [30, 14, 7, 1] as readonly number[],
-  /** Consecutive failed polls before an alert fires. */
+  /** Number of consecutive failed polls before an alert fires. */
   failures: 3,
-  /** Consecutive good polls before the alert resolves. */
+  /** Number of consecutive good polls before the alert resolves. */
   recoveries: 2,
   /** Hours after which a checkout counts as held too long; 0 = never. */
   heldHours: 0,
@@ -288,7 +288,7 @@ function buildFleet(fleet: ConfigFile["fleet"], environment: Environment) {
   if (fleet === undefined) return null;
   return {
     site: fleet.site,
-    /** The site pushes to `api/fleet/push` below this URL. */
+    /** URL of the hub. The site pushes to `api/fleet/push` below this URL. */
     url: fleet.url,
     apiKeyFile: pathOfFile(fleet.api_key_file, environment),
     /** CA of the hub's certificate; null = the system's authorities. */
@@ -306,7 +306,7 @@ function buildFleet(fleet: ConfigFile["fleet"], environment: Environment) {
     /** Maximum size of the queue. Beyond this limit, facts are dropped, and their days are sent instead. */
     outboxBytes: parseBytes(fleet.outbox_size ?? "256MB") ?? 256e6,
     labels: fleet.labels ?? {},
-    /** Also send audit lines, warnings and errors. */
+    /** Whether to send audit lines, warnings and errors, too. */
     logs: fleet.logs ?? false,
     /** Previous name of the site. */
     formerly: fleet.formerly ?? null,
@@ -346,8 +346,8 @@ export function secretFiles({ servers, notifications, remoteWrite, fleet, hub }:
 }
 
 /**
- * Returns the files that only the daemon may access: other users may not write its config, and may not read
- * its TLS key and secrets.
+ * Returns the files to protect from other users. Other users may not write the config, and may not read the
+ * TLS key and secrets.
  */
 export function guardedFiles(config: Config, configFile: string | null, environment: Environment) {
   const named: (readonly [setting: string, file: string | null, kind: "secret" | "config"])[] = [

@@ -59,7 +59,7 @@ const SERVER_SETTINGS = {
   log_file: optional(text(form.absolutePath)),
   log_command: optional(Type.Array(text(form.someText, SECRET), { minItems: 1 })),
 };
-/** Checked by `own-managers.ts`, because the config can define managers. */
+/** Managers are checked by `own-managers.ts`, because the config can define some. */
 const MANAGER = text(form.someText);
 export const ServerDefaults = table({ manager: optional(MANAGER), ...SERVER_SETTINGS });
 
@@ -143,7 +143,7 @@ export const ConfigFile = table({
     type: words(NOTIFICATION_TYPES),
     severity: optional(words(SEVERITIES)),
     name: optional(text(form.someText)),
-    /** `[]`: no alerts, only reports. */
+    /** Rules whose alerts are sent. `[]` means no alerts, only reports. */
     rules: optional(Type.Array(text(RULE_NAMES), { uniqueItems: true })),
     servers: globs,
     features: globs,

@@ -57,8 +57,8 @@ export function hourEnd(at: number): number {
 }
 
 /**
- * Kinds of marks: outdated packed rows, days to send to a hub (`hub`), and those of them to send with the
- * rows of all tables (`hub_rows`).
+ * Kinds of marks: for outdated packed rows, for days to send to a hub (`hub`), and for days whose rows of
+ * all other tables must be sent, too (`hub_rows`).
  */
 export type DirtyKind = Exclude<PackedKind, "samples"> | "hub" | "hub_rows";
 

@@ -27,7 +27,7 @@ interface DayAsked extends Asked {
   readonly day: number;
 }
 
-/** Queries to the history worker; for a large site each takes tenths of a second. */
+/** Queries that run in the history worker. For a large site, each takes tenths of a second. */
 export const DAY_QUERIES = {
   site: async (read: Reader, { day }: DayAsked): Promise<MadeDay> => ({
     data: await makeSiteDay(read, day),

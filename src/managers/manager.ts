@@ -68,7 +68,7 @@ export interface Manager {
 export type Step = CommandStep | RequestStep;
 
 export interface CommandStep {
-  /** Unique within a poll, e.g. the member's address. Passed to the parser. */
+  /** Name of the step, unique within a poll, e.g. the member's address. Passed to the parser. */
   readonly name: string;
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
@@ -94,7 +94,7 @@ export interface RequestStep {
  */
 export interface HttpQuestion {
   readonly method: "GET" | "POST";
-  /** Starts with `http:` or `https:`; has no query. */
+  /** URL that starts with `http:` or `https:` and has no query. */
   readonly url: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
@@ -102,7 +102,7 @@ export interface HttpQuestion {
 }
 
 export interface ParsedAddress {
-  /** Empty if the address is the path of a license file. */
+  /** Members in the address; empty if the address is the path of a license file. */
   readonly members: readonly { readonly host: string; readonly port: number | null }[];
 }
 

@@ -13,17 +13,17 @@ const BUILT_IN: readonly Manager[] = [flexnet, rlm, dsls, lmx, rms];
 
 const byName = new Map(BUILT_IN.map((manager) => [manager.name, manager]));
 
-/** Compiles the expressions of a profile once, on first use. */
+/** Managers of profiles, cached so that the expressions of a profile are compiled once, on first use. */
 const ofProfiles = new WeakMap<Profile, Manager>();
 
 export const MANAGERS: readonly ManagerName[] = [...byName.keys(), ...SHIPPED];
 
-/** `own` are the config's profiles. */
+/** Returns the names of all managers. `own` are the config's profiles. */
 export function managerNames(own: readonly Profile[]): readonly ManagerName[] {
   return [...MANAGERS, ...own.map(({ name }) => name)];
 }
 
-/** Throws if the name is unknown. */
+/** Returns the manager with a name. Throws if the name is unknown. */
 export function managerOf(name: ManagerName, own: readonly Profile[] = []): Manager {
   const builtIn = byName.get(name);
   if (builtIn !== undefined) return builtIn;
@@ -32,7 +32,10 @@ export function managerOf(name: ManagerName, own: readonly Profile[] = []): Mana
   return ofProfiles.getOrInsertComputed(profile, profileManager);
 }
 
-/** Null for profiles, which have no commands, no debug log and no explanations. */
+/**
+ * Returns the manager with a name; null for profiles, which have no commands, no debug log and no
+ * explanations.
+ */
 export function builtInManager(name: ManagerName): Manager | null {
   return byName.get(name) ?? null;
 }

@@ -74,7 +74,7 @@ export interface SimulatedFeature {
 export interface SimulatedPool {
   readonly version: string;
   readonly vendorString: string | null;
-  /** Null = uncounted. */
+  /** Number of seats; null = uncounted. */
   readonly seats: number | null;
   readonly expiry: Expiry;
 }

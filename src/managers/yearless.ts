@@ -48,7 +48,7 @@ export function createYearlessTimes(zone: string, now: number, aheadMs: number, 
   };
 }
 
-/** Null if the date does not exist or has another weekday. */
+/** Returns the time of a date in a year; null if the date does not exist or has another weekday. */
 export function timeIn(
   zone: string,
   year: number,

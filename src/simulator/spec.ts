@@ -67,7 +67,7 @@ export interface UseSpec {
 
 export interface PoolSpec {
   readonly version: string;
-  /** Null = uncounted. */
+  /** Number of seats; null = uncounted. */
   readonly seats: number | null;
   readonly vendorString: string | null;
   readonly expires: ExpirySpec;

@@ -51,7 +51,7 @@ export function createAlerts({ state }: Pick<Store, "state">) {
     write: (alert: Alert): void => void put.run(table.values(alert)),
     watches: () =>
       watches.all().map(([subject, body]) => ({ subject: JSON.parse(subject) as AlertSubject, body })),
-    /** A null body deletes the watch. */
+    /** Writes a watch; a null body deletes the watch. */
     writeWatch: ({ rule, server, daemon, feature, detail }: AlertSubject, body: string | null): void =>
       watches.put(JSON.stringify({ rule, server, daemon, feature, detail }), body),
     baselines: () => new Map(baselines.all()),

@@ -7,8 +7,8 @@ export interface Rows {
 }
 
 /**
- * Filter of sessions or denials; in each field, null matches everything. Any of several names matches.
- * Hosts ignore case.
+ * Filter of sessions or denials. In each field, null matches everything, and a list matches any of its
+ * names. Names of hosts ignore case.
  */
 export interface SessionFilter {
   readonly sites?: readonly string[];

@@ -19,9 +19,9 @@ export type Pictures = ReturnType<typeof createPictures>;
 
 export interface PictureRow {
   readonly serverId: string;
-  /** JSON: everything except the features. */
+  /** The picture without its features, as JSON. */
   readonly head: string;
-  /** zstd of a JSON array; null if the same features are stored already. */
+  /** The features as a JSON array, compressed with zstd; null if the same features are stored already. */
   readonly features: Uint8Array | null;
   readonly compared: Timeless;
 }

@@ -31,7 +31,7 @@ export interface SignIn extends Omit<Grant, "expiresAt"> {
   readonly createdAt: number;
   readonly lastUsedAt: number;
   readonly expiresAt: number;
-  /** E.g. `Firefox 140 on Linux`; null if unknown. */
+  /** Name of the browser, e.g. `Firefox 140 on Linux`; null if unknown. */
   readonly browser: string | null;
   /** The key with the sign-in's role. */
   readonly caller: KeyRecord;

@@ -9,7 +9,7 @@ export type BuildInfo = ReturnType<typeof buildInfo>;
 export function buildInfo() {
   return {
     version: typeof BUILD_VERSION === "string" ? BUILD_VERSION : manifest.version,
-    /** Null when run from source. */
+    /** Commit of the build; null when run from source. */
     commit: typeof BUILD_COMMIT === "string" ? BUILD_COMMIT : null,
     bun: Bun.version,
   };

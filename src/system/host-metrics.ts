@@ -133,7 +133,7 @@ export function readProcessMetrics(
   const virtualKilobytes = fieldIn(readFile("/proc/self/status"), "VmSize");
   let openFds: number | null = null;
   try {
-    // Minus the descriptor that reads the directory.
+    // Do not count the descriptor that reads the directory.
     openFds = list("/proc/self/fd").length - 1;
   } catch {
     // There is no /proc.

@@ -32,7 +32,7 @@ interface Lane {
   notes: Note[];
   dropped: number;
   failures: number;
-  /** Earliest next attempt, epoch ms; null means as soon as the group is complete. */
+  /** Earliest time of the next attempt, epoch ms; null = as soon as the group is complete. */
   retryAt: number | null;
   busy: Promise<void> | null;
   cancel: () => void;

@@ -12,7 +12,7 @@ export interface Target extends NoteFilter {
   /** Time within which alerts are combined into one message. */
   readonly groupMs: number;
   readonly notification: Notification;
-  /** For logs and people, without secrets: `webhook hooks.example (notifications[0])`. */
+  /** Name for logs and people, without secrets: `webhook hooks.example (notifications[0])`. */
   readonly name: string;
 }
 

@@ -4,7 +4,7 @@ import { codeOf } from "../../domain/error-code.ts";
 
 /** A position in a log that survives renames, truncations and restarts. Plain JSON. */
 export interface FilePlace {
-  /** Bytes read, up to the start of a line. */
+  /** Number of bytes read, up to the start of a line. */
   readonly offset: number;
   /** Hashes of the file's first bytes and of the bytes before `offset`, to recognize the file. */
   readonly head: Print;
@@ -25,7 +25,7 @@ export interface Follower<Place> {
   next(limit: number, now: number): Promise<Piece | null>;
   /** Returns the first bytes, to detect the type of the log. Rejects like `next`. */
   head(limit: number): Promise<Uint8Array>;
-  /** Null before the first piece. */
+  /** Position up to which the log was read; null before the first piece. */
   readonly place: Place | null;
   /** Returns the time (epoch ms) until which the log was followed without a gap; null = until now. */
   seenAt(): number | null;

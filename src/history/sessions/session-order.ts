@@ -11,7 +11,7 @@ export type SessionField = Exclude<SessionOrder, "durationSeconds"> | "beganAt";
 
 export interface Dialect {
   use(value: string | number): string;
-  /** Returns a bound JSON array as a table with the column `value`. */
+  /** Returns SQL of a table whose column `value` has the elements of a bound JSON array. */
   items(json: string): string;
   readonly larger: string;
   /** Returns the column of a field; `server` is the id shown in records. */

@@ -63,7 +63,7 @@ export function createSessions(store: Store) {
   );
 
   return {
-    /** Counts up for all servers, above everything stored. */
+    /** Returns a new id, above all stored ids. The ids of all servers count up together. */
     nextId: () => ++last,
     open: (serverId: string): Session[] => read(() => open.all(serverId)),
     lastReading: (serverId: string) => read(() => lastReading.get(serverId)?.readAt ?? null),

@@ -17,7 +17,9 @@ import { statsQuery } from "./stats.ts";
 import { daysOf } from "./usage.ts";
 
 export interface ProductsAsked {
-  /** If several products match a feature, the first of them owns the feature. */
+  /**
+   * Products in order of priority. If several products match a feature, the first of them owns the feature.
+   */
   readonly products: readonly Product[];
   readonly product: readonly string[] | null;
 }

@@ -94,7 +94,7 @@ export interface LicenseEvent {
   /** Null if the line has no user (`EXPIRED: feature`). */
   readonly user: string | null;
   readonly host: string | null;
-  /** Checkout data: the text in brackets. */
+  /** Text in brackets, which is the checkout data. */
   readonly data: string | null;
   readonly count: number;
   /** Text in parentheses: why a request was denied, or why seats were returned (`SHUTDOWN`, `INACTIVE`). */
@@ -125,13 +125,13 @@ export function noCounts() {
     otherMessages: 0,
     withoutHead: 0,
     malformed: 0,
-    /** Malformed times such as `12:49:3a9`; the event gets the time of the previous line. */
+    /** Number of malformed times such as `12:49:3a9`. The event gets the time of the previous line. */
     brokenTimes: 0,
     /** Number of days missing before a printed date, either quiet days or lost lines. */
     dateJumps: 0,
-    /** Events moved to the next day because the next printed date showed a midnight before them. */
+    /** Number of events moved to the next day because the next printed date showed a midnight before them. */
     redated: 0,
-    /** Events before the first printed date, dated by the file's modification time. */
+    /** Number of events before the first printed date, dated by the file's modification time. */
     inferredDates: 0,
     samples: [] as { readonly line: number; readonly text: string }[],
   };

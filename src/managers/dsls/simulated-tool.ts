@@ -61,7 +61,7 @@ function answerOf(
   const text = render({ ...whole, members: [member], toolVersion: server.version }, options);
   const end = wantsUsage ? text.length : text.indexOf("admin >getLicenseUsage");
   const printed = text.slice(0, end);
-  // Commands from stdin are not echoed: the prompt precedes the answer.
+  // Commands from stdin are not echoed, so the prompt directly precedes the answer.
   const stdout = isRun ? printed : printed.replace(/^(admin >)(?:connect|getLicenseUsage|quit).*\n/gm, "$1");
   return { stdout, stderr: "", exitCode: 0 };
 }

@@ -91,7 +91,7 @@ export function openBlock(header: FeatureHeader, daemon: string, part: number) {
     checkouts: [] as FeatureReading["checkouts"][number][],
     reservations: [] as FeatureReading["reservations"][number][],
     queue: [] as FeatureReading["queue"][number][],
-    /** Seats above the first pool line. */
+    /** Number of seats in the lines above the first pool line. */
     loose: 0,
     held: 0,
     /** True directly after a pool line, whose description may follow. */

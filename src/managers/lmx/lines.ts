@@ -11,13 +11,13 @@ import type { Unit } from "../../domain/words.ts";
 import { compareCounts, singlePoolFeature, sumOfCounts } from "../reading-parts.ts";
 
 export const TOOL_VERSION = /^LM-X End-user Utility (v\S{1,60})$/;
-/** Rules, the copyright, and the shell's echo of the command in pasted outputs. */
+/** Matches rules, the copyright, and the shell's echo of the command in pasted outputs. */
 export const FRAME = /^(?:-{8,}|\+{8,}|Copyright \(C\) .*X-Formation.*|[$#%>] .*\blmxendutil\b.*)$/;
-/** `LM-X License Server on 6200@host:`, the heading of one server's part. */
+/** Matches `LM-X License Server on 6200@host:`, the heading of one server's part. */
 export const SERVER = /^LM-X License Server on (\d{1,5})@([^\s@]+):$/;
-/** `Server version: v5.1 Uptime: 3 day(s) 12 hour(s) 0 min(s) 51 sec(s)`. */
+/** Matches `Server version: v5.1 Uptime: 3 day(s) 12 hour(s) 0 min(s) 51 sec(s)`. */
 export const SERVER_VERSION = /^Server version: (v\S{1,60})(?: Uptime: .*)?$/;
-/** Line with the vendor, which some versions print between the heading and the version. */
+/** Matches the line with the vendor, which some versions print between the heading and the version. */
 export const VENDOR = /^Vendor \S.*:$/;
 export const SERVER_LIST = /^LM-X license server\(s\):$/;
 export const NO_SERVERS = /^There are no license server\(s\) available\.$/;

@@ -12,8 +12,8 @@ export function nameOf({ host, port }: Place): string {
 const OF_SEVERAL = " of several";
 
 /**
- * Names the step that queries a member. The name tells the parser whether there are several members: only
- * then may a member serve no features.
+ * Names the step that queries a member. The name tells the parser whether there are several members,
+ * because only then may a member serve no features.
  */
 export function stepName(member: Place, members: number): string {
   return `${nameOf(member)}${members > 1 ? OF_SEVERAL : ""}`;

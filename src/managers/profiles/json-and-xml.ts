@@ -174,7 +174,8 @@ function featureOf(of: Attributes): Facts {
     name: of.FEATURE,
     version: of.VERSION,
     total: of.TOTAL_LICENSES,
-    // Add the reserved seats: the format does not count them as used, but they are not available either.
+    // Add the reserved seats, which the format does not count as used although they are not available
+    // either.
     used: held === null ? undefined : String(held + (reserved ?? 0)),
     reserved: of.RESERVED_LICENSES,
     denied: of.DENIED_LICENSES,

@@ -25,10 +25,10 @@ const ROAM_PRODUCT = "rlm_roam";
 function createDaemonDraft(daemon: string) {
   const products = new Map<string, ProductDraft>();
   return {
-    /** Listed as running, but none of its sections was read yet. */
+    /** True if the ISV server is listed as running, but none of its sections was read yet. */
     awaited: false,
     poolSection: false,
-    /** The text ended within the pool section. */
+    /** True if the text ended within the pool section. */
     poolsOpen: false,
     usageSection: false,
     sections: new Set<string>(),

@@ -50,7 +50,7 @@ export const TOOL_VERSION = /^\s*(?:rlmutil|rlmstat) (v\S{1,60})\s*$/;
 /** Matches the path in use, the copyright, and the shell's echo of the command in pasted outputs. */
 export const BANNER =
   /^(?:Setting license file path to |\s*Copyright \(C\) .*Reprise Software|[$#%>] .*\brlm(?:util|stat)\b)/;
-/** Starts the tool's advice, which extends to the next section and contains no facts. */
+/** Matches the start of the tool's advice, which extends to the next section and contains no facts. */
 export const ADVICE = /^\s*This error usually means\b/;
 /** Matches a numbered point of the advice, ` (1) The hostname …`. */
 export const ADVICE_POINT = /^\s*\(\d{1,2}\)\s/;

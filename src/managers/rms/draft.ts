@@ -17,7 +17,7 @@ export function createClientDraft() {
     user: undefined as string | null | undefined,
     host: undefined as string | null | undefined,
     display: null as string | null,
-    /** Clients that share a token have the same id. */
+    /** Id of a shared token; the clients that share it have the same id. */
     sharingId: null as string | null,
     count: 1,
     startedAt: undefined as number | null | undefined,

@@ -89,7 +89,7 @@ export function replaceAlerts(state: Database, path: string): void {
 
 /**
  * Moves the alerts of an older licmond.db at `path` into an up-to-date state.db, and waits for the disk.
- * They replace copies of these alerts in state.db. Can be repeated.
+ * Rows with the same key in state.db are replaced. Can be repeated.
  */
 export function moveAlerts(state: Database, path: string): void {
   state.run("PRAGMA synchronous = FULL");
@@ -127,7 +127,10 @@ export function copyState(sqlite: Database, to: string): void {
   }
 }
 
-/** Returns a state.db in memory with rows, in the schema that belongs to a schema of licmond.db. */
+/**
+ * Returns a state.db in memory that contains `rows`. Its schema is the one that belongs to version `schema`
+ * of licmond.db.
+ */
 export function stateWith(rows: Rows, schema: number): Database {
   const sqlite = new Database(":memory:");
   const taken = STATE_MIGRATIONS.filter(({ since }) => since <= schema);
@@ -197,7 +200,7 @@ function sideCopy(path: string): Rows | null {
   if (!existsSync(`${path}.vital`)) return null;
   const [head = "", content = ""] = readFileSync(`${path}.vital`, "utf8").split("\n");
   const hash = new Bun.CryptoHasher("sha256").update(content).digest("hex");
-  // JSON has no bytes: `{ "hex": … }`.
+  // JSON has no bytes, so they are written as `{ "hex": … }`.
   const decode = (_: string, value: unknown) =>
     typeof value === "object" && value !== null && "hex" in value
       ? Buffer.from(String(value.hex), "hex")
