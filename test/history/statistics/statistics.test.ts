@@ -4,6 +4,7 @@ import type { Session } from "../../../src/domain/session.ts";
 import { bucketEdges, INTERVALS } from "../../../src/domain/stats/bucketed.ts";
 import { holdingsAt } from "../../../src/domain/stats/held-seats.ts";
 import type { UsageKey } from "../../../src/domain/stats/usage.ts";
+import { historyBegins } from "../../../src/history/range.ts";
 import { sessionsQuery } from "../../../src/history/sessions/session-list.ts";
 import { SESSION_COLUMNS } from "../../../src/history/sessions/sessions.ts";
 import { efficiencyQuery } from "../../../src/history/statistics/efficiency.ts";
@@ -205,9 +206,9 @@ test("figures, series and the heat map agree with plain loops over the polls", a
           ({ from, ended }) => from < range.end && (ended ?? now) > range.start,
         );
         // Count users with a session in a covered hour. Sessions are clipped to the range; if the range is
-        // longer than a day, its first and last hour count in full.
+        // longer than a day, its first and last hour count in full. The range begins with the history.
         const sessions = sessionsOf(raws, now);
-        const isLong = range.end - range.start > 24 * HOUR;
+        const isLong = range.end - (await historyBegins(rig.reader(now), range)) > 24 * HOUR;
         const users = new Set<string>();
         for (let hour = Math.floor(range.start / HOUR) * HOUR; hour < range.end; hour += HOUR) {
           const from = isLong ? hour : Math.max(hour, range.start);
