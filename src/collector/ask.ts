@@ -123,7 +123,7 @@ export interface StepDeps {
   readonly run: CommandRunner["run"];
   readonly server: MonitoredServer;
   readonly signal?: AbortSignal;
-  /** Awaited after the answer has arrived and before the answer is parsed. */
+  /** Awaited between the arrival of the answer and its parsing. */
   readonly turn: () => Promise<void>;
   /** Parses the answer if `isAnswer` is true, otherwise the output on the other stream. */
   readonly read: (step: Step, bytes: Uint8Array, truncated: boolean, isAnswer: boolean) => Promise<Reading>;

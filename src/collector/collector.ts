@@ -47,7 +47,7 @@ const UNPOLLED = {
   last: null as { readonly startedAt: number; readonly finishedAt: number } | null,
   /** Start of the last poll, including a running one. */
   askedAt: null as number | null,
-  /** True if the last poll timed out: the next one may occupy its slot for as long. */
+  /** True if the last poll timed out. The next poll may then occupy its slot for as long. */
   hangs: false,
   /** Time of the next poll, epoch ms; null while no poll is scheduled. */
   nextPollAt: null as number | null,

@@ -15,9 +15,9 @@ type StepRun = Extract<StepResult, { readonly started: true }>;
 
 interface PollEvidence {
   readonly result: StepResult;
-  /** Null if the tool did not run, or its output is not worth parsing. */
+  /** The parsed output; null if the tool did not run, or its output is not worth parsing. */
   readonly reading: Reading | null;
-  /** Null if no server was asked. */
+  /** Address of the queried server; null if no server was asked. */
   readonly address: string | null;
   readonly timeoutMs: number;
   readonly explain: Manager["explain"];

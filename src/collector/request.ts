@@ -17,7 +17,7 @@ export interface RequestRun extends PollRaw {
   readonly timedOut: boolean;
   readonly aborted: boolean;
   readonly broken: boolean;
-  /** Token of the login; secret. */
+  /** Secret token that the login returned. */
   readonly token: string | null;
 }
 
@@ -28,7 +28,7 @@ export interface RequestOptions {
   readonly secret: string | null;
   /** PEM certificates of the authorities to trust; null = the public ones. */
   readonly ca: string | null;
-  /** Time limit for login, redirects and answer together. */
+  /** Maximum time for login, redirects and answer together. */
   readonly limitMs: number;
   readonly signal?: AbortSignal;
 }
@@ -128,7 +128,7 @@ async function ask(
         decompress: false,
         // Pooled connections would be shared by servers that trust different authorities.
         keepalive: false,
-        // $http_proxy is meant for the internet.
+        // Ignore $http_proxy, which is meant for the internet.
         proxy: false,
         tls: { rejectUnauthorized: true, ...trust },
       });

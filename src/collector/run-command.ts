@@ -56,9 +56,9 @@ interface CommandRunnerDeps {
   readonly home: string;
   /** Time between SIGTERM and SIGKILL. */
   readonly graceMs?: number;
-  /** How long to wait for a silent pipe that a grandchild holds open after the command exits. */
+  /** Maximum time to wait for a silent pipe that a grandchild holds open after the command exits. */
   readonly quietMs?: number;
-  /** How long to wait for a killed command to exit. */
+  /** Maximum time to wait for a killed command to exit. */
   readonly killWaitMs?: number;
 }
 
@@ -111,7 +111,7 @@ export function createCommandRunner(deps: CommandRunnerDeps) {
         started: true,
         argv,
         exitCode,
-        // Real-time signals have only a number.
+        // Real-time signals have no name, only a number.
         signal: typeof signalCode === "number" ? `SIG${signalCode}` : signalCode,
         stdout: stdout.bytes(),
         stderr: stderr.bytes(),

@@ -23,7 +23,7 @@ export interface StartFailure {
   readonly reason: StartReason;
   /** Path of the file; null if no file was found. */
   readonly path: string | null;
-  /** One sentence with its full stop. */
+  /** A sentence with its full stop. */
   readonly message: string;
   /** Fix, without a full stop; null if unknown. */
   readonly fix: string | null;

@@ -4,10 +4,11 @@ import type { SessionFilter } from "../store/conditions.ts";
 import { ByteReader, putNumber } from "./codec.ts";
 
 /**
- * Held seats of a UTC day in packed form, in this order: the length of the names; the names as JSON
+ * Held seats of a UTC day in packed form. The parts are: the length of the names; the names as JSON,
  * compressed with zstd; the number of holders, and four numbers for each holder; the number of sessions;
- * for each session by start, the time since the previous start and the holder; for each session by end, the
- * time since the previous end and the row. Seats held before the day begin 1 ms before the day.
+ * for each session in the order of starts, the time since the previous start and the holder; for each
+ * session in the order of ends, the time since the previous end and the row. Seats held before the day
+ * begin 1 ms before the day.
  */
 
 const NOT_ASKED_FOR = 0xffffffff;

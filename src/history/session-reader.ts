@@ -41,11 +41,11 @@ const IS_LONG = "ended_at - began_at > 86400000";
 
 /**
  * Selects sessions that overlap a range, judged by their stored rows, in which open sessions have no end
- * yet. Returns a table in parentheses with the given columns. With a start, the table consists of several
- * SELECTs that exclude each other, because each uses its own index; an OR would read every session.
- * Sessions that began before the range's end and ended more than a day after this end are long sessions.
- * There are at most as many of them as seats, because all were held at one moment. Sessions open at `now`
- * do not count for later times.
+ * yet. Returns a table in parentheses with the given columns. With a start, the table is a union of SELECTs
+ * that exclude each other and use one index each, because an OR would read every session. Sessions that
+ * began before the range's end and ended more than a day after this end are long sessions. There are at
+ * most as many of them as seats, because all were held at the end of the range. Sessions open at `now` do
+ * not count for later times.
  */
 export function sessionsOverlapping(
   columns: string,
@@ -77,9 +77,10 @@ const COUNTED = `SELECT count(*) FROM sessions INDEXED BY sessions_by_feature
   WHERE server_id = ?1 AND daemon = ?2 AND feature = ?3`;
 /**
  * Counts a feature's sessions that ended in or after a range and began before the end of the range. Over
- * years there are many: those that ended in the range are counted in an index. Among the sessions that
- * ended later, only those of the next day and the few long ones are read. A session first seen before the
- * end also began before the end, and the index contains the time at which it was first seen.
+ * years there are many sessions, so those that ended in the range are counted in an index. Among the
+ * sessions that ended later, only those of the next day and the few long ones are read. A session first
+ * seen before the end also began before the end, and the index contains the time at which it was first
+ * seen.
  */
 const ENDED_IN = `SELECT (${COUNTED} AND ended_at > ?4 AND ended_at < ?5)`;
 const ENDED = `${ENDED_IN} AS count`;

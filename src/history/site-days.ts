@@ -9,9 +9,9 @@ import type { HistorySource, Range } from "./reader.ts";
 
 /**
  * Packed sums over all features of a UTC day: first the heat map's sums by 15 minutes, then for each
- * feature the stretches in which it was full. A feature has the difference of its id to the previous id,
- * the number of stretches, and two numbers for each stretch: the time since the previous stretch, and twice
- * its length, plus 1 if the stretch is cut, e.g. by the end of the day. Numbers are LEB128.
+ * feature the periods in which it was full. A feature is stored as the difference of its id to the previous
+ * id, the number of periods, and two numbers for each period: the time since the previous period, and twice
+ * its length, plus 1 if the period is cut, e.g. by the end of the day. Numbers are LEB128.
  */
 
 /**

@@ -6,7 +6,7 @@ import { fromWallClock, wallClock } from "../domain/time/zone.ts";
  * simulated separately.
  */
 const WEEK_STARTS = 4 * HOUR_MS;
-/** 1970-01-05, the first Monday, counted in days since 1970-01-01. */
+/** The first Monday, 1970-01-05, in days since 1970-01-01. */
 const FIRST_MONDAY = 4;
 
 export interface SiteClock {

@@ -22,7 +22,7 @@ export type Staff = readonly [Person, ...Person[]];
 
 export interface Request {
   readonly actor: Actor;
-  /** Unique within the feature and the week. */
+  /** Number of the request, unique within the feature and the week. */
   readonly ordinal: number;
   readonly week: number;
   readonly askedAt: number;
@@ -30,7 +30,7 @@ export interface Request {
   /** Latest time of the check-in, even if the seats were granted late. */
   readonly latestEnd: number;
   readonly count: number;
-  /** How long the actor waits or retries without a seat. */
+  /** Maximum time for which the actor waits or retries without a seat. */
   readonly patienceMs: number;
   readonly borrowed: boolean;
 }

@@ -38,7 +38,7 @@ export interface FeatureSpec {
   readonly daemon: string;
   readonly name: string;
   readonly unit: Unit;
-  /** Features of a server with the same group share the seats of the pools of the group's first feature. */
+  /** Group of features on a server. They share the seats of the pools of the group's first feature. */
   readonly seatGroup: string | null;
   /** Number of people with a named seat; null if seats are not assigned. */
   readonly assigned: number | null;
@@ -56,12 +56,12 @@ export interface UseSpec {
   readonly share: number;
   readonly sessions: Range;
   readonly minutes: Range;
-  /** Seats or tokens per session; absent = 1. */
+  /** Number of seats or tokens per session; absent = 1. */
   readonly each?: number;
   readonly batch?: { readonly jobs: Range; readonly seats: Range; readonly hours: Range };
   /** Number of seats that are held for days or weeks. */
   readonly long?: number;
-  /** The long checkouts are borrowed: taken offline until a fixed time. */
+  /** True if the long checkouts are borrowed, i.e. taken offline until a fixed time. */
   readonly borrow?: boolean;
 }
 
@@ -88,13 +88,13 @@ export function expiryOf(spec: ExpirySpec, zone: string, instant: number): Expir
   return expiryOn(zone, year, month, day);
 }
 
-/** Always within the next 30 days. */
+/** License that always expires within the next 30 days. */
 export const LEASED: ExpirySpec = { every: 4, days: 29 };
-/** Between two and six months ahead. */
+/** License that expires between two and six months ahead. */
 export const SUPPORTED: ExpirySpec = { every: 20, days: 200 };
-/** One to two years ahead. */
+/** License that expires one to two years ahead. */
 export const YEARLY: ExpirySpec = { every: 52, days: 730 };
-/** Expired between some days and half a year ago; the administrator has not removed the license. */
+/** License that expired between some days and half a year ago, and that the administrator has not removed. */
 export const EXPIRED: ExpirySpec = { every: 26, days: -9 };
 
 type Feature = Omit<FeatureSpec, "daemon">;

@@ -51,7 +51,7 @@ export function maskArgv(argv: readonly string[]): readonly string[] {
 /** A built-in command, or a command of the config with its argv template. */
 export type CatalogueEntry = {
   readonly role: "operator" | "admin";
-  /** Default timeout. */
+  /** Default time limit of the command. */
   readonly timeoutMs: number;
   readonly needsServer: boolean;
   readonly takes: readonly ArgumentName[];
@@ -62,7 +62,7 @@ export type CatalogueEntry = {
 
 const BUILT_IN = {
   status: { role: "operator", timeoutMs: 30_000, takes: [] },
-  // lmdiag tries every feature.
+  // Allow two minutes, because lmdiag tries every feature.
   diagnose: { role: "operator", timeoutMs: 120_000, takes: [] },
   reread: { role: "admin", timeoutMs: 60_000, takes: [] },
   remove: { role: "admin", timeoutMs: 60_000, takes: ARGUMENTS },
@@ -94,7 +94,7 @@ export interface CommandPlan {
 }
 
 export interface PlanRequest {
-  /** Null if the request names no server. */
+  /** Picture of the server; null if the request names no server. */
   readonly picture: ServerPicture | null;
   readonly args: Arguments;
   readonly timeoutMs: number | null;

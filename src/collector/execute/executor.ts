@@ -19,9 +19,9 @@ const RETRY_SECONDS = 5;
 
 interface ExecutorDeps {
   readonly findTool: FindTool;
-  /** Read for every request, so that a reload takes effect at once. */
+  /** Returns the current settings. Called for every request, so that a reload takes effect at once. */
   readonly settings: () => Config["execute"];
-  /** Managers of the configured servers, read for every request. */
+  /** Returns the managers of the configured servers. Called for every request. */
   readonly managers: () => readonly Manager[];
   readonly run: CommandRunner["run"];
 }

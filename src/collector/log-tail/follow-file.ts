@@ -33,7 +33,7 @@ export interface Follower<Place> {
 }
 
 interface Piece {
-  /** Complete lines; empty if nothing is new. */
+  /** Complete lines; empty if there are no new ones. */
   readonly bytes: Uint8Array;
   readonly atEnd: boolean;
   /**
