@@ -30,8 +30,8 @@ export function createServers({ store, clock }: { readonly store: Store; readonl
 }
 
 /**
- * Maximum number of stored hosts per server, the same as in the parsers. Of a longer list, only the newest
- * hosts are stored.
+ * Maximum number of stored hosts per server, the same as in the parsers. If a list is longer, only its
+ * newest hosts are stored.
  */
 const MAX_HOSTS = 50_000;
 

@@ -33,7 +33,7 @@ export interface Follower<Place> {
 }
 
 interface Piece {
-  /** Complete lines; empty if there are no new ones. */
+  /** Complete lines; empty if nothing is new. */
   readonly bytes: Uint8Array;
   readonly atEnd: boolean;
   /**

@@ -57,7 +57,7 @@ export const BACKUP = "Stop licmond and put the last backup in its place (licmon
 
 /**
  * Returns how often keys and secrets changed in a state.db; -1 if the file is damaged, with the damage as
- * `fault`. Returns null if there is no file.
+ * `fault`. Returns null if the file is missing or empty.
  */
 function look(path: string): { readonly fault: StoreError | null; readonly changes: number } | null {
   if (fileSize(path) === 0) return null;
