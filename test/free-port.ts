@@ -1,4 +1,7 @@
-/** Ports below the ephemeral ones, which an outgoing connection could take before the test listens. */
+/**
+ * Range of the ports. It is below the ephemeral ports, because an outgoing connection could take one of
+ * those before the test listens.
+ */
 const PORTS = { first: 15_000, end: 32_000 };
 
 /** Returns a random free port. */

@@ -23,7 +23,7 @@ export interface Row {
 
 export interface Bench {
   readonly name: string;
-  /** One line for the list of benches. */
+  /** Description for the list of benches, in one line. */
   readonly what: string;
   run(): Promise<readonly Row[]>;
 }

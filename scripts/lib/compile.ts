@@ -11,7 +11,10 @@ interface CompileOptions {
   readonly outfile: string;
   readonly version: string;
   readonly commit: string;
-  /** Default: this machine. Bun downloads its executable for another target once. */
+  /**
+   * Target of the executable; default: this machine. For another target, Bun downloads its own executable
+   * once.
+   */
   readonly target?: Bun.Build.CompileTarget;
 }
 

@@ -21,7 +21,7 @@ export const openapi = command({
   },
 });
 
-/** No type describes an object whose missing dependencies are placeholders. */
+/** Placeholder for a missing dependency: a function whose properties and result are the placeholder again. */
 const NOTHING: unknown = new Proxy(() => {}, { get: () => NOTHING, apply: () => NOTHING });
 
 function nothingBehind(given: object): AppDeps {

@@ -27,7 +27,7 @@ import {
 } from "./io.ts";
 import { printJson, printTable } from "./terminal.ts";
 
-/** The text was read, but its numbers are incomplete. */
+/** Exit code for a text that was read with incomplete numbers. */
 const EXIT_PARTIAL = 3;
 
 const MANAGER = `manager of the output: ${MANAGERS.join(", ")}, or one from the config`;

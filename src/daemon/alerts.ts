@@ -26,7 +26,7 @@ export interface AlertServiceDeps
   readonly bus: Pick<Bus, "commit" | "subscribe">;
   readonly config: () => Pick<Config, "alerts" | "http" | "maintenance" | "notifications">;
   readonly run: RunCommand;
-  /** Reports whether a hub, instead of this licmond, notifies about alert changes at a time. */
+  /** Reports whether the hub, and not this daemon, sends the notifications about changes at a time. */
   readonly hubNotifies: (at: number) => boolean;
   readonly statusSince: NonNullable<Conditions["statusSince"]>;
 }

@@ -17,7 +17,7 @@ const HTTP_GRACE_MS = 4_000;
 
 export interface Started {
   readonly host: string;
-  /** Actual port, also if the config has 0. */
+  /** Port that the process listens on, even if the config has 0. */
   readonly port: number;
   readonly activeKeys: number;
 }

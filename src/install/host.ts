@@ -8,7 +8,7 @@ import { SERVICE_NAME, UNIT_NAME } from "./layout.ts";
 /** Result of a program. `words` is its output, for messages. */
 export interface Ran {
   readonly ok: boolean;
-  /** Null if it did not start or was killed by a signal. */
+  /** Null if the program did not start or was killed by a signal. */
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly words: string;
@@ -24,7 +24,7 @@ export function createHost(root: string | null, uid: number, run: Run) {
   const refuse: Run = (argv) =>
     Promise.reject(new Error(`cannot run ${argv[0]} while installing into ${base}`));
   return {
-    /** Null = this host. Otherwise install below this directory and run nothing. */
+    /** Directory of another system to install on, where nothing is run; null for this host. */
     root: base,
     uid,
     at: (path: string) => (base === null ? path : join(base, path)),

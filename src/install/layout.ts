@@ -21,7 +21,7 @@ export const LAYOUT = {
   tmpfiles: "/etc/tmpfiles.d/licmond.conf",
   configDirectory: "/etc/licmond",
   config: "/etc/licmond/licmond.toml",
-  /** Owned by root; created by tmpfiles. */
+  /** Folder for secrets. It is owned by root and created by tmpfiles. */
   secrets: "/etc/licmond/secrets",
   data: "/var/lib/licmond",
   manPage: "/usr/local/share/man/man1/licmond.1",
@@ -30,7 +30,7 @@ export const LAYOUT = {
 /** Name of the unit, its user and its group. */
 export const SERVICE_NAME = "licmond";
 export const UNIT_NAME = "licmond.service";
-/** Installed with the other unit; started only if an administrator enables it. */
+/** Unit of a hub. It is installed with the other unit, but started only if an administrator enables it. */
 export const HUB_UNIT_NAME = "licmond-hub.service";
 
 /** Lines that replace the unit's own in the copy that `check` starts. */

@@ -5,7 +5,7 @@ import { codeOf, messageOf } from "../domain/error-code.ts";
 import { type Host, kindOf, must, obstacle } from "./host.ts";
 
 export interface Finding {
-  /** Path on the host, or a command line. */
+  /** Subject of the step: a path on the host, or a command line. */
   readonly subject: string;
   /** `keep` means that the administrator's own file is kept. */
   readonly kind: "nothing" | "do" | "keep" | "refuse";

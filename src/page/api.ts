@@ -27,7 +27,7 @@ import type { HealthRecord, Reloaded, Status } from "../domain/service/status.ts
 import { atHub, ownIds, SITE } from "./here.ts";
 
 type Range = Readonly<{ start: string; end: string }>;
-/** Rows of a stored list, and their number without the limit. */
+/** Rows of a stored list. `total` is their number without the limit. */
 type List<Name extends string, Row> = { readonly [N in Name]: readonly Row[] } & { readonly total: number };
 
 export interface Answers {

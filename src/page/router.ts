@@ -37,7 +37,10 @@ export function linkTo(path: PagePath | "", parameters: Query = {}): string {
 const isElsewhere = (href: string) =>
   IS_HUB && new URL(href, document.baseURI).searchParams.get("site") !== SITE;
 
-/** Address that still has to be written. Writing takes browsers milliseconds, so it waits for a pause in typing. */
+/**
+ * Address that is not written yet. Browsers need milliseconds to write an address, so writing waits for a
+ * pause in typing.
+ */
 let unwritten: string | null = null;
 let writing: ReturnType<typeof setTimeout> | undefined;
 const WRITES_AFTER_MS = 300;

@@ -63,7 +63,7 @@ const PACKAGE_LIVES_IN: Readonly<Record<string, readonly string[]>> = {
   snappyjs: ["export", "cli"],
 };
 
-/** Builds the page at the first request; the executable has another module in its place. */
+/** Module that builds the page at the first request. The executable has another module in its place. */
 const PAGE_BUILDER = "src/http/page/files.ts";
 
 /** Folders outside of all rooms: declarations of file imports, the page, entry files of workers. */

@@ -20,7 +20,7 @@ export interface Administrator {
   follow(block: Block): Promise<void>;
 }
 
-/** How long a stream may take to print the shown output. */
+/** Maximum time until a stream has printed the shown output. */
 const STREAM_DEADLINE_MS = 60_000;
 
 /** `adapt` changes details that cannot be used as written, e.g. a port. */

@@ -9,7 +9,7 @@ const solver = (used: number, more: object = {}): FlexnetState => ({
   features: { solver: { total: 10, used, ...more }, mesher: { total: 5, used: 1 } },
 });
 const WELL = solver(1);
-/** Held since long before the daemon started. */
+/** State with a seat that has been held since long before the daemon started. */
 const HELD = solver(1, { heldHours: 30, user: "eve" });
 const NOW = Date.now();
 const inDays = (days: number) => new Date(NOW + days * 86_400_000).toISOString().slice(0, 10);

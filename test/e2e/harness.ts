@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { freePort } from "../free-port.ts";
 import { gather, until } from "../until.ts";
 
-/** Built by `bun run build`. */
+/** Path of the binary. `bun run build` creates it. */
 export const BINARY = join(import.meta.dir, "../../dist/licmond");
 
 export { freePort, until };
@@ -13,7 +13,7 @@ export const SLOW = process.env.SLOW_TESTS === "1";
 
 if (!existsSync(BINARY)) throw new Error(`${BINARY} does not exist: run \`bun run build\` or scripts/test`);
 
-/** The caller's environment is not passed on; tests set what licmond needs. */
+/** Environment of the binary. The caller's environment is not passed on; tests add what licmond needs. */
 const BASE_ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", LANG: "C.UTF-8", TZ: "UTC" };
 /** Maximum time to wait, as a guard against a hang; durations are not tested. */
 const DEADLINE_MS = 60_000;
@@ -46,7 +46,7 @@ export interface StartOptions extends Omit<RunOptions, "stdin"> {
   readonly args: readonly string[];
   /** Port in the arguments or the environment. */
   readonly port: number;
-  /** TLS options if it serves HTTPS. */
+  /** TLS options of requests, if the binary serves HTTPS. */
   readonly tls?: { readonly ca?: string; readonly rejectUnauthorized?: boolean };
 }
 

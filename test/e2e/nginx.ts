@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { selfSigned } from "../certificates.ts";
 import { freePort, until } from "./harness.ts";
 
-/** `scripts/lib/packages.sh` unpacks nginx if it is not installed. */
+/** Path of nginx. `scripts/lib/packages.sh` unpacks it if it is not installed. */
 const PROGRAM = [join(import.meta.dir, "../../.cache/nginx/nginx"), "/usr/sbin/nginx"].find(existsSync);
 export const HAS_NGINX = PROGRAM !== undefined;
 

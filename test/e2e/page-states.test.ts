@@ -45,8 +45,8 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await page
       .locator(".facts", { hasText: "The server may refuse seats that it counts as free." })
       .waitFor();
-    // The page reads the efficiency only once, possibly before it contains the queue. So load the page
-    // until it does.
+    // The page reads the efficiency only once, possibly before the queue is stored. So load the page again
+    // until it counts the queue.
     await until("the page counts queued requests", async () => {
       await show(page, `${url}/feature?server=eda&daemon=acmed&name=solver`);
       const unmet = page.locator("#main", { hasText: "Requests still denied or queued" });

@@ -3,7 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { freePort, run, until } from "./harness.ts";
 
-/** `scripts/lib/packages.sh` unpacks Prometheus if it is not installed. */
+/** Folders that may contain Prometheus. `scripts/lib/packages.sh` unpacks it if it is not installed. */
 const FOLDERS = [join(import.meta.dir, "../../.cache/prometheus"), "/usr/bin"];
 const FOLDER = FOLDERS.find((folder) =>
   ["prometheus", "promtool"].every((name) => existsSync(join(folder, name))),

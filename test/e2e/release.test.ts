@@ -21,7 +21,7 @@ const commit = "0123456789abcdef";
 const epoch = 1_795_000_000;
 
 const DPKG = Bun.which("dpkg-deb") !== null;
-/** An emulated CPU and its libc: Debian's qemu-user-static and libc6-arm64-cross. */
+/** Emulator of an ARM CPU, and the libraries for it: Debian's qemu-user-static and libc6-arm64-cross. */
 const EMULATOR = "/usr/bin/qemu-aarch64-static";
 const ARM_LIBRARIES = "/usr/aarch64-linux-gnu";
 

@@ -19,7 +19,7 @@ import { makeDays } from "./sessions/rig.ts";
 
 afterEach(cleanUp);
 
-/** Contains two and a half days of polls that 0.1.0 stored, and the answers that 0.1.0 gave about them. */
+/** Folder with two and a half days of polls that 0.1.0 stored, and the answers that 0.1.0 gave about them. */
 const PLACE = join(import.meta.dir, "database-0.1");
 const LAST_MIGRATION = "0015-imported-features";
 const INTERVALS = { eda: 600_000 };

@@ -37,7 +37,7 @@ export function usePostgres(...settings: readonly string[]): Omit<Postgres, keyo
 
 interface HubWanted {
   readonly clock?: Clock;
-  /** Added to the config. */
+  /** Lines that are added to the config. */
   readonly config?: string;
   /** Number of hubs on one database. */
   readonly hubs?: number;

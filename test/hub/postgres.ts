@@ -13,7 +13,10 @@ const version = existsSync(VERSIONS)
   : undefined;
 const bin = (program: string) => join(VERSIONS, version ?? "", "bin", program);
 
-/** PostgreSQL refuses to run as root, so root runs it as the account of Debian's package. */
+/**
+ * Whether this process is root. PostgreSQL refuses to run as root, so root runs it as the account of
+ * Debian's package.
+ */
 const isRoot = process.getuid?.() === 0;
 const account = isRoot ? accountOf("postgres") : null;
 

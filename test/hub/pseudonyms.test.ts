@@ -24,7 +24,7 @@ const NOW = Date.parse("2026-03-04T10:25:00Z");
 const LONG_LETTERS = 6;
 
 interface Words {
-  /** The dump, and its byte columns decompressed. */
+  /** Text of the dump, with its byte columns decompressed. */
   readonly text: string;
   /** The byte columns without decompression. */
   readonly bytes: string;

@@ -58,7 +58,7 @@ export function manualTimers() {
         if (waiting.includes(timer)) waiting.splice(waiting.indexOf(timer), 1);
       };
     },
-    /** Delay of the next timer in ms; null if there is none. */
+    /** Delay of the next timer in ms; null if no timer is set. */
     next: () => waiting[0]?.ms ?? null,
     fire: () => waiting.shift()?.run(),
   };

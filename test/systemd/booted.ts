@@ -7,7 +7,7 @@ import { compile } from "../../scripts/lib/compile.ts";
 import { createMachine, type Machine } from "./machine.ts";
 import { ROOT } from "./service.ts";
 
-/** Later than any real version. */
+/** Version that is later than any real one. */
 export const NEXT_VERSION = "99.0.0";
 
 /**

@@ -19,7 +19,7 @@ export type Machine = ReturnType<typeof createMachine>;
 const BOOT_DEADLINE_MS = 240_000;
 const HALT_DEADLINE_MS = 120_000;
 const COMMAND_TIMEOUT_MS = 300_000;
-/** The caller's environment is not passed on. */
+/** Environment of programs. The caller's environment is not passed on. */
 const ENVIRONMENT = {
   PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
   LANG: "C.UTF-8",

@@ -7,9 +7,9 @@ import { aheadFor } from "../../src/simulator/calendar.ts";
 import { type Machine, until } from "./machine.ts";
 
 export const ROOT = join(import.meta.dir, "../..");
-/** Built by `scripts/test --systemd`. */
+/** Path of the binary. `scripts/test --systemd` creates it. */
 export const BINARY = join(ROOT, "dist/licmond");
-/** Path of `licmond install`; the Debian package uses /usr/bin. */
+/** Path of the binary on the machine, as `licmond install` chooses it; the Debian package uses /usr/bin. */
 const BINARY_INSIDE = "/usr/local/bin/licmond";
 export const CONFIG = "/etc/licmond/licmond.toml";
 export const PORT = 8080;

@@ -1,5 +1,5 @@
 export interface ArchiveFile {
-  /** Relative, with `/`. Folders need no entry. */
+  /** Relative path with `/`. Folders need no entry. */
   readonly path: string;
   readonly content: Uint8Array;
   readonly executable?: boolean;

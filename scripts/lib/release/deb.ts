@@ -37,7 +37,10 @@ interface DebOptions {
   readonly folder: string;
   /** Time of every file inside, in seconds since 1970: equal inputs give equal bytes. */
   readonly epoch: number;
-  /** `none` takes a second instead of a minute, for test packages. Default: xz. */
+  /**
+   * Compression of the package. Default: xz, which takes a minute; `none` takes a second, for test
+   * packages.
+   */
   readonly compression?: "xz" | "none";
 }
 

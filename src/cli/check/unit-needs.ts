@@ -15,7 +15,7 @@ export interface Need {
   readonly names: readonly string[];
   /** The path and its parent directories, root first; then the same with all links resolved. */
   readonly places: readonly string[];
-  /** The file does not exist yet; the service creates it. */
+  /** True if the file does not exist yet and the service creates it. */
   readonly isNew: boolean;
   /** Whether reports may show the path; false for secrets. */
   readonly mayShow: boolean;

@@ -11,7 +11,7 @@ import { errorCode } from "../../store/database/store-error.ts";
 
 export interface LogSource {
   readonly name: string;
-  /** Size of the file in bytes, compressed or not. */
+  /** Size of the stored file in bytes. The file may be compressed. */
   readonly size: number;
   readonly lastWrite: number;
   /**
@@ -62,8 +62,8 @@ export type DatedLog = Awaited<ReturnType<typeof dated>>;
 
 /**
  * Finds the start of a log. `day` is the day of its first line, in days since 1970-01-01; `inferred` is
- * true if no line has a date. `firstAt` is the time of the first line with a time, in epoch ms. Reads no
- * more of the log than needed. Rejects with LogReadError if the file is not such a log.
+ * true if no line has a date. `firstAt` is the time of the first line with a time, in epoch ms. Reads only
+ * as much of the log as needed. Rejects with LogReadError if the file is not such a log.
  */
 export async function dated(source: LogSource, zone: string, debugLog: DebugLog) {
   const finder = debugLog.createFirstDay(zone);

@@ -4,7 +4,7 @@ import { type Bucket, isGap, stretches } from "../series.ts";
 
 export interface Day {
   readonly servers: ReadonlyMap<string, readonly Bucket[]>;
-  /** All servers together. A server without a reading at a time counts with its last reading. */
+  /** Seats of all servers together. If a server has no reading at a time, its last reading counts. */
   readonly site: readonly Bucket[];
   readonly until: number;
   readonly coverage: number;

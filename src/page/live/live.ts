@@ -10,7 +10,7 @@ import { openStream, type StreamNews, type TabWord } from "./stream.ts";
 
 declare global {
   interface Window {
-    /** https://www.w3.org/TR/trusted-types/; TypeScript's DOM does not declare it yet. */
+    /** Trusted Types (https://www.w3.org/TR/trusted-types/), which TypeScript's DOM does not declare yet. */
     readonly trustedTypes?: {
       createPolicy(
         name: string,

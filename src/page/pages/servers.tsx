@@ -180,7 +180,7 @@ const CHECK = `licmond probe flexnet 27000@license-server --tool /opt/flexnet/lm
 systemctl reload licmond`;
 
 export function NoServers() {
-  // Undefined while loading, and for roles without access.
+  // Path of the config file; undefined while loading, and for roles without access.
   const config = useAnswer("/api/status", {}).answer?.configFile;
   return (
     <div class="empty">

@@ -64,7 +64,7 @@ export function Pending({ error, again }: Pick<Asked<never>, "error"> & { readon
   );
 }
 
-/** Copies a text. Over plain HTTP there is no clipboard, so the text is shown and selected instead. */
+/** Copies a text. Over plain HTTP, browsers offer no clipboard, so the text is shown and selected instead. */
 export function Copy(props: Readonly<{ text: () => string; label: string; class?: string }>) {
   const [state, setState] = useState<"idle" | "copied" | "shown">("idle");
   const copy = async () => {

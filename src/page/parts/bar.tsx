@@ -89,7 +89,10 @@ export const stretch = (colour: Stretch["colour"], start: string, end: string): 
 
 const TIMELINE_WIDTH = 1000;
 
-/** Periods on the time axis of a range. Hidden from screen readers: the text beside it has the same data. */
+/**
+ * Periods on the time axis of a range. Hidden from screen readers, because the text next to it has the same
+ * data.
+ */
 export function Timeline({ range, of }: Readonly<{ range: Range; of: readonly Stretch[] }>) {
   const { start, end } = range;
   const x = (at: number) =>

@@ -21,7 +21,7 @@ const LANE = 32;
 const TOP = 24;
 const FONT = 11;
 const SHEET = 660;
-/** Distances between ticks. They are whole seats, so there is no tick at a half. */
+/** Distances between ticks in whole seats, so that ticks never show half a seat. */
 const WHOLE = Array.from({ length: 10 }, (_, power) => [1, 2, 5].map((each) => each * 10 ** power)).flat();
 
 const formatOf = (parts: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat("en-GB", parts);

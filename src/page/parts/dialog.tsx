@@ -38,7 +38,10 @@ export function ActButton({ word, act }: Readonly<{ word: string; act: () => Pro
   );
 }
 
-/** A dialog with a form, open while mounted. `button` is null when nothing is left to do. */
+/**
+ * A dialog with a form, open while mounted. `button` is the label of the button; null when nothing is left
+ * to do.
+ */
 export function FormDialog(props: {
   readonly title: string;
   readonly button: string | null;

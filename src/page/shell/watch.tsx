@@ -8,7 +8,10 @@ import { linkTo } from "../router.ts";
 import { keep, kept } from "../storage.ts";
 import { amount } from "../words.ts";
 
-/** Ids of watched features, one per line, in this browser. A watch ends with its first notification. */
+/**
+ * Name under which this browser stores the ids of watched features, one per line. A watch ends with its
+ * first notification.
+ */
 const NAME = SITE === null ? "watches" : `watches-${SITE}`;
 const idsKept = () => (kept(NAME) ?? "").split("\n").filter(Boolean);
 export const watched = signal<readonly string[]>(idsKept());

@@ -131,7 +131,7 @@ describe("clocks", () => {
 });
 
 describe("the time zone by the ages of stored checkouts", () => {
-  /** Stores a session per minute that is `ageMinutes` old at its first poll. */
+  /** Stores one session per minute. Each is `ageMinutes` old at its first poll. */
   async function withSessions(place: Place, ageMinutes: number): Promise<void> {
     await run(["keys", "create", "--name", "a", "--role", "viewer", "--config", place.config]);
     const sqlite = new Database(join(place.storage, "licmond.db"));

@@ -40,7 +40,7 @@ function begin(from: CommandPlace | null = null): void {
 
 const print = (text: string) => process.onStdout?.(Buffer.from(text));
 
-/** Reads everything: text and markers. */
+/** Reads all text and markers. */
 async function read(): Promise<string> {
   let text = "";
   for (;;) {

@@ -17,7 +17,7 @@ import { INTERVALS, makeDays } from "./rig.ts";
 afterEach(cleanUp);
 
 const SERVERS = ["eda", "cad"];
-/** When servers were read, in hours. The first coverage has counts of another monitor. */
+/** Periods in which servers were read, in hours. The first one has counts of another monitor. */
 const READ: readonly (readonly [server: string, from: number, until: number, looks: number | null])[] = [
   ["eda", 0, 5, 0],
   ["eda", 10, 30, 20],

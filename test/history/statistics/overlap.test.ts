@@ -18,7 +18,7 @@ const DAY = 24 * HOUR_MS;
 const hours = fc.oneof(fc.integer({ min: 0, max: 120 }), fc.constantFrom(0, 24, 25, 47, 48, 49, 72, 96));
 const session = fc.record({
   began: hours,
-  /** Hours until the first reading. */
+  /** Hours from the start to the first reading. */
   late: fc.constantFrom(0, 0, 0, 1, 30),
   lasted: fc.oneof(fc.constantFrom(0, 1, 23, 24, 25, 48, 72), fc.integer({ min: 0, max: 100 })),
   open: fc.integer({ min: 0, max: 9 }).map((roll) => roll === 0),

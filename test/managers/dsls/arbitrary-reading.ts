@@ -5,7 +5,7 @@ import { printCells } from "../../../src/managers/dsls/csv.ts";
 import { checkoutReading, memberReading, sumOfCounts } from "../../../src/managers/reading-parts.ts";
 import { completeReading, expiryIn, hostileText, place, printedTime, type Value } from "../arbitraries.ts";
 
-/** Readings that DSLicSrv can print, i.e. all except those that `render` excludes. */
+/** This file makes readings that DSLicSrv can print, i.e. all except those that `render` excludes. */
 
 export const ZONE = "Europe/Berlin";
 const LAST = Date.UTC(2026, 2, 30, 12, 34, 56);

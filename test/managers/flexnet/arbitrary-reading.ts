@@ -12,9 +12,10 @@ import { daemonUp, memberReading } from "../../../src/managers/reading-parts.ts"
 import { completeReading, expiryIn, type Value } from "../arbitraries.ts";
 
 /**
- * Readings that lmstat's format can express. Excluded are: other blanks in names and line ends; users whose words
- * look like hosts or displays; pools that the table cannot distinguish; versions that begin with a letter; features
- * of one name in several blocks; text that was cut or not understood.
+ * This file makes readings that lmstat's format can express. Names contain single spaces, but no other
+ * blanks and no line ends. No word of a user looks like a host or display. The table can distinguish all
+ * pools, no version begins with a letter, and no feature name occurs in several blocks. No text is cut or
+ * not understood.
  */
 
 const HOSTILE = [

@@ -14,7 +14,7 @@ import {
 import { completeReading, expiryIn, hostileText, place, printedTime, trimmed } from "../arbitraries.ts";
 import { ZONE } from "./read.ts";
 
-/** Readings that lmxendutil can print, i.e. all except those that `render` excludes. */
+/** This file makes readings that lmxendutil can print, i.e. all except those that `render` excludes. */
 
 const NEWEST = Date.UTC(2025, 2, 30, 12, 34);
 const text = hostileText(

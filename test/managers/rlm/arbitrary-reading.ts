@@ -15,7 +15,7 @@ import {
 } from "../../../src/managers/reading-parts.ts";
 import { completeReading, expiryIn, hostileText, place, printedTime, type Value } from "../arbitraries.ts";
 
-/** Readings that rlmstat can print, i.e. all except those that `render` excludes. */
+/** This file makes readings that rlmstat can print, i.e. all except those that `render` excludes. */
 
 const REPORT_TIME = Date.UTC(2025, 2, 30, 12, 34, 56);
 export const ZONE = "Europe/Berlin";

@@ -11,7 +11,7 @@ import {
 import { completeReading, expiryIn, hostileText, printedTime, trimmed } from "../arbitraries.ts";
 import { ZONE } from "./read.ts";
 
-/** Readings that lsmon can print, i.e. all except those that `render` excludes. */
+/** This file makes readings that lsmon can print, i.e. all except those that `render` excludes. */
 
 const NEWEST = Date.UTC(2025, 2, 30, 12, 34, 56);
 const line = hostileText(

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { StoreError } from "../../../src/store/database/store-error.ts";
 import { MIGRATIONS } from "../../../src/store/migrations/migrations.ts";
 
-/** Only root can change the owner of files. */
+/** Whether this process is root. Only root can change the owner of files. */
 export const isRoot = process.getuid?.() === 0;
 export const NOBODY = 65534;
 
