@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Tests make their certificates with openssl. */
+/** Whether openssl is installed. Tests make their certificates with openssl. */
 export const HAS_OPENSSL = Bun.which("openssl") !== null;
 
 if (!HAS_OPENSSL) console.error("tests with TLS are skipped: openssl not found on $PATH");

@@ -26,10 +26,10 @@ export interface Tally {
   facts: number;
   bytes: number;
   pushes: number;
-  /** Pushes without an answer, or with a status other than 200. */
+  /** Number of pushes without an answer, or with a status other than 200. */
   failures: number;
   readonly refusals: Map<number, number>;
-  /** Duration of each push. */
+  /** Duration of each push in ms. */
   pushMs: number[];
   /** Age of the oldest fact of each push at the time when the hub stored the push. */
   lagMs: number[];
@@ -49,7 +49,7 @@ export function createFleet(shape: Shape, url: string, keys: readonly string[]) 
   let factor = 1;
   let tally = newTally();
   let stopped = false;
-  /** Sites cannot reach the hub until this time, by `performance.now()`. */
+  /** Time until which sites cannot reach the hub, by `performance.now()`. */
   let awayUntil = 0;
   const sites = keys.map((key, index) => createSite(key, index));
 

@@ -27,11 +27,11 @@ interface Held {
 /** A feature's week of simulated use. */
 interface FeatureWeek {
   readonly total: number;
-  /** Ascending by `from`. */
+  /** Simulated checkouts, ascending by `from`. */
   readonly held: readonly Held[];
   /** Times at which the number of used seats changes; ascending, at most one per minute. */
   readonly changes: readonly { readonly at: number; readonly used: number }[];
-  /** Small ids of the users for each hour of the week. */
+  /** Ids of the users in each hour of the week. */
   readonly users: readonly (readonly number[])[];
   /** Denied requests, ascending by `from`. */
   readonly denied: readonly Held[];
@@ -40,7 +40,7 @@ interface FeatureWeek {
 const ZONE = "UTC";
 /** Number of different simulated weeks. Further features repeat these weeks some minutes later. */
 const PLAYED = 200;
-/** One in this many requests is denied. */
+/** One request is denied per this number of requests. */
 const DENIED_EVERY = 200;
 
 const USED = SERVERS.flatMap((server) =>

@@ -2,7 +2,7 @@ import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** `LICMOND_BINARY` selects another binary, e.g. to compare two. */
+/** Path of the measured binary. `LICMOND_BINARY` selects another one, e.g. to compare two. */
 export const BINARY = process.env.LICMOND_BINARY ?? join(import.meta.dir, "../../dist/licmond");
 
 /** A daemon with simulated servers in a temporary folder. */

@@ -20,7 +20,7 @@ interface BuildIdentity {
   readonly version: string;
   /** Git commit, with `-dirty` if the inputs differ from it; `unknown` outside of a repository. */
   readonly commit: string;
-  /** Builds with equal stamps are equal. */
+  /** Identifies the build: builds with equal stamps are equal. */
   readonly stamp: string;
 }
 

@@ -115,7 +115,7 @@ async function run(argv: string[], env: Readonly<Record<string, string>> = {}): 
 
 /** Variables that this script sets; the caller's values are dropped. */
 const OURS = ["NODE_ENV", "SLOW_TESTS", "SYSTEMD_TEST_BASE"];
-/** Slow tests run only with `SLOW_TESTS=1`. */
+/** Whether slow tests run, which need `SLOW_TESTS=1`. */
 let slow = false;
 
 /** Returns the caller's environment without variables that could change the outcome. */
@@ -141,7 +141,10 @@ const LEFT_OUT = {
   systemd: "test/!(systemd)/**",
 } as const;
 
-/** Each worker keeps its loaded modules for the next file, as a serial run would. */
+/**
+ * Options for parallel tests. Each worker keeps its loaded modules for the next file, as a serial run
+ * would.
+ */
 const PARALLEL = [`--parallel=${WORKERS}`, "--no-isolate"];
 
 interface Selection {

@@ -10,7 +10,7 @@ export interface Command<O extends Options = Options> {
   readonly options?: O;
   /** Usage line after the command's name; default: `[options]` and the arguments. */
   readonly usage?: string;
-  /** Treat everything after the first argument as arguments, not options. */
+  /** Set if everything after the first argument is an argument, not an option. */
   readonly passesOn?: true;
   run(given: Given<O>, io: CommandIo): void | Promise<void>;
 }

@@ -102,7 +102,7 @@ interface RemoteWriteDeps {
   readonly config: () => Config["remoteWrite"];
   readonly snapshot: () => Snapshot;
   readonly meters: Pick<Meters, "emit" | "add">;
-  /** `host:port` of this daemon, the name that a scraper would use. */
+  /** `host:port` of this daemon: the name that a scraper would use. */
   readonly instance: string;
   readonly clock: Clock;
   readonly timers: Timers;

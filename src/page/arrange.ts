@@ -6,7 +6,7 @@ type Key = string | number | null;
 /** A table column. It shows any value with a sort key (null for buttons), a number that may be unknown, or a time. */
 export type Keyed<T, Cell = unknown> = {
   readonly head: string;
-  /** Hidden in narrow windows. */
+  /** True if the column is hidden in narrow windows. */
   readonly wide?: boolean;
   /** True if the cells have one of a few fixed words, which must not break. */
   readonly isWord?: boolean;

@@ -16,12 +16,12 @@ import type { Period } from "./period.ts";
 
 export interface ReportRequest {
   readonly period: Period;
-  /** Current time, epoch ms. A period that is not over ends here. */
+  /** Current time in epoch ms. A period that is not over ends here. */
   readonly now: number;
   readonly zone: string;
   readonly servers: readonly ServerPicture[];
   readonly products: readonly Product[];
-  /** Only servers with all of these labels are reported. */
+  /** Labels of the reported servers. A server must have all of them. */
   readonly labels: Labels;
   readonly anonymize: boolean;
   readonly publicUrl: string | null;

@@ -2,7 +2,7 @@ import { DAY_MS } from "../domain/time/clock.ts";
 
 /** Whole week or month of a report, in the host's zone. */
 export interface Period {
-  /** `2026-10`, or `2026-W43` for an ISO 8601 week. */
+  /** Name of the period: `2026-10`, or `2026-W43` for an ISO 8601 week. */
   readonly name: string;
   readonly title: string;
   readonly start: number;

@@ -21,7 +21,7 @@ const CONDITIONS: Conditions = { settingsOf, inMaintenance: () => false };
 
 interface Look {
   readonly at: number;
-  /** Null means that the poll failed. */
+  /** Number of used seats; null if the poll failed. */
   readonly used: number | null;
   readonly total?: number;
 }

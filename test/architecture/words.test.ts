@@ -52,8 +52,8 @@ describe("types are checked everywhere", () => {
 
 describe("no foreign hosts", () => {
   /**
-   * Loopback, names without a dot, names of RFC 2606 and RFC 6761, and XML namespaces, which are never
-   * requested.
+   * Matches loopback, names without a dot, names of RFC 2606 and RFC 6761, and XML namespaces, which are
+   * never requested.
    */
   const OWN =
     /^(?:[a-z][a-z-]*|127(?:\.\d+){3}|0\.0\.0\.0|\[::1?\]|(?:[\w-]+\.)*(?:example(?:\.(?:com|net|org))?|test|invalid)|www\.w3\.org)$/;

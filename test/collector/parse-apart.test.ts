@@ -13,7 +13,7 @@ const GOOD = { ...linesProfile(`${FEATURE}\ncheckout = '^ (?<user>.+)$'`), name:
  * prevents optimization.
  */
 const EVIL = linesProfile(`${FEATURE}\ncheckout = ['^never', '^(a|aa)*(\\1)+$']`);
-/** Each line blocks the engine for a second. */
+/** Output in which each line blocks the expression engine for a second. */
 const HANGS = `solver 1/2\n${`${"a".repeat(60)}!\n`.repeat(30)}`;
 const CONTEXT = { zone: "UTC", now: 0 };
 const bytes = (text: string) => new TextEncoder().encode(text);

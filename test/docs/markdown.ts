@@ -2,7 +2,7 @@
 export interface Block {
   readonly file: string;
   readonly line: number;
-  /** `sh`, `console`, `toml`, …; empty if the fence names none. */
+  /** Language of the block: `sh`, `console`, `toml`, …; empty if the fence names none. */
   readonly language: string;
   /** NAME of the comment `<!-- run: NAME key=value … -->` above the fence, which readers do not see. */
   readonly runner: string | null;
@@ -43,7 +43,7 @@ export function blocksOf(markdown: string, file: string): Block[] {
 /** A command line, and its output as the document shows it. */
 export interface ShownCommand {
   readonly command: string;
-  /** Null if the document shows no output. */
+  /** Shown output; null if the document shows none. */
   readonly output: string | null;
 }
 

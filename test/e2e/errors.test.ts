@@ -49,7 +49,7 @@ function wrongFor(
 
 const MAY_MOUNT = await mayMount("the test with a full disk");
 
-/** Codes that a running daemon does not produce; errors-real.test.ts tests them. */
+/** Error codes that a running daemon does not produce. errors-real.test.ts tests them. */
 const ELSEWHERE: readonly ErrorCode[] = ["INTERNAL_ERROR"];
 
 let site: Site;

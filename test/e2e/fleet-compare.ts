@@ -13,7 +13,7 @@ export interface Question {
   readonly mayBeEmpty?: true;
 }
 
-/** Selects the rules of daemons, because a hub has additional rules about sites. */
+/** Parameters that select the rules of daemons, because a hub has additional rules about sites. */
 const RULES = `&rule=${DAEMON_RULES}`;
 const START = "start={start}&end={end}";
 const MAY_BE_EMPTY = { adds: ["total"], mayBeEmpty: true } as const;

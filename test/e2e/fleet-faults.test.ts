@@ -11,7 +11,10 @@ import { freePort, run, SLOW, start, until } from "./harness.ts";
 import { flexnetSays } from "./lmstat.ts";
 import { createWrongClock, HAS_COMPILER } from "./wrong-clock.ts";
 
-/** All tests share one fleet. After each fault, once a site has caught up, the hub's answers equal the site's. */
+/**
+ * All tests of this file share one fleet. After each fault, once a site has caught up, the hub's answers
+ * equal the site's.
+ */
 
 const DAY_MS = 86_400_000;
 const ROUNDS = 6;

@@ -12,7 +12,7 @@ const SEED = Number(process.env.FUZZ_SEED ?? 20260302);
 const REQUESTS = SLOW ? 30_000 : 4_000;
 const AT_ONCE = 8;
 const DEADLINE_MS = 60_000;
-/** Bun answers invalid HTTP with one of these statuses, without a body (see listen.test.ts). */
+/** Statuses with which Bun answers invalid HTTP, without a body (see listen.test.ts). */
 const BARE = [400, 413, 431, 505];
 const GROWTH_KB = 60_000;
 
@@ -88,7 +88,7 @@ test(`${REQUESTS} hostile requests over a socket do not harm the daemon`, async 
 interface RawAnswer {
   readonly status: number;
   readonly headers: Headers;
-  /** Null for a stream, which is closed after its head. */
+  /** Body of the answer; null for a stream, which is closed after its head. */
   readonly text: string | null;
 }
 

@@ -6,7 +6,7 @@ import { createSite, type Site, serverToml } from "./site.ts";
 import { createWatchedSite } from "./watched-site.ts";
 
 const SERVER = serverToml("eda", "/bin/true", 'timezone = "UTC"');
-/** The log is older than the default retention. */
+/** Config that keeps all sessions, because the log is older than the default retention. */
 const KEEP = '[retention]\nsessions = "100y"\n';
 const START = Date.UTC(2024, 11, 20);
 

@@ -14,7 +14,7 @@ export interface FlexnetState {
 
 export interface FeatureState {
   readonly total: number;
-  /** Seats in use, one per user. Default: 0. */
+  /** Number of used seats, one per user. Default: 0. */
   readonly used?: number;
   /** Holders of the seats; replaces `used`. */
   readonly holders?: readonly Holder[];
@@ -41,7 +41,7 @@ export interface Holder {
 const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 const DAY_MS = 86_400_000;
-/** Start of all seats, which stays the same from poll to poll. */
+/** Start of all seats. It is equal in all polls. */
 const HELD_SINCE = Date.now();
 /** Handles by feature, user, host and the number of the user's seat. */
 const handles = new Map<string, number>();

@@ -7,7 +7,7 @@ import { unlessSeats } from "../../src/page/words.ts";
 import type { Daemon } from "./harness.ts";
 import { leads } from "./page-rig.ts";
 
-/** A dash on screen, words for screen readers. */
+/** Text of an unknown number: a dash on screen, and words for screen readers. */
 export const UNKNOWN = "– not known";
 
 /** Formats a number as the page does. */

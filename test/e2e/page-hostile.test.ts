@@ -17,7 +17,7 @@ const NAMES = [
 ];
 /** Width of an A4 page without margins, in pixels. */
 const PAPER = 718;
-/** User input may have spaces and quotes too. */
+/** Hostile text that a user types, which may have spaces and quotes too. */
 const TYPED = `${SCRIPT} "a"\n=b \u202e`;
 
 interface Answer {

@@ -8,7 +8,7 @@ import { isLive, leads, listenTo, signIn, watchInBrowser } from "./page-rig.ts";
 
 const HOLDERS = [{ user: "lovelace", host: "ws-lovelace" }];
 const HELD = { solver: { total: 40, holders: HOLDERS, queued: 1, user: "turing" }, mesh: { total: 2 } };
-/** Names of queued hosts such as `ws500` are not unique enough to search for. */
+/** Names to search for. Names of queued hosts, such as `ws500`, are not unique enough. */
 const NAMES = /lovelace|turing/i;
 const FEATURE = "feature?server=eda&daemon=acmed&name=solver";
 const VIEWS: Readonly<Record<string, string[]>> = {

@@ -1,7 +1,7 @@
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { lmstat } from "./lmstat.ts";
 
-/** Seats of each server's only feature. Each changes hands by the clock. */
+/** Number of seats of each server's only feature. Each seat changes hands by the clock. */
 export const SEATS = 8;
 
 /** A checkout. Its user has no other checkout. */
@@ -37,7 +37,7 @@ export function takings(server: number, begin: number, start: number, end: numbe
 
 export interface Asked {
   readonly server: number;
-  /** Instant of the printed state, epoch ms. */
+  /** Time of the printed state in epoch ms. */
   readonly at: number;
 }
 

@@ -150,7 +150,7 @@ export function pollOf(
 /** Input of `plainSteps`. */
 export interface RawPoll {
   readonly at: number;
-  /** Counts by feature; a missing feature was not read. Null if the poll failed. */
+  /** Counts by feature, without features that were not read. Null if the poll failed. */
   readonly counts: ReadonlyMap<string, Counts> | null;
 }
 

@@ -62,7 +62,7 @@ export interface Media {
 export interface Seen {
   readonly status: number;
   readonly headers: Headers;
-  /** Null for a stream, which is not read. */
+  /** Body of the answer; null for a stream, which is not read. */
   readonly text: string | null;
 }
 

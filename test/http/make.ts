@@ -28,7 +28,7 @@ import { type ApiDocument, type Conformance, createConformance } from "./documen
 import { emptyHistory, historyPort } from "./history-port.ts";
 import { memoryStreams, PSEUDONYMS } from "./streams/rig.ts";
 
-/** 2026-03-01T12:00:00.000Z */
+/** Time of the tests: 2026-03-01T12:00:00.000Z. */
 export const NOW = Date.UTC(2026, 2, 1, 12);
 
 export function monitored(id: string, more: Partial<MonitoredServer> = {}): MonitoredServer {
@@ -176,7 +176,7 @@ export interface Bench {
   readonly logged: LogLine[];
   /** Log lines of one source. */
   linesOf(source: string): LogLine[];
-  /** Server names passed to the collector. */
+  /** Names of the servers in each call of the collector's rescan; null for all. */
   readonly rescans: (readonly string[] | null)[];
   now: number;
   /** Tests change it as a reload would. */
@@ -378,7 +378,7 @@ export async function pollMinutes(
     }
 }
 
-/** All benches share the document. */
+/** Checks answers against the OpenAPI document, which is the same for all benches. */
 let conformance: Promise<Conformance> | null = null;
 
 async function hold(deps: AppDeps, method: string, path: string, response: Response): Promise<void> {

@@ -23,7 +23,7 @@ const NOW = START + 2 * HOUR;
 const RANGE = `start=${START}&end=${NOW}`;
 
 const SERVERS = [a.server({ id: "crash" }), a.server({ id: "mesh" })];
-/** A user may be called `null`; a missing name is null. */
+/** Holders of the third program. A user may be called `null`; a missing name is null. */
 const ROWS = [
   a.checkout({ user: null, host: "ws7", handle: null, startedAt: null }),
   a.checkout({ user: null, host: null, handle: null, startedAt: null }),

@@ -5,7 +5,7 @@ const MANY = 1_000_000;
 
 interface WrongBody {
   readonly path: string;
-  /** JSON with a million wrong elements or a hundred thousand unknown fields. */
+  /** Body with a million wrong elements or a hundred thousand unknown fields. */
   readonly json: string;
   /** Whether the route needs no key. Such a route accepts only a few kilobytes. */
   readonly isOpen: boolean;

@@ -41,7 +41,7 @@ interface HubWanted {
   readonly config?: string;
   /** Number of hubs on one database. */
   readonly hubs?: number;
-  /** Each test has its own database and hubs. */
+  /** Whether each test has its own database and hubs. */
   readonly each?: boolean;
 }
 
@@ -54,7 +54,7 @@ export interface HubTests {
   readonly postgres: Omit<Postgres, keyof AsyncDisposable>;
   readonly database: string;
   readonly pool: Pool;
-  /** Requests without a key use the viewer's key. */
+  /** The first hub. Requests without a key use the viewer's key. */
   readonly hub: TestHub;
   readonly hubs: readonly [TestHub, TestHub];
   /** Keys named like their role. */

@@ -26,7 +26,7 @@ const LONG_LETTERS = 6;
 interface Words {
   /** Text of the dump, with its byte columns decompressed. */
   readonly text: string;
-  /** The byte columns without decompression. */
+  /** Byte columns of the dump, without decompression. */
   readonly bytes: string;
 }
 

@@ -49,7 +49,9 @@ export interface ContractCase {
   /** Set if every feature is marked as cut when a text contains everything twice. */
   readonly marksCopies?: true;
   readonly misuse: readonly (readonly string[])[];
-  /** A large output with this number of checkouts, and lines that are slow to parse if the work is quadratic. */
+  /**
+   * Large output with this number of checkouts, and lines that are slow to parse if the work is quadratic.
+   */
   readonly large: { readonly checkouts: number; readonly text: string; readonly hostile: Iterable<string> };
 }
 

@@ -168,7 +168,7 @@ async function initOf(nspawnPid: number): Promise<number | null> {
   return null;
 }
 
-/** Prefix of the copies' folders; the id of their process follows. */
+/** Start of the names of the copies' folders. The id of the process that made the copy follows. */
 const FOLDER = "licmond-machine-";
 
 /** Removes copies of runs that were killed. */

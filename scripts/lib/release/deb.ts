@@ -20,7 +20,7 @@ import { elfNeeds, libcDependency } from "./elf-needs.ts";
 
 export type DebArchitecture = "amd64" | "arm64";
 
-/** `e_machine` of the binaries of each architecture. */
+/** Number of each architecture in the `e_machine` field of its binaries. */
 const MACHINES: Readonly<Record<DebArchitecture, number>> = { amd64: 62, arm64: 183 };
 
 interface DebOptions {

@@ -1,8 +1,8 @@
 /** Requirements of a dynamic executable. */
 interface ElfNeeds {
-  /** `e_machine`: 62 = x86-64, 183 = ARM 64. */
+  /** Number of the architecture (`e_machine`): 62 is x86-64, 183 is ARM 64. */
   readonly machine: number;
-  /** DT_NEEDED: `libc.so.6`, … in the order of the file. */
+  /** Needed libraries (DT_NEEDED) in the order of the file: `libc.so.6`, … */
   readonly libraries: readonly string[];
   /** Symbol versions required of each library: `libc.so.6` → `GLIBC_2.17`, … */
   readonly versions: ReadonlyMap<string, readonly string[]>;

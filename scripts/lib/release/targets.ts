@@ -2,14 +2,17 @@ import type { DebArchitecture } from "./deb.ts";
 
 /** A target of releases. */
 export interface ReleaseTarget {
-  /** Used in file names and for `--target`. */
+  /** Name of the target in file names and for `--target`. */
   readonly name: string;
   readonly bun: Bun.Build.CompileTarget;
   readonly system: "linux" | "macos" | "windows";
   /** C library of a Linux target. */
   readonly libc: "glibc" | "musl" | null;
   readonly deb: DebArchitecture | null;
-  /** Built and checked, but not run by the project's tests. File names contain "preview". */
+  /**
+   * True if the target is built and checked, but not run by the project's tests. Its file names contain
+   * "preview".
+   */
   readonly preview: boolean;
 }
 

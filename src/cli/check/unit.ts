@@ -139,7 +139,7 @@ function dropInText(lines: readonly string[]): string {
 
 interface Finding {
   readonly what: string;
-  /** A sentence without its full stop. */
+  /** Sentence that describes the problem, without its full stop. */
   readonly message: string;
   /** Drop-in lines that fix the problem. */
   readonly lines: readonly string[];
@@ -194,7 +194,7 @@ const HARMS = [
   ["PrivateNetwork", "yes", CUT_OFF, "PrivateNetwork=no"],
 ] as const;
 
-/** By kind of access: the verb of the message, the letters of setfacl(1), and the mode bits. */
+/** For each kind of access: the verb of the message, the letters of setfacl(1), and the mode bits. */
 const RIGHTS = {
   search: { lacks: "entered", right: "x", bit: 1 },
   read: { lacks: "read", right: "r", bit: 4 },

@@ -198,7 +198,7 @@ interface BackFillDeps {
   readonly store: Store;
   readonly servers: readonly MonitoredServer[];
   readonly log: Log;
-  /** Same as in `createLive`. */
+  /** Changes the order of new session ids, as in `createLive`. */
   readonly orderIds?: (ids: number[]) => number[];
   /**
    * Stores data that belongs to the pictures of a round. Called after each round, before its hours are

@@ -49,7 +49,7 @@ export function put(alert: SitesAlert): void {
   changes.value++;
 }
 
-/** Color of an alert. A full feature is orange although its severity may be critical. */
+/** Colors of alerts. A full feature is orange although its severity may be critical. */
 export const TONES = ["crit", "full", "warn", "info"] as const;
 export type Tone = (typeof TONES)[number];
 

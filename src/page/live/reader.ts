@@ -6,7 +6,7 @@ import { ownIds, SITE } from "../here.ts";
 import type { Site } from "../model.ts";
 
 interface ReaderDeps {
-  /** Loads these servers, or all for null. Returns null if unchanged. */
+  /** Loads the servers with these ids, or all servers for null. Returns null if nothing has changed. */
   readonly load: (ids: readonly string[] | null) => Promise<readonly PictureServer[] | null>;
   readonly changed: (site: Site) => void;
   readonly failed: (error: unknown) => void;

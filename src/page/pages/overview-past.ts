@@ -57,7 +57,7 @@ export const midnight = (): number => new Date(serverNow()).setHours(0, 0, 0, 0)
 export interface Denials {
   /** Denials by feature, or by daemon if the manager only counts denials. */
   readonly of: readonly DenialGroup[];
-  /** Null if denials are unknown for all servers. */
+  /** Number of denials; null if they are unknown for all servers. */
   readonly count: number | null;
   readonly unknown: readonly LoggingRecord[];
 }

@@ -46,7 +46,7 @@ export function FormDialog(props: {
   readonly title: string;
   readonly button: string | null;
   readonly disabled?: boolean;
-  /** Runs the action; returns true when done. Errors are shown. */
+  /** Runs the action. Returns true if the dialog can close. Errors are shown. */
   readonly act?: (form: FormData) => Promise<boolean>;
   readonly leave: () => void;
   readonly children?: ComponentChildren;

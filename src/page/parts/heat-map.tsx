@@ -22,7 +22,7 @@ export function HeatMap(props: {
   readonly cells: readonly HeatCellRecord[];
   readonly total: number | null;
   readonly unit?: Unit;
-  /** Large cells with their percentage. */
+  /** True if the cells are large and show their percentage. */
   readonly isBig?: boolean;
 }) {
   const { cells, total, unit = "seats", isBig = false } = props;

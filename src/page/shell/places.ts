@@ -8,7 +8,7 @@ interface Place {
   readonly path: PagePath | "";
   readonly word: string;
   readonly letter: string;
-  /** Places with an icon are also in the bar at the bottom of a phone. */
+  /** Icon of the place. Places with an icon are also in the bar at the bottom of a phone. */
   readonly icon?: IconName;
   /** True for places that are not in the header but opened from the palette or by their letter. */
   readonly isAside?: true;

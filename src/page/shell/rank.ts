@@ -3,7 +3,7 @@ import type { Identified } from "../rows.ts";
 export interface Entry extends Identified {
   readonly kind: "page" | "site" | "action" | "server" | "feature" | "person" | "host";
   readonly name: string;
-  /** Distinguishes entries of one name. A search looks at the detail, too. */
+  /** Text that distinguishes entries of one name. The search also looks at this text. */
   readonly detail: string;
   readonly also?: string;
   readonly href?: string;

@@ -109,7 +109,7 @@ describe("equal lines in two readings", () => {
   });
 });
 
-/** Lines by letter. */
+/** Checkout lines by their letter in `changesOf`. */
 const LINES: Readonly<Record<string, CheckoutReading>> = {
   a: ann,
   b: bob,

@@ -33,7 +33,7 @@ interface Case {
   /** Whether the log was read. */
   readonly isLogged: boolean;
   readonly demand: Partial<ReturnType<typeof demandOf>["demand"]>;
-  /** Saturated seconds and affected sessions for each tried total. */
+  /** Number of saturated seconds and of affected sessions for each tried total. */
   readonly whatIf?: Record<number, [seconds: number | null, sessions: number | null]>;
 }
 

@@ -16,7 +16,7 @@ import { questionOver } from "../rig.ts";
 afterEach(cleanUp);
 
 const NOW = 300 * MINUTE_MS;
-/** `old` is no longer in the config: it has neither a reading nor an interval. */
+/** Ids of the servers. `old` is no longer in the config, so it has neither a reading nor an interval. */
 const SERVERS = ["eda", "cad", "old"];
 const INTERVALS = { eda: MINUTE_MS, cad: 10 * MINUTE_MS };
 
