@@ -33,7 +33,10 @@ interface Tab extends AsyncDisposable {
   heap(): Promise<number>;
 }
 
-/** Runs before the page's scripts. Records when rows appear, long tasks, and the time to the next frame after a key press. */
+/**
+ * Script that runs before the page's scripts. It records when rows appear, long tasks, and the time from a
+ * key press to the next frame.
+ */
 const WATCH = `
   window.long = []; window.keys = [];
   new PerformanceObserver((list) => long.push(...list.getEntries().map(({ duration }) => duration)))

@@ -15,8 +15,8 @@ interface BuiltFile {
 const HUB_INDEX = "index-hub.html";
 
 /**
- * Stored forms of each file. Clients that accept neither get the decompressed gzip form; storing plain files too would add
- * half of the size.
+ * Stored forms of each file. Clients that accept neither get the decompressed gzip form, because storing
+ * plain files too would add half of the size.
  */
 const ENCODINGS = ["gzip", "br"] as const;
 export type Encoding = (typeof ENCODINGS)[number];

@@ -54,7 +54,7 @@ export function createFleet({ store, config, clock, timers, log, build }: FleetD
   let settings: FleetSettings | null = null;
   let recorded = "";
   let toldUntil: number | null = null;
-  /** Serializes changes. */
+  /** The last change, for which the next change waits. */
   let changing: Promise<void> = Promise.resolve();
   let stopped = false;
 

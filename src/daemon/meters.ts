@@ -115,7 +115,7 @@ interface RemoteWriteDeps {
 export function createRemoteWrite(deps: RemoteWriteDeps) {
   const { config, meters, instance, log } = deps;
   let writer: Writer | null = null;
-  /** Serializes changes. */
+  /** The last change, for which the next change waits. */
   let changing: Promise<void> = Promise.resolve();
   let stopped = false;
   meters.add((emit) => writer?.emit(emit));

@@ -119,8 +119,8 @@ async function makeUser(pass: Pass, line: string): Promise<void> {
 }
 
 /**
- * Creates a missing directory. tmpfiles.d(5) sets the owner of an existing directory; the unit's
- * StateDirectory= sets the owner of the data and its contents when the service starts.
+ * Creates a missing directory. tmpfiles.d(5) sets the owner of an existing directory. When the service
+ * starts, the unit's StateDirectory= sets the owner of the data directory and its contents.
  */
 async function layDirectory(pass: Pass, path: string, mode: number, owner: OwnerName): Promise<void> {
   const place = pass.at(path);

@@ -33,7 +33,7 @@ export const UNIT_NAME = "licmond.service";
 /** Unit of a hub. It is installed with the other unit, but started only if an administrator enables it. */
 export const HUB_UNIT_NAME = "licmond-hub.service";
 
-/** Lines that replace the unit's own in the copy that `check` starts. */
+/** Unit lines that replace the installed ones in the copy that `check` starts. */
 export const TRIAL_LINES: string = trialLines;
 
 export interface InstalledText {

@@ -105,9 +105,9 @@ export function lockPath(host: Host): string {
 
 /**
  * Locks the installation, because two upgrades at once would keep the new binary as the previous one. The
- * lock is a write transaction on an empty database, which the kernel releases when the process ends;
- * `user_version` is the pid of the `holder`. Processes that the holder starts (`upgrade` runs the new
- * binary's `install`) share its lock. Throws file system errors.
+ * lock is a write transaction on an empty database, which the kernel releases when the process ends. The
+ * `user_version` of the database is the pid of the `holder`. Processes that the holder starts share its
+ * lock, because `upgrade` runs `install` of the new binary. Throws file system errors.
  */
 export function lockInstallation(path: string, parent = process.ppid) {
   mkdirSync(dirname(path), { recursive: true });

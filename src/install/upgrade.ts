@@ -5,7 +5,7 @@ import { type Host, must, restartService, rootsOwn, SERVICE_TIMEOUT_MS, serviceS
 import { HUB_UNIT_NAME, LAYOUT, UNIT_NAME } from "./layout.ts";
 import { fileAt, type Pass, runStep } from "./pass.ts";
 
-/** State of the service. `none` means that there is no unit of ours, or no systemd. */
+/** State of the service. `none` means that our unit or systemd is missing. */
 export type ServiceNow = "runs" | "stopped" | "none";
 
 export interface UpgradeWanted {

@@ -22,7 +22,7 @@ export function isTypeScript(file: SourceFile): boolean {
 }
 
 export interface Import {
-  /** Name of the import as it is written: `../domain/words.ts`, `elysia`, `node:fs`. */
+  /** Name of the import in the code: `../domain/words.ts`, `elysia`, `node:fs`. */
   readonly specifier: string;
   /** Path of the imported file from the root; null for packages. */
   readonly file: string | null;

@@ -8,7 +8,7 @@ import { readAs } from "../managers/read-as.ts";
 import { claimed, ROOT, titleOf } from "./claims.ts";
 import { type Block, commandsOf } from "./markdown.ts";
 
-/** Follows docs/managers.md in its order and compares each shown output exactly. */
+/** This file follows docs/managers.md in its order and compares each shown output exactly. */
 const FILE = "docs/managers.md";
 const SECRET = "t0k-of-the-document";
 const folder = mkdtempSync(join(tmpdir(), "licmond-docs-"));

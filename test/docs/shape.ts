@@ -1,6 +1,6 @@
 /**
- * Compares an output with the one that a document shows. Numbers, times and keys may differ, `…` matches
- * anything (on its own line: any lines), and the rest must be equal.
+ * Compares an output with the one that a document shows. Numbers, times and keys may differ. `…` matches
+ * any text, or any lines if it is alone on a line. The rest must be equal.
  */
 
 /** Returns how the outputs differ, or null. */

@@ -18,7 +18,10 @@ const QUEUED = solver(10, { queued: 2 });
 const DEGRADED: FlexnetState = { ...WELL, members: ["up", "up", "down"] };
 const UNKNOWN = { ...WELL, unknown: ["Something that was never printed before"] };
 
-/** A state, the polls until the alert fires, the good polls until it ends, and the alerts: `rule severity feature: message`. */
+/**
+ * For each case: a state, the number of polls until the alert fires, the number of good polls until it
+ * ends, and the alerts as `rule severity feature: message`.
+ */
 const CAUSES: readonly (readonly [FlexnetState | string, number, number, ...(string | RegExp)[]])[] = [
   [HELD, 1, 1, /^held_too_long warning solver: .*held by eve1 on ws1 for 30(\.\d)? h, longer than 2 h$/],
   // Rules about counts fire after one poll, and end after two good polls.

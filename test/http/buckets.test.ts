@@ -52,7 +52,7 @@ describe("a token bucket", () => {
   test("refuses nothing that capacity and rate allow", () => {
     fc.assert(
       fc.property(rates, fc.array(fc.integer({ min: 0, max: 3000 }), { maxLength: 200 }), (rate, moves) => {
-        // Requests × 60,000, so that the model is exact too.
+        // Level of the bucket in requests × 60,000, so that the model is exact too.
         let level = rate.capacity * 60_000;
         drive(rate, moves).draws.forEach(({ allowed }, index) => {
           level = Math.min(rate.capacity * 60_000, level + (moves[index] ?? 0) * rate.perMinute);

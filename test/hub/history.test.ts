@@ -3,7 +3,7 @@ import { cleanUp } from "../store/place.ts";
 import { describeHub } from "./describe-hub.ts";
 import { type HistorySite, makeSite } from "./history-site.ts";
 
-/** A Wednesday morning. */
+/** Time of the tests: a Wednesday morning. */
 const NOW = Date.parse("2026-03-04T10:25:00Z");
 const DAYS = 5;
 const NAMES = ["muc", "blr"] as const;

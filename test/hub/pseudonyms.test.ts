@@ -14,7 +14,7 @@ import { makeSite } from "./history-site.ts";
 import { dumpOf, HAS_POSTGRES } from "./postgres.ts";
 import { keyAt, known, startHub, type TestHub } from "./rig.ts";
 
-/** A Wednesday morning. */
+/** Time of the tests: a Wednesday morning. */
 const NOW = Date.parse("2026-03-04T10:25:00Z");
 
 /**

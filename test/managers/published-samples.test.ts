@@ -245,7 +245,7 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
   },
 };
 
-/** Part of an output; the line of its module is missing. */
+/** Part of an output, without the line of its module. */
 const FRAGMENT = "olicense/omni-unknown-clients-lines.txt";
 
 describe("published samples", () => {

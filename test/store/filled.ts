@@ -10,7 +10,7 @@ import { plainKey } from "./plain-key.ts";
 const clock = { now: () => Date.now() };
 
 export interface Filled {
-  /** Presented keys; the first one is revoked. */
+  /** Keys as clients send them. The first one is revoked. */
   readonly keys: readonly string[];
   readonly secret: Uint8Array;
   readonly newestId: number;

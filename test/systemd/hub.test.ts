@@ -16,7 +16,7 @@ api_key_file = "/etc/licmond/fleet.key"
 `;
 const hubToml = (database: string) =>
   `[http]\nhost = "0.0.0.0"\nport = ${HUB_PORT}\n[hub]\ndatabase = "${database}"\n`;
-/** The test's PostgreSQL needs no password, but the config gets one anyway. */
+/** URL of the test's PostgreSQL. It needs no password, but the config gets one anyway. */
 const DATABASE = `postgres://licmond@127.0.0.1:${POSTGRES_PORT}/postgres"\ndatabase_password_file = "/etc/licmond/hub-database`;
 
 /** Writes a file that only the services can read. */

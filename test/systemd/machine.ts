@@ -10,7 +10,7 @@ import { gather, until } from "../until.ts";
 
 export { until };
 
-/** Root of the base; undefined if machines cannot boot here, so the tests are skipped. */
+/** Root of the base. It is undefined if machines cannot boot here, and the tests are then skipped. */
 export const BASE = process.env.SYSTEMD_TEST_BASE;
 
 export type Machine = ReturnType<typeof createMachine>;

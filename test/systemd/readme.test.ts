@@ -14,7 +14,7 @@ const SHOWN = { this: "0.1.0", next: "0.2.0" };
 /** Name of a release's executable. */
 const nameOf = (which: string) => `licmond-${which}-linux-x64`;
 
-/** The license server and tool of the documents, before licmond is installed. */
+/** Commands that create the license server and tool of the documents, before licmond is installed. */
 const HOST = `echo 127.0.0.1 lic1 >>/etc/hosts
 systemd-run --quiet --unit=lmgrd --socket-property=ListenStream=127.0.0.1:27000 sleep infinity
 useradd --system prometheus
@@ -34,7 +34,10 @@ const TOOL = `#!/bin/sh
 exec "$(command -v licmond)" simulate flexnet --server eda --timezone Europe/Berlin "$@"
 `;
 
-/** Documents other than the README assume a running licmond, with a server whose log is not readable yet. */
+/**
+ * Commands for documents other than the README. These documents assume a running licmond, with a server
+ * whose log is not readable yet.
+ */
 const INSTALLED = `chmod +x ${nameOf(version)}
 ./${nameOf(version)} install
 echo secret >/etc/licmond/secrets/webhook

@@ -59,7 +59,7 @@ export const who = command({
 });
 
 /**
- * Returns the features with that name. If none has it, ignores case; if still none matches, returns the
+ * Returns the features with that name. Without a match, ignores case. If still none match, returns the
  * features whose name contains the given name. Throws Failure with the closest names if no feature matches.
  */
 export async function featuresNamed(

@@ -91,7 +91,7 @@ function checkLicenseFile(id: string, file: string, report: Report): void {
 }
 
 /**
- * Maximum number of simultaneous polls, and the time after which no more polls begin. They limit the total
+ * Maximum number of simultaneous polls, and the time within which polls may begin. They limit the total
  * wait for servers that do not answer. A poll that has begun keeps its own timeout.
  */
 const LIMITS = { atOnce: 32, beginWithinMs: 60_000 };

@@ -12,13 +12,13 @@ import { Filter } from "./search-field.tsx";
 
 export type Column<T> = Keyed<T, ComponentChildren>;
 
-/** The feature of a row, with server and daemon. */
+/** Column with the feature of a row, its server and its daemon. */
 export const FEATURE: Column<Parameters<typeof featureText>[0]> = {
   head: "Feature",
   by: featureText,
   cell: (row) => <FeatureLink {...row} />,
 };
-/** The person of a row. */
+/** Column with the person of a row. */
 export const PERSON: Column<{ readonly user: string | null }> = {
   head: "Person",
   by: ({ user }) => user,

@@ -30,7 +30,10 @@ function episodesOf(...attempts: Attempt[]) {
   );
 }
 
-/** `d`enied, `g`ranted, `q`ueued or `x` (left the queue) at a second, with options: another reason, user, feature or server. */
+/**
+ * Outcomes by the letter of an attempt. An attempt such as `d30:bob` has a letter, a second, and optionally
+ * another reason, user, feature or server.
+ */
 const KINDS = { d: "denied", g: "granted", q: "queued", x: "dequeued" } as const;
 const OPTIONS: Readonly<Record<string, Partial<Attempt>>> = {
   full: FULL,
