@@ -15,8 +15,8 @@ interface LoadResult {
 }
 
 /**
- * Sends GET requests over a few persistent connections. It parses bytes, because `fetch` would cost as much as the server.
- * Answers need a Content-Length; only status 200 counts.
+ * Sends GET requests over a few persistent connections. Parses bytes, because `fetch` would cost as much as
+ * the server. Answers need a Content-Length, and only those with status 200 count.
  */
 export async function load(options: LoadOptions): Promise<LoadResult> {
   const latenciesMs: number[] = [];

@@ -3,7 +3,10 @@ import { moment } from "./format.ts";
 
 type Key = string | number | null;
 
-/** A table column. It shows any value with a sort key (null for buttons), a number that may be unknown, or a time. */
+/**
+ * A table column. Its value is any value with a sort key (null for buttons), a number that may be unknown,
+ * or a time.
+ */
 export type Keyed<T, Cell = unknown> = {
   readonly head: string;
   /** True if the column is hidden in narrow windows. */

@@ -7,8 +7,8 @@ const earliest = <T extends string>(values: readonly (T | null)[]) =>
   values.filter((each) => each !== null).sort()[0] ?? null;
 
 /**
- * Merges features of one name on several servers or daemons. Seats add up, and the merged row has the worst
- * state and the first expiry. Its id is not the id of a feature.
+ * Merges features of the same name on several servers or daemons. Adds up their seats, and takes the worst
+ * state and the first expiry. The id of the merged row is not the id of a feature.
  */
 export function groupedByName(rows: readonly FeatureRow[]): FeatureRow[] {
   return [...Map.groupBy(rows, ({ feature }) => `${feature.unit} ${feature.name}`)].map(([named, of]) => {

@@ -47,7 +47,10 @@ export function sessionBegin(
   return 1000 * (session.durationSeconds + 1) > reported ? started : Date.parse(session.firstSeenAt);
 }
 
-/** Licenses of one server that expire on one day. They form a group, because the licenses of one file end together. */
+/**
+ * Licenses of a server that expire on the same day. They form a group, because the licenses of a file
+ * usually end together.
+ */
 export interface ExpiryGroup {
   readonly server: string;
   readonly on: string;

@@ -590,7 +590,7 @@ describe("targets", () => {
     rig.usage(9);
     expect(told()).toEqual(["server", "feature", "before", "muc"]);
     rig.down();
-    // This alert is about the server, so the target for features gets nothing.
+    // The alert is about the server, so the target for features gets nothing.
     expect(told()).toEqual(["server", "rule", "muc"]);
     rig.disk = 99;
     rig.pass(1);

@@ -35,7 +35,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Replaces paths and addresses by those of this test. */
+/** Replaces the document's paths and addresses by the ones that this test uses. */
 function adapted(config: string): string {
   return config
     .replaceAll("/opt/tok/tokstat", place("tokstat"))

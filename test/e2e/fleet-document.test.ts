@@ -63,7 +63,7 @@ describe.skipIf(!HAS_POSTGRES || !HAS_OPENSSL)(FILE, () => {
   const asAdministrator = () =>
     new Bun.SQL(`postgres://postgres@127.0.0.1:${postgres.port}/postgres`, { max: 1 });
 
-  /** Adds lines to pg_hba.conf before those that trust everyone. Returns lines that PostgreSQL rejects. */
+  /** Adds lines to pg_hba.conf above the lines that trust everyone. Returns lines that PostgreSQL rejects. */
   async function configureHba(lines: string): Promise<{ error: string }[]> {
     const sql = asAdministrator();
     try {

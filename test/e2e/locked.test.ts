@@ -60,7 +60,7 @@ test("while another program locks both databases, reads work, and seats are stor
   const { key: made } = (await created.json()) as { key: string };
   expect((await daemon.get("/api/licenses", made)).status).toBe(200);
   expect((await rescan()).status).toBe(200);
-  // The two sessions are those of ada and linus. The polls with grace could not be stored.
+  // These are the sessions of ada and linus. The polls with grace could not be stored.
   await at.stored(2);
   expect(await users()).toMatchObject([{ user: "linus", session: expect.any(Number) }]);
   for (const line of ["Cannot store pictures", "Pictures are stored again"])

@@ -174,7 +174,7 @@ export async function inspect(page: Page, address: string, path: string): Promis
 
 /** Returns axe's findings as `rule: element`. */
 export async function violations(page: Page): Promise<string[]> {
-  // The page's policy blocks inserted scripts, but not those of the debugger.
+  // The page's policy blocks inserted scripts, but not scripts that the debugger runs.
   await page.evaluate(`window.axe === undefined && (() => { ${await AXE.text()} })()`);
   const { violations: found } = await page.evaluate<{
     violations: { id: string; nodes: { target: string[]; failureSummary: string }[] }[];

@@ -95,10 +95,7 @@ export async function createSiteRig(
       return site;
     },
     done,
-    /**
-     * Applies a poll with these users. Its time is one minute after the last poll or the clock, the
-     * later of the two.
-     */
+    /** Applies a poll with these users, one minute after the last poll or the clock, whichever is later. */
     async poll(users: readonly string[], more: Partial<PollOutcome> = {}) {
       at = Math.max(at, rig.clock.time) + 60_000;
       const features = [a.feature({ used: users.length, checkouts: checkouts(users) })];

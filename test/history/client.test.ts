@@ -106,8 +106,8 @@ describe("history queries in a worker", () => {
     await client.query("features", {});
     workers[0]?.terminate();
     const first = await failed(client.query("features", {}));
-    // The client may notice the dead worker before or after this query. It answers the next one in any
-    // case.
+    // The client may notice the dead worker before or after this query. In both cases, the client answers
+    // the next query.
     if (!Array.isArray(first)) expect(first).toBeInstanceOf(StoreError);
     expect(await client.query("features", {})).toHaveLength(1);
     expect(workers).toHaveLength(2);

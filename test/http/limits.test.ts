@@ -116,7 +116,7 @@ describe("the address's bucket", () => {
   test("is not used by a valid key, and does not block it when others have emptied it", async () => {
     const at = tight();
     for (let n = 0; n < 5; n++) {
-      // A millisecond is enough for the key's bucket, but not for that of the address.
+      // A millisecond is enough to refill the key's bucket, but not the address's bucket.
       at.now += 1;
       expect(await at.status("/api/licenses/summary")).toBe(200);
       expect(await at.status("/api/nowhere")).toBe(404);
@@ -171,7 +171,8 @@ test("clients of a trusted proxy have a bucket each, until a reload removes the 
     (await fetch(url, { headers: { "x-forwarded-for": forwarded } })).status;
   for (const client of ["203.0.113.1", "2001:db8::1"])
     expect([await from(client), await from(client), await from(client)]).toEqual([401, 401, 429]);
-  // The address is in the same /64, or the client wrote another address before that of the proxy.
+  // The address is in the same /64, or the client wrote another address before the address that the proxy
+  // adds.
   expect(await from("2001:db8::beef")).toBe(429);
   expect(await from("198.51.100.1, 203.0.113.1")).toBe(429);
   expect(await from("203.0.113.4")).toBe(401);

@@ -35,7 +35,10 @@ const as = (argv: readonly string[]) =>
     ? [...argv]
     : ["setpriv", `--reuid=${account.uid}`, `--regid=${account.gid}`, "--clear-groups", ...argv];
 
-/** Returns the output of `pg_dump`. It does not block, because a hub in this process may hold a lock that pg_dump waits for. */
+/**
+ * Returns the output of `pg_dump`. Does not block, because a hub in this process may hold a lock that
+ * pg_dump waits for.
+ */
 export async function dumpOf(url: string): Promise<string> {
   const dumped = Bun.spawn([bin("pg_dump"), "--dbname", url], {
     env: { TZ: "UTC", PATH: "/usr/bin:/bin" },

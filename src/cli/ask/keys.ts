@@ -107,9 +107,9 @@ export const keys: Group = {
 };
 
 /**
- * Calls `work` with the keys in the configured storage directory, or with those of a hub. The daemon may be
- * running. Without a database, `work` gets null. Commands that create keys pass `check`, which runs first;
- * then a missing database is created.
+ * Calls `work` with the keys in the configured storage directory, or with a hub's keys. The daemon may be
+ * running. Without a database, `work` gets null. Commands that create keys pass `check`. It runs first, and
+ * a missing database is then created.
  */
 async function withKeys(
   file: string | undefined,

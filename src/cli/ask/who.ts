@@ -73,8 +73,8 @@ export async function featuresNamed(
   const alike = containing.filter((one) => one.name.toLowerCase() === name.toLowerCase());
   const exact = alike.filter((one) => one.name === name);
   for (const found of [exact, alike, containing]) if (found.length > 0) return found;
-  // The API fails and suggests the closest features. It accepts any name while a server has never been
-  // read, so compare names here too.
+  // The API fails and suggests the closest features. But while a server has never been read, the API
+  // accepts any name, so compare names here too.
   await find("feature");
   const { features } = await client.get<Features>(licenses("features", narrow));
   const closest = closestNames(name, new Set(features.map((one) => one.name))).map((one) => `"${one}"`);

@@ -174,7 +174,7 @@ function serverSpans(past: Past): Span[] {
     end,
   );
   return rows.map(({ from, readAt, status }) => {
-    // Only the last reading of a stretch is stored; assume that the other readings were evenly spread.
+    // Only the last reading of a stretch is stored. Assume that the earlier readings were evenly spread.
     const looks = Math.round((readAt - from) / paceAt(from));
     const everyMs = Math.max(1_000, (readAt - from) / Math.max(1, looks));
     // A failed poll sets `unknown`, unless the server is known to be down.
@@ -222,7 +222,7 @@ function heldMsOf({ conditions }: Past, { server, daemon, feature }: KnownFeatur
   return conditions.settingsOf(server, daemon, feature).heldHours * HOUR_MS;
 }
 
-/** Returns the users that held seats of one feature for too long. */
+/** Returns the users that held seats of a feature for too long. */
 function holdSpans(past: Past, known: KnownFeature): Span[] {
   const { read, blank, start, end } = past;
   const heldMs = heldMsOf(past, known);

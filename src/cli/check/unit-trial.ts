@@ -79,8 +79,8 @@ function serviceLines(unit: string): string {
 }
 
 /**
- * Returns the path of a binary that the sandbox can run: the unit's own binary, or this one, bound to a
- * place that the sandbox does not hide.
+ * Returns the path of a binary that the sandbox can run. This is the unit's own binary, or a bind mount of
+ * the running one, at a place that the sandbox does not hide.
  */
 async function reachableBinary(unit: string, folder: string): Promise<{ path: string; lines: string[] }> {
   if (unit.includes(`=${process.execPath} `)) return { path: process.execPath, lines: [] };

@@ -89,7 +89,7 @@ function siteOf(options: FleetOptions, site: string, servers: readonly string[],
   return demoSite({ ...options, ...place, servers, more }, options.ahead);
 }
 
-/** Creates an admin key, and a key file for each site. Revokes those of an earlier run. */
+/** Creates an admin key, and a key file for each site. Revokes the keys of an earlier run. */
 async function makeKeys({ hub }: Config, directory: string) {
   if (hub === null) throw new Error("the hub's config has no [hub]");
   const pool = openPool(hub, 2);

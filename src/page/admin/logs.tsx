@@ -205,9 +205,9 @@ const GATHER_MS = 200;
 const RETRY_MS = 5_000;
 
 /**
- * Reads the last lines of the log, then new lines from a separate stream, because all tabs share the other
- * stream. Closes the stream while the tab is hidden, and then resumes after the last line. Returns a
- * function that stops reading.
+ * Reads the last lines of the log, then new lines from a separate stream, because the page's other stream
+ * is shared by all tabs. Closes the stream while the tab is hidden, and then resumes after the last line.
+ * Returns a function that stops reading.
  */
 function followLog(filter: LogFilter, follower: Follower): () => void {
   const end = new AbortController();

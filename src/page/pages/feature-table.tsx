@@ -105,7 +105,7 @@ const COLUMNS: readonly (ListColumn<FeatureRow> & { readonly id?: Optional })[] 
   { id: "age", head: "Age", order: "age", width: "5rem", class: "opt", cell: Freshness },
 ];
 
-/** Sorts features by any column. To sort by peaks or denials, first reads those of all features. */
+/** Sorts features by any column. To sort by peaks or denials, first reads the last day of all features. */
 export function useInOrder(rows: () => FeatureRow[], sort: string, of: unknown): FeatureRow[] {
   const needsDays = /^-?(peak|denied)$/.test(sort);
   useEffect(() => {
@@ -179,7 +179,7 @@ function Freshness(row: FeatureRow) {
   return <span class="q">{age}</span>;
 }
 
-/** Chooses the shown columns. This browser stores the choice. */
+/** Chooses the shown columns. This browser stores the choice for the next visit. */
 export function ColumnChoice() {
   const choose = (column: Optional, on: boolean) => {
     hidden.value = on ? hidden.value.filter((each) => each !== column) : [...hidden.value, column];

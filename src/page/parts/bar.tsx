@@ -12,8 +12,8 @@ const OUTLINED = new Set<Part["kind"]>(["r", "e", "s", "es", "w"]);
 const round = (value: number) => Math.round(value * 10) / 10;
 
 /**
- * Returns a rounded rectangle as part of a path. All parts of one kind share an element, because a list has
- * many bars.
+ * Returns a rounded rectangle as part of a path. All parts of the same kind share an element, because a
+ * list has many bars.
  */
 function outline({ kind, x, width }: Part): string {
   const line = OUTLINED.has(kind) ? 0.5 : 0;

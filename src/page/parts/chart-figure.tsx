@@ -105,8 +105,8 @@ function lanesOf(denied: Denials | null, waiting: number): readonly Lane[] {
 
 /**
  * Returns the time since which a feature's denials are known and listed, in epoch ms. Returns null if
- * denials are unknown, or not known by feature. In a truncated answer, which lacks the oldest denials, the
- * time is that of the oldest listed denial.
+ * denials are unknown, or not known by feature. If the answer is truncated, it lacks the oldest denials, so
+ * the time is the time of the oldest listed denial.
  */
 function namedSince({ logging: [logging], denials, total }: Denials): number | null {
   // Only some managers count denials by feature, so a feature without counted denials may still have some.

@@ -108,7 +108,7 @@ export const featureText = (of: {
   readonly feature?: string | null | undefined;
 }): string => [of.feature ?? unnamed(of.daemon), of.server, of.daemon].join(" ");
 
-/** Links to a feature, with server and daemon, because two daemons may have features of one name. */
+/** Links to a feature, with server and daemon, because two daemons may have features of the same name. */
 export function FeatureLink(props: {
   readonly server?: string | undefined;
   readonly daemon?: string | undefined;

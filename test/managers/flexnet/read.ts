@@ -41,7 +41,7 @@ export function around(lines: readonly string[], banner = "Fri 10/20/2017 17:02"
   ].join("\n")}\n`;
 }
 
-/** Returns a block of one pool with these lines. */
+/** Returns a block of a single pool with these lines. */
 export function block(name: string, used: number, lines: readonly string[], total = 100): string[] {
   return [
     `Users of ${name}:  (Total of ${total} licenses issued;  Total of ${used} licenses in use)`,
