@@ -147,7 +147,7 @@ function printWithoutFile(problem: Problem): string {
   return line + printProblem({ ...problem, file: null, line: null });
 }
 
-/** Clears stored log lines in steps, between which others have their turn. */
+/** Clears stored log lines in steps, so that other work can run between the steps. */
 export function createLogsPort(store: Store, bus: Pick<Bus, "commit" | "lastPublished">): HttpDeps["logs"] {
   const logs = createLogs(store);
   return {

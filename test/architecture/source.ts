@@ -28,10 +28,7 @@ export interface Import {
   readonly file: string | null;
 }
 
-/**
- * Returns every import and re-export of a file. Bun's scanner leaves out type imports, which must follow the
- * rules too.
- */
+/** Returns every import and re-export of a file, including type imports, which Bun's scanner leaves out. */
 export function importsOf(source: SourceFile): Import[] {
   const specifiers = new Set<string>();
   for (const [, from, bare, dynamic] of source.text.matchAll(

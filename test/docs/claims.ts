@@ -1,4 +1,4 @@
-/** Says which test runs which block of the documents. */
+/** This file lists which test runs which block of the documents. */
 import { join } from "node:path";
 import { type Block, blocksOf } from "./markdown.ts";
 

@@ -1,4 +1,4 @@
-/** Prints the heap size of 100 hosts and their sessions that were sliced from outputs of 1 MB each. */
+/** Prints the heap size of 100 hosts and their sessions, which were sliced from outputs of 1 MB each. */
 import { heapStats } from "bun:jsc";
 import { applyPoll } from "../../src/domain/polls/apply-poll.ts";
 import { NO_TRACKING, trackSessions } from "../../src/domain/polls/track-sessions.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 
-/** WCAG 2 asks for 4.5 of text and 3 of marks (bars, shapes, edges of controls). */
+/** WCAG 2 requires a contrast of 4.5 for text, and of 3 for marks (bars, shapes, edges of controls). */
 const TEXT = ["text", "text-2", "text-3", "accent", "full", "warn", "crit", "stale", "partial", "unknown"];
 const MARKS = [
   ...["ok", "full", "warn", "crit", "stale", "partial", "unknown"].map((state) => `${state}-mark`),

@@ -13,7 +13,7 @@ export interface Need {
   readonly access: "read" | "run" | "write";
   /** Names of a program to look up in the service's $PATH; empty if the path is known. */
   readonly names: readonly string[];
-  /** The path and its parent directories, root first; then the same with all links resolved. */
+  /** The path and its parent directories, root first. Then the same places with all links resolved. */
   readonly places: readonly string[];
   /** True if the file does not exist yet and the service creates it. */
   readonly isNew: boolean;

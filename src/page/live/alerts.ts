@@ -40,7 +40,10 @@ function take({ alert: id, type, timestamp, change, ...fields }: AlertEvent): vo
   if (firing.value !== null) put({ ...fields, id });
 }
 
-/** Applies the answer to an action, because the alert's event may come later, or never while nothing is live. */
+/**
+ * Applies the alert in the answer to an action. The alert's event may come later, or never while nothing is
+ * live.
+ */
 export function put(alert: SitesAlert): void {
   const next = new Map(firing.value);
   next.delete(alert.id);

@@ -62,7 +62,10 @@ export interface Denials {
   readonly unknown: readonly LoggingRecord[];
 }
 
-/** Reads denials every quarter of an hour; events keep them current. `denials` is null while unknown. */
+/**
+ * Reads denials every quarter of an hour. In between, events keep them current. `denials` is null while
+ * they are unknown.
+ */
 export function useDenials(): { readonly denials: Denials | null; readonly isUnread: boolean } {
   const asked = { start: new Date(midnight()).toISOString(), limit: "10000" };
   const { answer: read, error } = useAnswer(

@@ -215,7 +215,7 @@ test("ids of targets do not depend on their order, and reveal nothing", () => {
   // Same as in 0.1, so that an upgrade keeps queued notes.
   const identity = JSON.stringify(["webhook", "https://a.example/token-HUSH", "json", "warning", null]);
   expect(a?.id).toBe(new Bun.CryptoHasher("sha256").update(identity).digest("hex").slice(0, 16));
-  // The filter is part of the identity; the name and the file of the secret are not.
+  // The filter is part of the identity, but the name and the file of the secret are not.
   const idOf = (change: Partial<Notification>) =>
     createTargets([webhookTo("https://a.example/token-HUSH", change)])[0]?.id;
   expect(idOf({ servers: ["eda"] })).not.toBe(a?.id);

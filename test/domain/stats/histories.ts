@@ -33,7 +33,7 @@ export function seriesOf(polls: readonly Poll[], start: number, end: number): Se
   return { feature: FEATURE, start, end, steps };
 }
 
-/** Returns the last poll at or before each second; null if that poll is a gap. */
+/** Returns for each second the last poll up to that second; null if that poll is a gap. */
 export function seconds(polls: readonly Poll[], lengthSeconds: number): (Poll | null)[] {
   const held: (Poll | null)[] = [];
   const bySecond = new Map(polls.map((poll) => [poll.at, poll]));

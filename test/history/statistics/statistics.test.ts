@@ -43,7 +43,7 @@ const polls = fc.array(
     total: fc.constantFrom<(number | null)[]>(2, 3, 3, 3, 0, 8, null),
     unlimited: fc.integer({ min: 0, max: 7 }).map((roll) => roll === 0),
     users: fc.option(fc.subarray(["ada", "bob", "eve", "uma"]), { freq: 12 }),
-    /** Seconds between a new user's start and the poll. */
+    /** Number of seconds from a new user's start to the poll. */
     lead: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 200 }), fc.integer({ min: 1, max: 7200 })),
     same: fc.integer({ min: 0, max: 3 }).map((roll) => roll > 0),
     pack: fc.integer({ min: 0, max: 5 }).map((roll) => roll === 0),
