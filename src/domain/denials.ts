@@ -117,9 +117,7 @@ export function countDenials(before: DenialCounters, picture: Counting) {
   return { counters: counters as DenialCounters, denied, changed };
 }
 
-/**
- * Maximum time between attempts for the same reason that share a row. Clients retry every 30 to 60 seconds.
- */
+/** Maximum time between attempts that share a row. Clients retry every 30 to 60 seconds. */
 export const RETRY_WINDOW_MS = 300_000;
 /** Maximum time from a denial to the grant of the same request. */
 const GRANT_AHEAD_MS = 10_000;

@@ -8,10 +8,7 @@ import { AUDIENCES, type Audience, DENIAL_STATES, ROLES, type Role } from "./wor
 const ID_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789";
 const ID_LENGTH = 12;
 const SECRET_BYTES = 32;
-/**
- * Number of byte values that are used. Larger bytes are dropped, because they would make the first letters
- * more frequent.
- */
+/** Number of byte values that are used. Others would make the first letters more frequent. */
 const FAIR_BYTES = 256 - (256 % ID_ALPHABET.length);
 
 const KEY = /^lmk_([a-z0-9]{12})_([A-Za-z0-9_-]{43})$/;
@@ -96,9 +93,7 @@ export interface KeyRecord extends NewKey {
   readonly state: KeyState;
   readonly createdAt: number;
   readonly revokedAt: number | null;
-  /**
-   * Time of the last use; null if never used. It may be a few seconds old if another process uses the key.
-   */
+  /** Time of the last use, null if never; a few seconds late if another process uses the key. */
   readonly lastUsedAt: number | null;
   /** Set for callers without a key while `[page] public` is `counts`. */
   readonly countsOnly?: boolean;

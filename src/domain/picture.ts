@@ -57,9 +57,7 @@ export interface FeaturePicture
   /** Holders of open sessions that are missing from the last reading, because it was cut. */
   readonly alsoHeldBy?: readonly Holder[];
   readonly queue: readonly QueuePicture[];
-  /**
-   * Number of consecutive good readings without this feature. The second such reading removes the feature.
-   */
+  /** Number of consecutive good readings without this feature. The second removes the feature. */
   readonly missed: number;
   /** 1 while `pools` come from the previous reading, because the last reading has none; else 0. */
   readonly missedPools: number;
@@ -84,10 +82,7 @@ export interface QueuePicture extends QueueReading {
 }
 
 export interface PoolPicture extends PoolReading {
-  /**
-   * The manager's number of the pool, or else an id made of version, expiry, vendor string, kind and
-   * ordinal.
-   */
+  /** The manager's pool number, or an id made of version, expiry, vendor string, kind and ordinal. */
   readonly id: string;
 }
 

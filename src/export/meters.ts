@@ -97,10 +97,7 @@ const OUTCOME_OF = {
   TIMEOUT: "timeout",
 } as const satisfies Record<PollErrorCode, string>;
 
-/**
- * Bounds of the buckets in seconds. Tools usually answer in a tenth of a second, but may take up to ten
- * minutes.
- */
+/** Bounds of the buckets in seconds. Tools usually answer in 0.1 s, but may take ten minutes. */
 const BOUNDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
 export function createPollMeter() {

@@ -209,10 +209,7 @@ function emitParts(picture: ServerPicture, server: Labels, emit: Emit): void {
   }
 }
 
-/**
- * Returns the first part of each name, because tools may print a part twice and a duplicate series is an
- * error.
- */
+/** Returns the first part of each name: tools may print a part twice, and a duplicate series is an error. */
 function byName<Part extends { readonly host: string; readonly port: number | null }>(
   parts: readonly Part[],
 ): Map<string, Part> {

@@ -9,10 +9,7 @@ import { type Day, MAX_FACTS, MAX_PACKED_BYTES, MAX_UNPACKED_BYTES, type Push } 
 import type { States } from "./states.ts";
 
 const SLICE_FACTS = 250;
-/**
- * Maximum number of characters of facts, states and days in one push, well below the limit of an unpacked
- * push.
- */
+/** Maximum number of characters per push, well below the limit of an unpacked push. */
 const CHARS = { facts: 2_500_000, states: 2_000_000, days: 700_000 };
 
 export interface Batch {

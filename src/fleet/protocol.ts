@@ -389,10 +389,7 @@ export const Push = Type.Object({
   begins: Type.Boolean(),
   /** Former name of the site. On a hello, the hub gives the site the data of that name in the same epoch. */
   formerly: Type.Optional(SiteName),
-  /**
-   * Set in the last push of a process, so that the next process need not wait until the site counts as
-   * silent.
-   */
+  /** Set in the last push of a process, so that the next process can push at once. */
   stops: Type.Optional(Type.Boolean()),
   /**
    * How long the hub may hold its answer until it has a command. Absent if the site has more to push or is
@@ -454,9 +451,7 @@ export type Command = Static<typeof Command>;
 export const Answer = Type.Object({
   cursor: Count,
   commands: Type.Array(Command),
-  /**
-   * Servers for which the hub wants complete pictures, because the sent ones do not match those of the hub.
-   */
+  /** Servers whose complete pictures the hub wants, because the sent differences do not match its own. */
   wanted: Type.Array(Name),
   retryAfterMs: Type.Optional(Count),
 });

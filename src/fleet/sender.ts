@@ -13,10 +13,7 @@ const SEND_TIMEOUT_MS = 60_000;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = MINUTE_MS;
 const STOP_GRACE_MS = 2_000;
-/**
- * Time for which acknowledged facts are kept, because a hub whose database fails over may lose its last
- * commits.
- */
+/** Time for which acknowledged facts are kept. A failover of the hub's database may lose commits. */
 const KEEP_MS = HOUR_MS;
 
 type Failed = keyof typeof WORDS;

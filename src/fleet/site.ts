@@ -15,9 +15,7 @@ import { HEARTBEAT_MS } from "./protocol.ts";
 import { createSender, type Talk } from "./sender.ts";
 import { createStates } from "./states.ts";
 
-/**
- * Pattern of a key of at least 32 bytes in base64 or hex. An HMAC with a shorter key could be brute-forced.
- */
+/** At least 32 bytes in base64 or hex. A shorter key of the HMAC could be brute-forced. */
 const KEY = /^[A-Za-z0-9+/_-]{43,1024}={0,2}$/;
 
 export const MAKE_KEY = "openssl rand -base64 32";

@@ -10,10 +10,7 @@ export interface KnownRoute {
   readonly path: string;
   /** Access by method (HEAD as GET), in the order of the header `Allow`. */
   readonly access: Map<string, Access>;
-  /**
-   * Whether `?api_key=` is accepted, because clients of streams, sockets and the calendar cannot set
-   * headers.
-   */
+  /** Whether `?api_key=` is accepted, for clients of streams and calendars that cannot set headers. */
   keyInQuery: boolean;
   takesBody: boolean;
   /** Whether the query has `server` but no `site`. */

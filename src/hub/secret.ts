@@ -3,10 +3,7 @@ import type { Pool, Sql } from "./database/connect.ts";
 
 const SECRET_BYTES = 32;
 
-/**
- * Returns the secret from which hubs derive pseudonyms. The first hub creates the secret. Sites never get
- * it.
- */
+/** Returns the hubs' secret for pseudonyms. The first hub creates the secret; sites never get it. */
 export async function hubSecret(pool: Pool): Promise<Uint8Array> {
   await pool`
     INSERT INTO secrets (name, value) VALUES ('pseudonyms', ${Buffer.from(systemRandom(SECRET_BYTES))}) ON CONFLICT DO NOTHING`;

@@ -9,10 +9,7 @@ import { type Clock, iso, type Timers } from "../domain/time/clock.ts";
 import type { Audience } from "../domain/words.ts";
 import type { Events } from "../store/events.ts";
 
-/**
- * Maximum lead of an id over the clock. With a larger lead, the id (epoch ms) is not used as the time of
- * its event.
- */
+/** Maximum lead of an id (epoch ms) over the clock. With more, the id is not its event's time. */
 const TRUSTED_AHEAD_MS = 1_000;
 /** Number of ids reserved at a time. This makes one small write a second under load, and none when idle. */
 const RESERVE_STEP = 1_000;
@@ -239,10 +236,7 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
     emit: (input: EventInput): void => enqueue({ work: null, events: [encoded(input, true)], done: null }),
     /** Publishes a metrics sample: the sample takes an id and a place in the order, but is not stored. */
     sample: (event: Omit<MetricsEvent, "id" | "timestamp">): void => publish(encoded(event, false)),
-    /**
-     * Publishes a picture event, which is not stored either. `patch` is called when a client needs the
-     * patch.
-     */
+    /** Publishes a picture event, which is not stored. `patch` is called when a client needs the patch. */
     pass: (notice: Omit<PictureNotice, "id" | "timestamp">, patch: (audience: Audience) => string): void =>
       publish({ ...encoded(notice, false), patch }),
     /**

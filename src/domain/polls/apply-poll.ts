@@ -87,10 +87,7 @@ export function applyPoll(
   };
 }
 
-/**
- * Returns when the numbers become stale: 2 × interval + timeout after the last good reading. Returns null
- * if they never do.
- */
+/** Returns when the numbers become stale: 2 × interval + timeout after the last good reading. Null: never. */
 export function staleDeadline(picture: ServerPicture): number | null {
   if (picture.collectedAt === null || picture.state === "stale" || picture.state === "failed") return null;
   return picture.collectedAt + longestSilence(picture.server);

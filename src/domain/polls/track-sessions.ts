@@ -41,10 +41,7 @@ export interface Tracking {
 
 interface FeatureTracking {
   readonly open: readonly OpenSession[];
-  /**
-   * Time of the last reading in which the feature was complete. Seats missing from that reading were
-   * absent.
-   */
+  /** Time of the last complete reading of the feature. Seats missing from that reading were absent. */
   readonly readAt: number | null;
   /** Number of consecutive readings that were not cut and in which the feature was partial. */
   readonly partialRun: number;
@@ -62,10 +59,7 @@ interface FeatureTracking {
 
 interface OpenSession {
   readonly session: Session;
-  /**
-   * Whether the seat was missing, for each of the last {@link PARTIAL_READINGS} partial readings, newest
-   * last.
-   */
+  /** Whether the seat was missing, for the last {@link PARTIAL_READINGS} partial readings; newest last. */
   readonly misses: readonly boolean[];
 }
 

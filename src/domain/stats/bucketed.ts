@@ -11,12 +11,10 @@ export const INTERVALS = ["5m", "1h", "1d"] as const;
 export type Interval = (typeof INTERVALS)[number];
 
 const WIDTH_MS = { "5m": 300_000, "1h": 3_600_000, "1d": 86_400_000 } as const;
-/** Maximum number of buckets for `auto`, which picks the smallest interval that needs no more. */
+/** Maximum number of buckets for `auto`, which picks the smallest interval within this limit. */
 const AUTO_BUCKETS = 400;
 
-/**
- * Returns how many buckets [start, end) touches, without making them, because a range may be absurdly long.
- */
+/** Counts the buckets that [start, end) touches without making them: a range may be absurdly long. */
 export function bucketCount(interval: Interval, start: number, end: number): number {
   const width = WIDTH_MS[interval];
   // Days of another time zone than UTC may add one bucket.

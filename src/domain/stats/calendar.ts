@@ -22,10 +22,7 @@ export function localSpans(zone: string, start: number, end: number): LocalSpan[
   return spans;
 }
 
-/**
- * Returns the zone's midnights around [start, end). If clocks skip midnight, uses the first moment of the
- * day.
- */
+/** Returns the zone's midnights around [start, end), or the first moments of days without a midnight. */
 export function dayEdges(start: number, end: number, zone: string): number[] {
   let day = inZone(zone, start).startOfDay();
   const edges = [day.epochMilliseconds];

@@ -16,10 +16,7 @@ export interface UnmetRequest {
 /** Seats held plus seats requested, if known. */
 export interface AskedSeats {
   readonly histogram: Histogram;
-  /**
-   * For each request that found no free seat, the number of seats held and requested, including its own;
-   * ascending.
-   */
+  /** Number of seats held and requested at each request that found no free seat; ascending. */
   readonly levels: readonly number[];
 }
 

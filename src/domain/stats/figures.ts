@@ -107,9 +107,7 @@ export function seatHours(seatMs: number): number {
   return fourDecimals(seatMs / HOUR_MS);
 }
 
-/**
- * Returns a share with six decimals, which show half a minute of a year. The share of an empty range is 0.
- */
+/** Returns a share with six decimals: half a minute of a year. The share of an empty range is 0. */
 export function shareOf(part: number, whole: number): number {
   return whole > 0 ? Math.round((part / whole) * 1_000_000) / 1_000_000 : 0;
 }

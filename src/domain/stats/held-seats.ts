@@ -127,10 +127,7 @@ export interface HeldSum extends FeatureId {
   readonly seatMs: number;
 }
 
-/**
- * Times without readings after a server's first reading, by server, ascending. The last one may have no
- * end.
- */
+/** Times without readings, by server, ascending, after the first reading. The last may have no end. */
 export type Gaps = ReadonlyMap<string, readonly Holding[]>;
 
 /**

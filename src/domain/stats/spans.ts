@@ -56,10 +56,7 @@ export function sumOfSeries(
   return { steps, start, end };
 }
 
-/**
- * Returns the steps of all series in time order. `isLast` is false if another step follows at the same
- * time.
- */
+/** Returns the steps of all series by time. `isLast` is false if another step follows at the same time. */
 function changesOf(series: readonly Pick<Series, "steps">[]) {
   const changes = series
     .flatMap(({ steps }, index) => steps.map((step) => ({ step, index, isLast: true })))

@@ -24,9 +24,7 @@ export function responseOf({ body, headers }: Answer): Response {
   return new Response(body, { headers: { ...headers } });
 }
 
-/**
- * Minimum size of an answer to compress. Smaller answers fit into one packet, so compression gains nothing.
- */
+/** Minimum size of an answer to compress. Compression gains nothing if one packet suffices. */
 export const LEAST_BYTES = 1_400;
 
 /** Sends an answer, gzipped on another thread if the client accepts that. `zip` may use a cache. */

@@ -8,10 +8,7 @@ import type { EventRow, Events } from "../../store/events.ts";
 import { type Chunk, chunkOf, type EncodedEvent, type EventEncoder, ownChunk } from "./encode.ts";
 import type { StreamFilter } from "./stream-filter.ts";
 
-/**
- * Share of the budget that remains in use after a cut. It is below 1, so that the next cut is not due at
- * once.
- */
+/** Share of the budget that remains in use after a cut, so that the next cut is not due at once. */
 const LEFT_SHARE = 3 / 4;
 
 /**
@@ -167,9 +164,7 @@ export interface StreamsPort {
 }
 
 export const HEARTBEAT_MS = 15_000;
-/**
- * Comment of an event stream that keeps proxies from closing a quiet stream. WebSockets have pings instead.
- */
+/** Stream comment that keeps proxies from closing a quiet stream. WebSockets have pings instead. */
 const HEARTBEAT = ownChunk(":\n\n");
 /** Heartbeat as an event. It has data, because EventSource drops an event without data. */
 const HEARTBEAT_EVENT = ownChunk('event: heartbeat\ndata: {"type":"heartbeat"}\n\n', { type: "heartbeat" });

@@ -18,10 +18,7 @@ export interface SiteLook {
   readonly waitingFacts: number;
   readonly clockOffsetMs: number | null;
   readonly version: string | null;
-  /**
-   * Address of the process whose pushes are accepted. The next two fields describe the last push by another
-   * process.
-   */
+  /** Address of the accepted process. The next two fields describe the last refused push. */
   readonly address: string | null;
   readonly refusedAt: number | null;
   readonly refusedAddress: string | null;
@@ -53,10 +50,7 @@ const BEHIND_MINUTES = 10;
 const CLOCK_SECONDS = 60;
 /** Maximum number of minor versions that a site may be behind the hub. */
 const OLDER_MINORS = 2;
-/**
- * Time for which a refused push counts as recent. It is longer than the minute after which a refused
- * process retries.
- */
+/** Time for which a refused push counts as recent. A refused process retries after a minute. */
 const CLONE_MS = 90_000;
 
 const finding = (

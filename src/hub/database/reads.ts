@@ -7,10 +7,7 @@ import { openPool, type Pool } from "./connect.ts";
 
 const LOOK_MS = 1_000;
 const PATIENCE_MS = 3_000;
-/**
- * Maximum lag of a replica that is used. With a larger lag, its lists would look like those of silent
- * sites.
- */
+/** Maximum lag of a replica that is used. With more, its lists would look like those of silent sites. */
 const BEHIND_MS = 10_000;
 /** Name of a row that is updated at the primary. The age of the row at a replica is the replica's lag. */
 const MARK = "replica";

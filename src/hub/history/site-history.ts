@@ -15,10 +15,7 @@ import { inPages, readRows } from "./pages.ts";
 import { overlapping } from "./sessions.ts";
 import type { SiteMarks } from "./sites.ts";
 
-/**
- * Number of packed feature days of each kind that the scratch database holds at a time; some hundred bytes
- * each.
- */
+/** Number of packed feature days per kind in the scratch database; some hundred bytes each. */
 const SLICE_DAYS = 1_000;
 /** The same number for rollups, which are computed for one site at a time. */
 const ROLLUP_DAYS = 4_000;

@@ -22,20 +22,14 @@ import {
 } from "./set-aside.ts";
 import { settleAlerts } from "./states.ts";
 
-/**
- * Time after the last push at which a site counts as silent. Until then, no other process may push for the
- * site.
- */
+/** Time after which a site counts as silent. Until then, no other process may push for the site. */
 export const SILENT_MS = 3 * HEARTBEAT_MS;
 
 /** Reports whether a site has stopped or has missed too many heartbeats. */
 export const isSilent = (site: { lastPushAt: number | null; stoppedAt: number | null }, now: number) =>
   site.stoppedAt !== null || site.lastPushAt === null || now - site.lastPushAt > SILENT_MS;
 
-/**
- * Time after the last push at which another hub may already count the site as silent, because its clock
- * differs slightly.
- */
+/** Time after which another hub with a slightly different clock may count a site as silent. */
 const LATE_MS = 2 * HEARTBEAT_MS;
 
 interface PushDeps {

@@ -9,10 +9,7 @@ import { unpackEvents } from "../push/new-events.ts";
 import { giveIds, publish, type StreamState, streamState } from "./publish.ts";
 
 const READ_EVENTS = 500;
-/**
- * Maximum lead of an id over the clock. With a larger lead, the id (epoch ms) is not used as the time of
- * its event.
- */
+/** Maximum lead of an id (epoch ms) over the clock. With more, the id is not its event's time. */
 const TRUSTED_AHEAD_MS = 1_000;
 
 interface FeedDeps {

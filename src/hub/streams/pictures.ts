@@ -11,10 +11,7 @@ import { SILENT_MS } from "../push/take-push.ts";
 import type { Feed } from "./feed.ts";
 
 const GROUP = 20;
-/**
- * Maximum number of features and rows that are kept in memory to compute differences. Each takes about 1
- * KB.
- */
+/** Maximum number of features and rows kept in memory to compute differences, of about 1 KB each. */
 const MAX_KEPT_ROWS = 40_000;
 
 interface ServerRow {
