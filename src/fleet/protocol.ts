@@ -443,10 +443,10 @@ export const Command = Type.Union([
 export type Command = Static<typeof Command>;
 
 /**
- * The 200 answer: everything stored of the push, in one transaction with the cursor. Other answers: 409
- * CONFLICT with `details` of `cursor=<n>` (facts are missing), `epoch` (the hub does not know an epoch that
- * it should know) or beginning with `instance` (another process pushes for the site); 429 and 503 with
- * `Retry-After`.
+ * The 200 answer. Everything of the push was then stored, in one transaction with the cursor. Other
+ * answers: 409 CONFLICT with `details` of `cursor=<n>` (facts are missing), `epoch` (the hub does not know
+ * an epoch that it should know) or beginning with `instance` (another process pushes for the site); 429 and
+ * 503 with `Retry-After`.
  */
 export const Answer = Type.Object({
   cursor: Count,

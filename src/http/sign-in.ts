@@ -4,9 +4,9 @@ import { isFromOwnPage } from "./origins.ts";
 import { shown } from "./query.ts";
 
 /**
- * Returns the name of the sign-in cookie. It contains the installation's id, because cookies ignore ports: two daemons
- * on one host must not overwrite each other's. `__Host-` (RFC 6265bis 4.1.3.2) keeps other hosts of the domain and plain
- * pages from setting it.
+ * Returns the name of the sign-in cookie. The name contains the installation's id, because cookies ignore
+ * ports: two daemons on one host must not overwrite each other's cookies. `__Host-` (RFC 6265bis 4.1.3.2)
+ * keeps other hosts of the domain and pages over plain HTTP from setting it.
  */
 export function cookieName(installationId: string, exchange: Exchange): string {
   return `${isSecure(exchange) ? "__Host-" : ""}licmond_${installationId}`;

@@ -336,9 +336,9 @@ function restored(server: MonitoredServer, picture: ServerPicture | undefined): 
 }
 
 /**
- * Adapts a picture to the server's current config. With another manager it is another server, so the old
- * numbers are dropped. With another address it usually is the same server (a member moved or joined): its
- * numbers stay, as stale, until the next poll.
+ * Adapts a picture to the server's current config. If the manager has changed, it is another server, so the
+ * old numbers are dropped. If only the address has changed, it usually is the same server (a member moved
+ * or joined), so the numbers stay, as stale, until the next poll.
  */
 function underConfig(server: MonitoredServer, picture: ServerPicture): ServerPicture {
   const before = picture.server;

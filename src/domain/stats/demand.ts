@@ -30,7 +30,7 @@ const LEAST_MS = 1_000;
  * of the queue between two readings counts as one request. A growth right after a logged denial does not
  * count, because a person who is denied and then waits made one request.
  *
- * `requests` are those in the series' range; `isLogged`: the log was read for that time. `asked` is null if
+ * `requests` are those in the series' range; `isLogged`: whether the log was read then. `asked` is null if
  * nothing is known: an always empty queue proves nothing, because most clients do not queue.
  */
 export function demandOf(

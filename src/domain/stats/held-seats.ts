@@ -14,9 +14,9 @@ export interface Holding {
  * Returns when a session is known to have held its seats, from polls or an imported log. The time begins
  * when the session was first seen, because the reported start was not observed, and ends with the session.
  * After a gap in observation of more than two intervals, the time ends one interval after the session was
- * last seen, or, with the `gaps` of its server, where the server's coverage then ends, as for the server's
- * counts. `readAt`: last good reading of its feature, because polls do not update an open session's row.
- * `now`: time of the request.
+ * last seen. With the `gaps` of the server, the time then ends where the coverage of the server ended, as
+ * for the server's counts. `readAt` is the last good reading of the feature, because polls do not update an
+ * open session's row. `now` is the time of the request.
  */
 export function holdingOf(
   session: Pick<Session, "firstSeenAt" | "lastSeenAt" | "endedAt" | "endReason">,
