@@ -95,7 +95,7 @@ export async function createSiteRig(
       return site;
     },
     done,
-    /** Applies a poll with these users, one minute after the last poll or the clock, whichever is later. */
+    /** Applies a poll with these users, one minute after the later of the last poll and the clock. */
     async poll(users: readonly string[], more: Partial<PollOutcome> = {}) {
       at = Math.max(at, rig.clock.time) + 60_000;
       const features = [a.feature({ used: users.length, checkouts: checkouts(users) })];
